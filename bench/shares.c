@@ -4,7 +4,7 @@
  *   shares      prints a row for each size
  */
 
-#include "policies/gavel_lp.h"
+#include "policies/rounds/round_shares.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static double measure(uint32_t n_kinds, uint32_t n_pools, uint32_t jobs, bool by
                                               .kinds = kinds,
                                               .speed = speed,
                                               .pool_gpus = pools,
-                                              .most_level = by_cost ? 1 : (double)INFINITY,
+                                              .max_level = by_cost ? 1 : (double)INFINITY,
                                               .price = by_cost ? price : NULL};
     double begin_s = clock_s();
     if (hr__time_shares_solve(&problem, share, &level) != HR_OK) abort();

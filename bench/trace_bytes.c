@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* trace_bytes TRACE: the bytes per job that the trace's own columns take. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
 /* A verb of the program: `headroom VERB`, or an action of one, `headroom VERB ACTION`. One file each; main.c holds the
    list of verbs, a verb that of its actions. */
 
-#include "cli/command.h"
 #include "cli/options.h"
 
 struct verb {
@@ -13,7 +12,7 @@ struct verb {
   const struct verb *const
       *actions;         /* ended by NULL; then the rest, but for the summary, is theirs. NULL: it has none */
   const char *operands; /* as the usage line shows them */
-  size_t least_operands, most_operands;
+  size_t min_operands, max_operands;
   const char *summary;
   const char *details; /* more help, NULL for none */
   const struct option *options;

@@ -5,7 +5,7 @@
 #include "cli/input.h"
 
 #include "cli/cli.h"
-#include "cli/run_many.h"
+#include "cli/verbs/run.h"
 
 #include <inttypes.h>
 #include <string.h>

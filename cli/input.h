@@ -5,9 +5,9 @@
 /* What `run` and `validate` share: a scenario, the options that change it, and its trace. */
 
 #include "cli/options.h"
-#include "cli/outputs.h"
-#include "cli/overrides.h"
+#include "cli/output.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/compare.h"
 
 struct input_args {
   const char *trace, *format, *map, *policy, *seed;

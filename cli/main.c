@@ -3,9 +3,9 @@
    by SIGPIPE, without a word, as other filters do; but a run that is asked for files says that it could not write. */
 
 #include "cli/cli.h"
-#include "cli/signals.h"
-#include "headroom/compare.h"
+#include "cli/process.h"
 #include "headroom/report.h"
+#include "headroom/unstable/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static enum hr_status run_help(const void *args, const struct words *operands, s
 static const struct option no_options[] = {{0}};
 static const struct verb verb_help = {.name = "help",
                                       .operands = "[VERB]",
-                                      .most_operands = 2,
+                                      .max_operands = 2,
                                       .summary = "show what a verb does and its options",
                                       .options = no_options,
                                       .run = run_help};
@@ -196,12 +196,12 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   enum hr_status status = options_parse(verb->options, argc, argv, args, operands, &inner);
   if (status != HR_OK)
     return hr_fail(error, status, "%s: %s\nTry 'headroom help %s'.", verb->name, inner.text, verb->name);
-  if (operands->count < verb->least_operands)
+  if (operands->count < verb->min_operands)
     return hr_fail(error, HR_BAD_INPUT, "%s: %s is missing\nTry 'headroom help %s'.", verb->name, verb->operands,
                    verb->name);
-  if (operands->count > verb->most_operands)
+  if (operands->count > verb->max_operands)
     return hr_fail(error, HR_BAD_INPUT, "%s: '%.60s' is one word too many\nTry 'headroom help %s'.", verb->name,
-                   operands->at[verb->most_operands], verb->name);
+                   operands->at[verb->max_operands], verb->name);
   return HR_OK;
 }
 

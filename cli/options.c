@@ -1,13 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Values are written through the table's offsets, so a verb reads them from a plain struct. */
 
 #include "cli/options.h"
+
+#include "headroom/unstable/forecast.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+
+/* Between quotes all stands for itself but the quote, which is told outside of them. */
+static char *put_quoted(char *at, const char *word) {
+  *at++ = '\'';
+  for (; *word; word++) {
+    if (*word == '\'')
+      at = stpcpy(at, "'\\''");
+    else
+      *at++ = *word;
+  }
+  *at++ = '\'';
+  return at;
+}
+
+char *command_text(const struct command *command) {
+  enum { QUOTED = 4 };
+  size_t bytes = sizeof "headroom";
+  for (int i = 1; i < command->count; i++) bytes += QUOTED * strlen(command->words[i]) + 3;
+  char *text = malloc(bytes), *at = text;
+  if (!text) return NULL;
+  at = stpcpy(at, "headroom");
+  for (int i = 1; i < command->count; i++) {
+    const char *word = command->words[i];
+    *at++ = ' ';
+    at = word[0] && word[strspn(word, plain)] == '\0' ? stpcpy(at, word) : put_quoted(at, word);
+  }
+  *at = '\0';
+  return text;
+}
+
+/* Values are written through the table's offsets, so a verb reads them from a plain struct. */
 
 enum { LINE_WIDTH = 80, HELP_COLUMN = 28 };
 
@@ -224,4 +259,61 @@ void options_print(FILE *out, const struct option *options, const void *defaults
     describe(options, defaults, help, sizeof help);
     print_wrapped(out, help, HELP_COLUMN, HELP_COLUMN);
   }
+}
+
+enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error) {
+  size_t bytes = strlen(path) + strlen(value) + 2;
+  char **grown = realloc(overrides->owned, (overrides->n_owned + 1) * sizeof *grown);
+  if (grown) overrides->owned = grown;
+  char *text = grown ? malloc(bytes) : NULL;
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  snprintf(text, bytes, "%s=%s", path, value);
+  grown[overrides->n_owned++] = text;
+  return words_add(&overrides->words, text, error);
+}
+
+/* Takes the texts over. */
+static enum hr_status take(struct overrides *overrides, char **texts, size_t count, struct hr_error *error) {
+  char **grown = realloc(overrides->owned, (overrides->n_owned + count + 1) * sizeof *grown);
+  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  overrides->owned = grown;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < count && status == HR_OK; i++) {
+    status = words_add(&overrides->words, texts[i], error);
+    grown[overrides->n_owned++] = texts[i];
+    texts[i] = NULL;
+  }
+  return status;
+}
+
+enum hr_status overrides_add_policy(struct overrides *overrides, const char *option, const char *policy,
+                                    struct hr_error *error) {
+  char **texts;
+  size_t count;
+  struct hr_error inner = {0};
+  enum hr_status status = hr_policy_overrides(policy, &texts, &count, &inner);
+  if (status == HR_OK) status = take(overrides, texts, count, &inner);
+  for (size_t i = 0; i < count; i++) free(texts[i]);
+  free(texts);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "--%s %.200s: %s", option, policy, inner.text);
+}
+
+void overrides_finish(struct overrides *overrides) {
+  for (size_t i = 0; i < overrides->n_owned; i++) free(overrides->owned[i]);
+  free(overrides->owned);
+  words_finish(&overrides->words);
+}
+
+enum hr_status parse_months(const char *option, const char *text, uint32_t *months, struct hr_error *error) {
+  char number[8] = "";
+  size_t length = strlen(text);
+  if (length > 2 && strcmp(text + length - 2, "mo") == 0) length -= 2;
+  uint64_t value = 0;
+  bool good = length < sizeof number;
+  if (good) memcpy(number, text, length);
+  good = good && parse_whole(number, &value) && value >= 1 && value <= HR_MAX_FORECAST_MONTHS;
+  *months = (uint32_t)value;
+  if (good) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: a whole number of months from 1 to %d is wanted, as 3 or 3mo",
+                 option, text, HR_MAX_FORECAST_MONTHS);
 }

@@ -2,11 +2,21 @@
 #ifndef HR_CLI_OPTIONS_H
 #define HR_CLI_OPTIONS_H
 
-/* One table per verb says which options it has; parsing, defaults' bounds and help come from it. */
-
 #include "headroom/base.h"
+#include "headroom/scenario.h"
 
 #include <stdio.h>
+
+/* The words that the program was started with, borrowed. */
+struct command {
+  int count;
+  char **words;
+};
+
+/* As a person would type it into a shell; the caller frees it. NULL when out of memory. */
+char *command_text(const struct command *command);
+
+/* One table per verb says which options it has; parsing, defaults' bounds and help come from it. */
 
 enum option_kind {
   OPTION_FLAG,  /* bool */
@@ -54,5 +64,23 @@ bool parse_real(const char *text, double *value);
 
 /* Fails with "LABEL 'word' is unknown; did you mean ...?" and the list of what is known (NULL-terminated). */
 enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error);
+
+/* What options change in a scenario: texts "path=value", as if the user had written --set. */
+
+struct overrides {
+  struct words words;
+  char **owned; /* texts made here */
+  size_t n_owned;
+};
+
+/* "PATH=VALUE" of the two; both are copied. */
+enum hr_status overrides_add(struct overrides *overrides, const char *path, const char *value, struct hr_error *error);
+/* A policy as --policy takes it, NAME[:KEY=VALUE,...], checked; errors name `option`. */
+enum hr_status overrides_add_policy(struct overrides *overrides, const char *option, const char *policy,
+                                    struct hr_error *error);
+void overrides_finish(struct overrides *overrides);
+
+/* How far ahead a forecast goes: "3", or "3mo". Errors name the option. */
+enum hr_status parse_months(const char *option, const char *text, uint32_t *months, struct hr_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli/trace_like.h"
 
 #include "cli/cli.h"
+#include "headroom/unstable/like.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,8 +4,9 @@
 
 /* `headroom trace generate --like`: jobs drawn from a model that ships, a file holds, or is fitted to a trace. */
 
-#include "cli/command.h"
 #include "cli/input.h"
+#include "cli/options.h"
+#include "headroom/unstable/like.h"
 
 struct like_args {
   const char *like, *model_out, *json;

@@ -5,7 +5,8 @@ set(headroom_data_dir ${CMAKE_INSTALL_DATADIR}/headroom)
 
 install(TARGETS headroom headroom_static)
 install(TARGETS headroom_shared EXPORT headroom)
-install(DIRECTORY include/headroom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/headroom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
+        PATTERN unstable EXCLUDE)
 
 # Libraries that a static link needs are named here once more: a static library cannot say so itself.
 # The prefix is told relative to the file, so that the installed tree can be moved.
@@ -27,10 +28,10 @@ install(FILES ${CMAKE_BINARY_DIR}/headroomConfigVersion.cmake DESTINATION ${head
 install(DIRECTORY scenarios DESTINATION ${headroom_data_dir} FILES_MATCHING PATTERN "*.json"
         PATTERN catalog EXCLUDE)
 install(DIRECTORY traces/reference DESTINATION ${headroom_data_dir}/traces)
-file(GLOB headroom_schemas CONFIGURE_DEPENDS docs/*.schema.json)
-install(FILES ${headroom_schemas} DESTINATION ${headroom_data_dir}/docs)
+file(GLOB headroom_schemas CONFIGURE_DEPENDS docs/reference/schemas/*.schema.json)
+install(FILES ${headroom_schemas} DESTINATION ${headroom_data_dir}/docs/reference/schemas)
 
-install(FILES docs/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES docs/completion/headroom.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+install(FILES docs/reference/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/reference/completion/headroom.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME headroom)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The keys of a model of a workload. A new one is a line here, one in docs/like.schema.json, its use in like_model.c,
-   and where workload/ writes it. */
+/* The keys of a model of a workload. A new one is a line here, one in docs/reference/schemas/like.schema.json, its use
+   in like_model.c, and where workload/ writes it. */
 
 #include "scenarios/like_keys.h"
 
 #include "headroom/cluster.h"
-#include "headroom/like.h"
-#include "scenarios/key_rows.h"
+#include "headroom/unstable/like.h"
+#include "scenarios/schema/keys.h"
 
 #define MOST_FACTOR 1e6
 #define MOST_SECONDS 1e11   /* HR_MAX_INPUT_US */

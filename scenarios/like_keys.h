@@ -2,7 +2,7 @@
 #ifndef HR_SCENARIOS_LIKE_KEYS_H
 #define HR_SCENARIOS_LIKE_KEYS_H
 
-#include "scenarios/keys.h"
+#include "scenarios/schema/keys.h"
 
 /* The keys of a model of a workload. */
 const struct hr__key *hr__like_keys(void);

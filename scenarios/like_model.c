@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A model of a workload from its file, or from those that are part of the library. */
 
-#include "headroom/like.h"
-#include "scenarios/builder.h"
+#include "headroom/unstable/like.h"
+#include "scenarios/build/builder.h"
 #include "scenarios/like_keys.h"
 #include "scenarios/workloads/embedded.h"
 

@@ -4,8 +4,8 @@
 
 /* Demand: the GPUs that would be in use if every job ran at once. And how much of the time it is how high. */
 
-#include "headroom/like.h"
-#include "sim/event_heap.h"
+#include "headroom/unstable/like.h"
+#include "sim/engine/event_heap.h"
 
 enum { HR__DEMAND_BINS = 1024 };
 

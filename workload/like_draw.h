@@ -9,8 +9,8 @@
  * kept (like_flow.c).
  */
 
-#include "headroom/like.h"
-#include "sim/philox.h"
+#include "base/random.h"
+#include "headroom/unstable/like.h"
 #include "workload/like_scores.h"
 
 enum { HR__LIKE_EDGES = 23, HR__LIKE_DAYS = 7 };

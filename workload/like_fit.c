@@ -28,7 +28,7 @@ static uint32_t gather_ratios(const struct hr__like_fit *fit, uint32_t stratum, 
   return n;
 }
 
-enum hr_status hr__like_fit_limits(struct hr__like_fit *fit) {
+static enum hr_status hr__like_fit_limits(struct hr__like_fit *fit) {
   if (!fit->trace->limit_us) return HR_OK;
   uint32_t n_limits = 0;
   double *ratios = malloc(fit->trace->n_jobs * sizeof *ratios);
@@ -84,7 +84,8 @@ static void round_size(struct hr_like_size *size) {
   }
 }
 
-void hr__like_fit_round(struct hr_like_model *model) {
+/* All numbers to the decimals with which they are written. */
+static void hr__like_fit_round(struct hr_like_model *model) {
   round_all(model->hours, 24);
   round_all(model->weekdays, 7);
   if (model->trend) round_all(model->trend, model->n_weeks);

@@ -4,7 +4,7 @@
 
 /* Fitting a model of a workload to a trace, step by step, in this order. */
 
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 
 /* Of a week's normal scores, either way. What more would give a week of demand is what the next one gets too much of,
    by jobs that go on into it. */
@@ -44,10 +44,7 @@ enum hr_status hr__like_fit_asks(struct hr__like_fit *fit);
 enum hr_status hr__like_fit_users(struct hr__like_fit *fit);
 enum hr_status hr__like_fit_clock(struct hr__like_fit *fit);
 enum hr_status hr__like_fit_weeks(struct hr__like_fit *fit);
-enum hr_status hr__like_fit_limits(struct hr__like_fit *fit);
 enum hr_status hr__like_fit_feedback(struct hr__like_fit *fit);
-/* All numbers to the decimals with which they are written. */
-void hr__like_fit_round(struct hr_like_model *model);
 
 /* How often campaigns begin, or jobs come, by hour and weekday: factors whose mean is 1. After the clock was fitted. */
 void hr__like_fit_profile(const struct hr__like_fit *fit, bool of_jobs, double hours[24], double weekdays[7]);

@@ -7,7 +7,7 @@
 
 #include "workload/like_flow.h"
 
-#include "sim/grow.h"
+#include "base/array.h"
 
 #include <math.h>
 #include <stdlib.h>

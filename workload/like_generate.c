@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is asked for, and jobs written one after the other as they are drawn. */
 
-#include "headroom/like.h"
-#include "report/out.h"
+#include "base/writers.h"
+#include "headroom/unstable/like.h"
 #include "workload/like_flow.h"
 #include "workload/like_pilot.h"
 #include "workload/like_rows.h"

@@ -4,7 +4,7 @@
 
 /* Knots of quantile functions and variances, as models of workloads need them. */
 
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 
 /* Where `p` is among knots: sets `*part`, from 0 to 1, of the way from the returned one to the next. */
 uint32_t hr__knot_below(const double *knots, uint32_t n_knots, double p, double *part);

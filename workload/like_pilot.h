@@ -4,7 +4,7 @@
 
 /* Jobs drawn to see what will come: the same draws as those that are written later on. */
 
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 
 /* Mean demand of this seed's first round of the weeks, in GPUs; 0 where the model has no levels, and nobody asks. */
 enum hr_status hr__pilot_usual(const struct hr_like_model *model, uint64_t seed, double *gpus);

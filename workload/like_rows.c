@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "workload/like_rows.h"
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 /* Drawn jobs as rows of Headroom's CSV, with those columns that the model fills; or, where the file cannot be written
    row by row, gathered as a trace. */
 
-#include "report/out.h"
+#include "base/writers.h"
 #include "workload/like_draw.h"
 
 struct hr__rows {

@@ -8,7 +8,7 @@
  * probabilities are uniform, and run times are as the quantiles have them.
  */
 
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 
 enum { HR__SCORE_STEPS = 320 /* from -8 to 8 */, HR__QUANTILE_STEPS = 200 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A model as JSON that people can read and change: a list of numbers is one line. */
 
-#include "headroom/like.h"
-#include "report/json_tree.h"
-#include "report/text.h"
+#include "base/text.h"
+#include "headroom/unstable/like.h"
+#include "report/tables/json_tree.h"
 
 #include <stdlib.h>
 #include <string.h>

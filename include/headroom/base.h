@@ -15,16 +15,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define HR_API __attribute__((visibility("default")))
 #define HR_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define HR_API
 #define HR_PRINTF(text, first)
-#endif
-
-#ifdef __cplusplus
-extern "C" {
 #endif
 
 /* One table of results: code, exit code of the program, what it means. */
@@ -95,12 +95,35 @@ typedef struct {
 } hr_pool;
 
 #define HR_NONE UINT32_MAX
-#define HR_UNKNOWN_US INT64_C(-1) /* a duration that a trace does not tell */
-#define HR_NEVER_US INT64_MAX     /* a time that does not come */
+#define HR_UNKNOWN_US INT64_C(-1)     /* an unknown duration */
+#define HR_UNKNOWN_UUSD_H INT64_C(-1) /* an unknown price, in micro-dollars per hour */
+#define HR_NEVER_US INT64_MAX         /* a time that does not come */
 #define HR_SECOND_US INT64_C(1000000)
 
 /* The longest time and duration that input may hold, about 3,170 years: sums of a few stay in range. */
 #define HR_MAX_INPUT_US (INT64_C(100000000000) * HR_SECOND_US)
+
+/* Random numbers for policies, by number: no draw depends on how many others were made. */
+
+/* The draw of that number in a stream of a seed, uniform in 0 .. bound - 1 (each to within 2^-32); `bound` is at
+   least 1. Streams have nothing in common with each other, nor with what the engine draws. */
+HR_API uint32_t hr_random_below(uint64_t seed, uint32_t stream, uint64_t number, uint32_t bound);
+
+/* ---- Memory of a run -------------------------------------------------------------------------------- */
+
+/* Memory that lives as long as a run. Every function returns NULL if memory is exhausted. */
+struct hr_arena;
+/* `bytes` of zeroed memory, aligned for any object. */
+HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
+/* A zeroed column of n_jobs + 1 entries of `bytes` each. In a streamed run the memory of finished jobs is reclaimed:
+   their entries read as zero or as they were, and must not be written any more. */
+HR_API void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes);
+/* Code that reads all jobs of a trace at the start of a run calls this for each job, in the order of ids. In a streamed
+   run the memory that this took is then reclaimed, and entries of columns by job up to `job` are lost. */
+HR_API void hr_arena_passed_job(struct hr_arena *arena, hr_job job);
+/* A copy of the list `items` with twice the capacity (64 items at first), which is stored in `*capacity`; each item has
+   `bytes` bytes. If it returns NULL, list and capacity are unchanged. */
+HR_API void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes);
 
 #ifdef __cplusplus
 }

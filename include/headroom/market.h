@@ -114,7 +114,7 @@ struct hr_market_spec {
   int64_t price_uusd_h;         /* per GPU-hour; of a price that changes: its first step's */
   struct hr_price_step *prices; /* NULL: the price stands */
   uint32_t n_prices;
-  int64_t on_demand_uusd_h; /* what the same GPU costs on demand; HR_UNKNOWN_US where unknown */
+  int64_t on_demand_uusd_h; /* what the same GPU costs on demand; HR_UNKNOWN_UUSD_H where unknown */
   int64_t from_us, to_us;   /* of reserved capacity that is bounded; 0 and HR_NEVER_US otherwise */
   struct hr_billing billing;
   struct hr_duration boot; /* from the request for a node until jobs may start on it */

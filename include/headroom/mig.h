@@ -82,7 +82,7 @@ HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_
 HR_API uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted);
 
 /* The start that leaves the best outlook, of equals the lowest; HR_NONE: no room. What nobody asks for is better not in
-   `wanted`: keeping room for it costs others theirs. docs/sharing.md has the reasons and figures. */
+   `wanted`: keeping room for it costs others theirs. docs/reference/sharing.md has the reasons and figures. */
 HR_API uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                                   uint32_t wanted);
 

@@ -16,14 +16,70 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
-#include "headroom/hold.h"
-#include "headroom/quota.h"
-#include "headroom/stock.h"
+#include "headroom/gpu_inventory.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Why a job that waits does not start: what holds it back from one instant to the next. */
+
+/* Of several that hold at once, the one that would keep the job back if it came first in order; the queue's rules
+   (order, reservation) only where it would fit. The last column is for sentences: "waited 20 min, ...". */
+#define HR_WAIT_REASON_TABLE(X)                                                                                        \
+  X(HR_WAIT_REASON_NONE, "", "not waiting")                                                                            \
+  X(HR_WAIT_REASON_POLICY, "policy", "for a reason that the policy does not tell")                                     \
+  X(HR_WAIT_REASON_CAPACITY, "capacity", "for free GPUs")                                                              \
+  X(HR_WAIT_REASON_FRAGMENTS, "fragments", "for a place: enough GPUs were free, but scattered")                        \
+  X(HR_WAIT_REASON_NODE_RESOURCES, "node-resources", "for CPU or memory of nodes that had free GPUs")                  \
+  X(HR_WAIT_REASON_TOPOLOGY, "topology", "for a place near together")                                                  \
+  X(HR_WAIT_REASON_ORDER, "order", "behind others in the queue that nobody may pass")                                  \
+  X(HR_WAIT_REASON_RESERVATION, "reservation", "behind the reservations of others in the queue")                       \
+  X(HR_WAIT_REASON_QUOTA, "quota", "for room in a quota")                                                              \
+  X(HR_WAIT_REASON_PREEMPTION, "preemption", "for jobs that were told to leave")                                       \
+  X(HR_WAIT_REASON_BOOTING, "booting", "for nodes that were booting")                                                  \
+  X(HR_WAIT_REASON_MARKET, "market", "for the market rule to ask for nodes")                                           \
+  X(HR_WAIT_REASON_TURN, "turn", "for a turn")
+
+enum hr_wait_reason_kind {
+#define HR_WAIT_REASON_NAME(name, text, words) name,
+  HR_WAIT_REASON_TABLE(HR_WAIT_REASON_NAME)
+#undef HR_WAIT_REASON_NAME
+      HR_N_HOLDS
+};
+HR_API const char *hr_wait_reason_name(enum hr_wait_reason_kind reason);
+HR_API const char *hr_wait_reason_words(enum hr_wait_reason_kind reason);
+
+/* In the place of a quota's node: those of no node of their own, and all that there is. */
+#define HR_QUOTA_FALLBACK (HR_NONE - 1)
+#define HR_QUOTA_ROOT (HR_NONE - 2)
+
+/* What holds a job back now. */
+struct hr_wait_reason {
+  enum hr_wait_reason_kind reason;
+  hr_job behind;    /* of order, reservations and preemption: the job that it waits for; HR_NONE: not known */
+  uint32_t quota;   /* of quotas: the place in hr_quota_spec's nodes of the tenant or cohort that is at its limit,
+                       HR_QUOTA_FALLBACK or HR_QUOTA_ROOT; else HR_NONE */
+  int64_t until_us; /* the start promised to `behind`, or when the turn or the patience ends; HR_NEVER_US: not known */
+  uint64_t free_milli;  /* the most free GPUs of a pool that it accepts, in thousandths */
+  uint64_t asked_milli; /* that it asks for */
+};
+
+struct hr_view;
+/* Asks the policy why a waiting job does not start, in the state that a pass has left: to be asked by a fold, after a
+   pass (on_instant), and by nobody else. Where the policy does not say, the engine tells want of room (hr_view_lacks),
+   and HR_WAIT_REASON_POLICY for all else. HR_WAIT_REASON_NONE for a job that does not wait. Changes nothing. */
+HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
+/* What the policy does and promises: HR_POLICY_PREEMPTS and its like, as it told them. Likewise. */
+HR_API uint32_t hr_view_abilities(const struct hr_view *view);
+
+/* For policies that explain themselves. Whether no place is left for the job, whatever the placement rule, and then
+   why: capacity, booting nodes that would do, or fragments. Costs a few bit scans for each pool; where GPUs are told
+   apart a look at each node, for one task of the job. */
+HR_API bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
+/* Why a job finds no place that is known to find none; likewise, without looking at nodes. */
+HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
 
 #define HR_POLICY_ABI 3u
 
@@ -82,6 +138,8 @@ enum hr_reason {
 };
 HR_API const char *hr_event_name(enum hr_event_kind kind);
 HR_API const char *hr_reason_name(enum hr_reason reason);
+/* Why a job was rejected, as the end of a sentence: "no pool has a GPU type they accept". */
+HR_API const char *hr_rejection_words(enum hr_reason reason);
 
 enum hr_job_state {
   HR_JOB_FUTURE, /* not submitted yet; 0, which one that is over may read as where the run is streamed */
@@ -92,7 +150,7 @@ enum hr_job_state {
 };
 
 /* Where a job sits: slices on nodes of one pool, or, with no slice, only a count of the pool's GPUs. Where GPUs are
-   told apart (hr_cluster_stock), there is one slice for each of its tasks. */
+   told apart (hr_cluster_gpu_inventory), there is one slice for each of its tasks. */
 struct hr_placement {
   hr_pool pool;
   uint32_t n_slices;
@@ -116,21 +174,6 @@ struct hr_event {
   hr_pool pool;                         /* of offers and of what happens to a node, else HR_NONE */
   hr_node node;                         /* of what happens to a node, else HR_NONE */
 };
-
-/* Memory that lives as long as the run. */
-struct hr_arena;
-/* Zeroed, aligned for any object; NULL when out of memory. */
-HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
-/* A column by job: likewise, `bytes` for each of the trace's `n_jobs` jobs and one more. Where the run is streamed,
-   memory is there for jobs that are not over; what the column holds of one that is over is lost, and reads as zero or
-   as it was. It must not be written from then on. */
-HR_API void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes);
-/* To be told of each job in the order of ids by who looks at all jobs of the trace when the run begins: in a run that
-   is streamed the memory that this took goes back, and what columns by job hold of them is lost. */
-HR_API void hr_arena_passed_job(struct hr_arena *arena, hr_job job);
-/* A copy of a list with room for twice as many items of `bytes` each, 64 at first, which `*capacity` then says; NULL
-   when out of memory, and the list is as it was. */
-HR_API void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes);
 
 /* ---- Free capacity ---------------------------------------------------------------------------------- */
 
@@ -156,7 +199,7 @@ HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t g
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
 /* Groups of neighbouring nodes, the last one with what is left. The engine keeps those that jobs ask to be within
-   (hr_cluster_within), of racks and zones that are smaller than their pool. */
+   (hr_cluster_locality), of racks and zones that are smaller than their pool. */
 struct hr_group_index;
 /* Those of so many nodes; NULL: nobody keeps them. */
 HR_API const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group);
@@ -169,7 +212,7 @@ struct hr_cluster;
 HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster);
 /* What is free GPU by GPU, where some pool shares its GPUs or parts those of its nodes, or the cluster says so; NULL
    where GPUs are not told apart. */
-HR_API const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster);
+HR_API const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_cluster *cluster);
 /* Likewise: what jobs ask for. */
 HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
 /* Thousandths of GPUs that a job asks for: of whole ones where GPUs are not told apart. */
@@ -193,11 +236,11 @@ HR_API enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const 
 /* How near together a job is to be: its placement spans this tier or a narrower one, until a time on the run's clock;
    from then on that is only preferred. HR_TIER_ANY: it may be anywhere. HR_NEVER_US: it must not be elsewhere at any
    time. */
-struct hr_within {
+struct hr_locality {
   enum hr_tier tier;
   int64_t until_us;
 };
-HR_API struct hr_within hr_cluster_within(const struct hr_cluster *cluster, hr_job job);
+HR_API struct hr_locality hr_cluster_locality(const struct hr_cluster *cluster, hr_job job);
 /* Whether a job of the trace asks for it. Only policies that say HR_POLICY_KEEPS_WITHIN are run then; a start that
    breaks it is refused. */
 HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
@@ -223,7 +266,7 @@ HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool
 
 /* ---- View and plan ---------------------------------------------------------------------------------- */
 
-struct hr_job_fate; /* headroom/sim.h */
+struct hr_job_accounting; /* headroom/sim.h */
 /* What its columns say of a job that is over is lost where the run is streamed, as with hr_arena_alloc_by_job. */
 struct hr_view {
   uint32_t size; /* of this struct; it only grows at its end */
@@ -236,7 +279,7 @@ struct hr_view {
   uint64_t allocated_milli, total_milli; /* GPUs of the whole cluster; in total: of the nodes that are up */
   const int64_t *attempt_us;             /* by job; when its present or last attempt began */
   const int64_t *kept_us;                /* by job; work that an interruption would not lose; NULL: nothing is kept */
-  const struct hr_job_fate *fate;        /* by job, as booked so far; NULL where no job could be interrupted */
+  const struct hr_job_accounting *accounting; /* by job, as booked so far; NULL where no job could be interrupted */
 };
 
 /* Work that a job has done so far, saved or not; as the run ends by its own clock, what it does not count is time that
@@ -250,31 +293,31 @@ HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job 
    time of as many microseconds. 0: it cannot run there. 1,000,000 wherever the run has no speeds. */
 HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool);
 
-struct hr_plan;
+struct hr_moves;
 /* Starts a waiting job now. The placement is copied. */
-HR_API enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_placement *placement,
-                                    enum hr_reason reason);
+HR_API enum hr_status hr_moves_start(struct hr_moves *plan, hr_job job, const struct hr_placement *placement,
+                                     enum hr_reason reason);
 /* Gives a waiting job up for good. */
-HR_API enum hr_status hr_plan_reject(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+HR_API enum hr_status hr_moves_reject(struct hr_moves *plan, hr_job job, enum hr_reason reason);
 /* Asks for a pass at a later time even if nothing happens then. */
-HR_API enum hr_status hr_plan_wake_at(struct hr_plan *plan, int64_t at_us);
+HR_API enum hr_status hr_moves_wake_at(struct hr_moves *plan, int64_t at_us);
 /* Stops a running job, which waits again with its work kept; what it takes to save and load it is its class's restart
    time. Its capacity is free at once. */
-HR_API enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+HR_API enum hr_status hr_moves_preempt(struct hr_moves *plan, hr_job job, enum hr_reason reason);
 /* Likewise, but as if its nodes had been reclaimed without notice: what is not safe in a checkpoint is lost. */
-HR_API enum hr_status hr_plan_requeue(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+HR_API enum hr_status hr_moves_requeue(struct hr_moves *plan, hr_job job, enum hr_reason reason);
 /* Tells a running job that it will be stopped at `at_us`, and then waits again: with all its work if it `keeps` it,
    else as after a reclaim with notice, for which it may save and leave sooner. An HR_EVENT_INTERRUPT comes of it,
    unless it ends before. */
-HR_API enum hr_status hr_plan_notice(struct hr_plan *plan, hr_job job, int64_t at_us, bool keeps);
+HR_API enum hr_status hr_moves_notice(struct hr_moves *plan, hr_job job, int64_t at_us, bool keeps);
 /* Asks for `nodes` more nodes of an elastic pool, at most hr_cluster_offer. Those that boot in no time are up at once.
  */
-HR_API enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes);
+HR_API enum hr_status hr_moves_acquire(struct hr_moves *plan, hr_pool pool, uint32_t nodes);
 /* Gives a node of an elastic pool back that is booting, or up without a job. */
-HR_API enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node);
+HR_API enum hr_status hr_moves_release(struct hr_moves *plan, hr_node node);
 /* Moves made since the mark are undone, last first, as if they had not been made. */
-HR_API uint32_t hr_plan_mark(const struct hr_plan *plan);
-HR_API void hr_plan_rollback(struct hr_plan *plan, uint32_t mark);
+HR_API uint32_t hr_moves_mark(const struct hr_moves *plan);
+HR_API void hr_moves_rollback(struct hr_moves *plan, uint32_t mark);
 
 /* ---- The policy itself ------------------------------------------------------------------------------ */
 
@@ -330,15 +373,15 @@ struct hr_policy_ops {
   /* Told of each event, the policy's own moves not included; may be NULL. */
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Once per instant, after all events of that instant. */
-  enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_plan *plan);
+  enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *plan);
   /* What this policy will do beyond starting and rejecting jobs (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY,
      HR_POLICY_KEEPS_WITHIN), and what it promises (HR_POLICY_STARVES_NOBODY). Asked once, after `create`; NULL: nothing
      of it. Who does not manage capacity gets all nodes that can be had, as soon as they can be had. */
   uint32_t (*abilities)(void *self);
   /* Why a waiting job does not start, asked after a pass in the state that it left: sets the reason of `hold`, and who
-     is before the job, which quota, or until when, if it can tell. HR_HOLD_POLICY, free and asked GPUs are set before.
-     It must not change what will be decided. NULL: it does not say. */
-  void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold);
+     is before the job, which quota, or until when, if it can tell. HR_WAIT_REASON_POLICY, free and asked GPUs are set
+     before. It must not change what will be decided. NULL: it does not say. */
+  void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
 };
 
 /*
@@ -361,6 +404,4 @@ struct hr_policy_ops {
 #ifdef __cplusplus
 }
 #endif
-
-#include "headroom/policy_kit.h"
 #endif

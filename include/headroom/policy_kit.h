@@ -107,35 +107,38 @@ HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, u
  * what GPUs are counted in: a pool under HR_PLACE_POOL, a node under the other rules. A job that is overdue is
  * expected to end one microsecond from now.
  */
-struct hr_releases;
-HR_API struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                              enum hr_placement_rule rule, uint32_t n_jobs);
-HR_API bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t gpus,
-                            const struct hr_placement *placement, int64_t end_us);
-HR_API bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus,
-                               const struct hr_placement *placement, int64_t end_us);
+struct hr_release_calendar;
+HR_API struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                                              enum hr_placement_rule rule, uint32_t n_jobs);
+HR_API bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
+                                    const struct hr_placement *placement, int64_t end_us);
+HR_API bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
+                                       const struct hr_placement *placement, int64_t end_us);
 /* To be told of each node that comes up, has notice or goes down: what is not usable does not come free. By node only.
  */
-HR_API void hr_releases_set_usable(struct hr_releases *releases, hr_pool pool, hr_node node, bool usable);
+HR_API void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node,
+                                           bool usable);
 /* The earliest time after now at which the rule can place `gpus` GPUs, if nothing else starts and no node comes;
    HR_NEVER_US when they would not fit on the empty cluster. To be asked when they do not fit now. */
-HR_API int64_t hr_releases_earliest(struct hr_releases *releases, uint32_t gpus, uint32_t accept_class, int64_t now_us);
+HR_API int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
+                                            int64_t now_us);
 /* Whether `gpus` GPUs could still be placed at `at_us` if `taken` GPUs stayed at `placement` from now until beyond
    then. */
-HR_API bool hr_releases_allow(struct hr_releases *releases, const struct hr_placement *placement, uint32_t taken,
-                              uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us);
+HR_API bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                      uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us,
+                                      int64_t now_us);
 /* Likewise within one group of a tier, as hr_placer_find_within places it; by node only. */
-HR_API int64_t hr_releases_earliest_within(struct hr_releases *releases, enum hr_tier tier, uint32_t gpus,
-                                           uint32_t accept_class, int64_t now_us);
-HR_API bool hr_releases_allow_within(struct hr_releases *releases, const struct hr_placement *placement, uint32_t taken,
-                                     enum hr_tier tier, uint32_t gpus, uint32_t accept_class, int64_t at_us,
-                                     int64_t now_us);
+HR_API int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier,
+                                                   uint32_t gpus, uint32_t accept_class, int64_t now_us);
+HR_API bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                             uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                                             int64_t at_us, int64_t now_us);
 /* Bins, for a planner that wants the whole future: their number, where a pool's first one is, free GPUs now, and
    their running jobs by (expected end, job), value = GPUs. */
-HR_API uint32_t hr_releases_bins(const struct hr_releases *releases);
-HR_API uint32_t hr_releases_first_bin(const struct hr_releases *releases, hr_pool pool);
-HR_API uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin);
-HR_API const struct hr_job_tree *hr_releases_bin_ends(struct hr_releases *releases, uint32_t bin);
+HR_API uint32_t hr_release_calendar_bins(const struct hr_release_calendar *calendar);
+HR_API uint32_t hr_release_calendar_first_bin(const struct hr_release_calendar *calendar, hr_pool pool);
+HR_API uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin);
+HR_API const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin);
 
 /* ---- Quotas ----------------------------------------------------------------------------------------- */
 

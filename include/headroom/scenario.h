@@ -4,20 +4,46 @@
 
 /* A scenario: the JSON file that says what to replay, on what, and how. */
 
-#include "headroom/alerts.h"
 #include "headroom/base.h"
-#include "headroom/catalog.h"
 #include "headroom/cluster.h"
-#include "headroom/costs.h"
-#include "headroom/plan.h"
 #include "headroom/policies.h"
-#include "headroom/quota.h"
-#include "headroom/replications.h"
+#include "headroom/report.h"
 #include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct hr_catalog;
+struct hr_plan_spec;
+
+/* A text of a scenario that is understood later, and where it stands there, for errors: "mix.json:12:5: ". */
+struct hr_placed_text {
+  char *text, *place;
+};
+
+/* ---- Replications ----------------------------------------------------------------------------------- */
+
+#define HR_MAX_REPLICATIONS 10000
+#define HR_MAX_THREADS 1024
+
+/* How often a scenario is run; all zero where it does not say. */
+struct hr_replication_spec {
+  uint32_t count;               /* so often; 0: not said */
+  struct hr_placed_text metric; /* or until this figure ("wait_s.p95 of inference") is known so well; NULL: not said */
+  double relative;              /* half the width of its interval, as a share of it */
+  uint32_t least, most;         /* but at least and at most so often */
+  double confidence;            /* of all intervals */
+  struct hr_workload_spec workload; /* drawn again unless it is the trace as it is; no factors */
+};
+enum { HR_LEAST_REPLICATIONS = 10, HR_MOST_REPLICATIONS = 200 }; /* unless said, of those until a precision */
+
+/* Nothing said: confidence 0.95, the trace as it is. */
+HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);
+HR_API void hr_replication_spec_finish(struct hr_replication_spec *spec);
+
+/* ---- Scenarios ---------------------------------------------------------------------------------------- */
 
 /* Where a pool's nodes and their price come from. */
 struct hr_pool_source {

@@ -63,7 +63,7 @@ case_every_placement_is_listed() {
   for rule in fgd weighted-best-fit dot-product gpu-packing gpu-clustering best-fit worst-fit first-fit spread random \
     kube-default kube-most-allocated; do
     matches stdout "^$rule( |$)"
-    says "$project/docs/fill.md" "\`$rule\`"
+    says "$project/docs/researcher/fill.md" "\`$rule\`"
   done
 }
 

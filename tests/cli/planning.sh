@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The plans that docs/planning-examples.md works out: what they promise holds, and not for one seed alone; and what
+# The plans that docs/planner/planning-examples.md works out: what they promise holds, and not for one seed alone; and what
 # `headroom plan` says to buy.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -203,10 +203,10 @@ case_plan_private_or_cloud() {
 }
 
 case_own_or_rent_is_as_the_page_says() {
-  "$project/docs/examples/own_or_rent.sh" "$headroom" >table 2>stderr
+  "$project/docs/planner/examples/own_or_rent.sh" "$headroom" >table 2>stderr
   [ "$(wc -l <table)" -eq 7 ] || fail "not seven lines"
   while read -r line; do
-    tr -s ' ' <"$project/docs/planning-examples.md" >page
+    tr -s ' ' <"$project/docs/planner/planning-examples.md" >page
     says page "$(tr -s ' ' <<<"$line")"
   done <table
 }

@@ -889,7 +889,7 @@ case_generate() {
 # ---- Documents -----------------------------------------------------------------------------------------------------
 
 case_manual_has_every_option() {
-  sed 's/\\-/-/g' "$project/docs/headroom.1" >manual
+  sed 's/\\-/-/g' "$project/docs/reference/headroom.1" >manual
   [ "$(options_of run | wc -l)" -ge 10 ] || fail "the options of run are not found"
   for verb in $verbs; do
     for option in $(options_of "$verb"); do
@@ -901,7 +901,7 @@ case_manual_has_every_option() {
 case_completion() {
   PATH=$(dirname "$headroom"):$PATH
   # shellcheck source=/dev/null
-  . "$project/docs/completion/headroom.bash"
+  . "$project/docs/reference/completion/headroom.bash"
   complete_words() {
     COMP_WORDS=("$@")
     COMP_CWORD=$(($# - 1))

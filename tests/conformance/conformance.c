@@ -192,7 +192,7 @@ static void fail(const struct hr_policy_choice *choice, const char *property, co
 enum { UNCHECKED, CHECKED }; /* checks take most of the time */
 
 static enum hr_status run_with(const struct workload *workload, const struct hr_policy_choice *choice, bool check,
-                               const struct hr_fold *folds, uint32_t n_folds, struct hr_result **result,
+                               const struct hr_observer *observers, uint32_t n_observers, struct hr_result **result,
                                struct hr_error *error) {
   struct hr_run_config config = {.trace = &workload->trace,
                                  .cluster = &workload->cluster,
@@ -202,8 +202,8 @@ static enum hr_status run_with(const struct workload *workload, const struct hr_
                                  .horizon_us = HR_NEVER_US,
                                  .check = check,
                                  .classes = workload->classes,
-                                 .folds = folds,
-                                 .n_folds = n_folds,
+                                 .observers = observers,
+                                 .n_observers = n_observers,
                                  .quotas = with_quotas ? &quotas : NULL,
                                  .speeds = workload->speeds.n_rows ? &workload->speeds : NULL};
   *result = NULL;
@@ -212,19 +212,19 @@ static enum hr_status run_with(const struct workload *workload, const struct hr_
 }
 
 static enum hr_status run(const struct workload *workload, const struct hr_policy_choice *choice,
-                          const struct hr_fold *fold, struct hr_result **result, struct hr_error *error) {
-  return run_with(workload, choice, fold ? CHECKED : UNCHECKED, fold, fold != NULL, result, error);
+                          const struct hr_observer *observer, struct hr_result **result, struct hr_error *error) {
+  return run_with(workload, choice, observer ? CHECKED : UNCHECKED, observer, observer != NULL, result, error);
 }
 
 /* The same digest when it is done again, asked at each instant why jobs wait. */
 static void check_again(const struct workload *workload, const struct hr_policy_choice *choice, uint64_t digest) {
-  struct hr_fold folds[HOLDS_FOLDS];
+  struct hr_observer observers[HOLDS_FOLDS];
   struct hr_result *again;
   struct hr_error error;
   struct holds holds;
   if (!holds_init(&holds, &workload->trace)) abort();
-  holds_folds(&holds, folds);
-  if (run_with(workload, choice, UNCHECKED, folds, HOLDS_FOLDS, &again, &error) == HR_OK) {
+  holds_observers(&holds, observers);
+  if (run_with(workload, choice, UNCHECKED, observers, HOLDS_FOLDS, &again, &error) == HR_OK) {
     holds_check_end(&holds, again);
     if (again->digest != digest) fail(choice, "determinism", "a second run does something else");
     if (holds.fault[0]) fail(choice, "explanations", holds.fault);
@@ -240,8 +240,8 @@ static void check_run(const struct workload *workload, const struct hr_policy_ch
   struct hr_result *result;
   struct tracker tracker;
   if (!tracker_init(&tracker, &workload->trace, &workload->cluster)) abort();
-  struct hr_fold fold = tracker_fold(&tracker);
-  enum hr_status status = run(workload, choice, &fold, &result, &error);
+  struct hr_observer observer = tracker_observer(&tracker);
+  enum hr_status status = run(workload, choice, &observer, &result, &error);
   bool refused = is_refused(workload, status);
   if (status != HR_OK && !refused) fail(choice, properties[workload->kind], error.text);
   if (status == HR_OK) tracker_check_end(&tracker, result);

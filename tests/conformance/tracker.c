@@ -113,8 +113,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   }
 }
 
-struct hr_fold tracker_fold(struct tracker *tracker) {
-  return (struct hr_fold){.self = tracker, .on_event = on_event};
+struct hr_observer tracker_observer(struct tracker *tracker) {
+  return (struct hr_observer){.self = tracker, .on_event = on_event};
 }
 
 static bool fits_somewhere(const struct tracker *tracker, uint32_t job) {

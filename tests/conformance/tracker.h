@@ -19,7 +19,7 @@ struct tracker {
 
 bool tracker_init(struct tracker *tracker, const struct hr_trace *trace, const struct hr_cluster_spec *cluster);
 void tracker_finish(struct tracker *tracker);
-struct hr_fold tracker_fold(struct tracker *tracker);
+struct hr_observer tracker_observer(struct tracker *tracker);
 /* After the run: every job that was submitted has ended or was rejected for a reason that holds. */
 void tracker_check_end(struct tracker *tracker, const struct hr_result *result);
 

@@ -4,7 +4,7 @@
 
 #include "headroom/mig.h"
 #include "input.h"
-#include "scenarios/catalog_tables.h"
+#include "scenarios/catalog/catalog_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* A row that was accepted is found again under its key, so the same text a second time replaces every row. */
 static void read_table(enum hr__catalog_table which, const struct hr__table_text *text) {
   struct hr__table table = {.format = &hr__catalog_formats[which]};
-  struct hr__names names = {0};
+  struct hr__name_table names = {0};
   struct hr_error error = {0};
   if (hr__table_add(&table, text, &names, &error) == HR_OK) {
     uint32_t count = table.count;

@@ -2,7 +2,7 @@
 /* Any bytes as a packed trace: mapped or refused with a reason, never anything else. Checksums would keep all but the
    unchanged out, so each input is tried once as it is and once with its checksums set right. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 #include "input.h"
 
 #include <stdlib.h>

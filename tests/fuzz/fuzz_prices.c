@@ -3,7 +3,7 @@
    never anything else. */
 
 #include "input.h"
-#include "scenarios/spot_prices.h"
+#include "scenarios/build/spot_records.h"
 
 #include <stdlib.h>
 #include <unistd.h>

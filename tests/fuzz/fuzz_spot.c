@@ -2,7 +2,7 @@
 /* Any bytes as a record of spot capacity: read or refused with a reason, never anything else. */
 
 #include "input.h"
-#include "scenarios/spot_levels.h"
+#include "scenarios/build/spot_records.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a suite of runs and as the baseline of one: read or refused with a reason, never anything else. */
 
-#include "headroom/check.h"
+#include "headroom/unstable/check.h"
 #include "input.h"
-#include "plan/job_starts.h"
+#include "plan/check/decisions.h"
 
 #include <stdlib.h>
 #include <unistd.h>

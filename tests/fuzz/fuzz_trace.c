@@ -3,8 +3,8 @@
    format; but where the first byte is one that no text begins with it names a format for the rest, so that each reader
    meets what is not its own, and has its parameters. */
 
-#include "headroom/trace.h"
-#include "headroom/trace_check.h"
+#include "headroom/trace_files.h"
+#include "headroom/unstable/trace_check.h"
 #include "input.h"
 
 #include <stdio.h>

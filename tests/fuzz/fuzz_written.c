@@ -2,7 +2,8 @@
 /* What is read as a trace is written as CSV and read again: the same text comes out. It is written as SWF, and changed
    in every way: done, or refused with a reason. */
 
-#include "headroom/transform.h"
+#include "headroom/trace_files.h"
+#include "headroom/unstable/trace_tools.h"
 #include "input.h"
 
 #include <stdio.h>

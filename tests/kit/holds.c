@@ -38,7 +38,7 @@ static bool accepts(const struct hr_view *view, hr_job job, uint32_t pool) {
 
 /* The most free GPUs of a pool that the job accepts, in thousandths, node by node; where jobs are only counted, nodes
    say more than there is. */
-static uint64_t most_free_milli(const struct hr_view *view, hr_job job) {
+static uint64_t max_free_milli(const struct hr_view *view, hr_job job) {
   uint64_t most = 0;
   for (uint32_t pool = 0; pool < hr_cluster_pools(view->cluster); pool++) {
     uint64_t free_milli = hr_cluster_free_milli(view->cluster, (hr_pool){pool});
@@ -73,29 +73,30 @@ static bool has_place(const struct hr_view *view, hr_job job) {
   return found;
 }
 
-static void check_room(struct holds *holds, const struct hr_view *view, hr_job job, const struct hr_hold *hold) {
-  uint64_t most = most_free_milli(view, job), asked = hr_cluster_asked_milli(view->cluster, job);
+static void check_room(struct holds *holds, const struct hr_view *view, hr_job job, const struct hr_wait_reason *hold) {
+  uint64_t most = max_free_milli(view, job), asked = hr_cluster_asked_milli(view->cluster, job);
   if (hold->free_milli != most || hold->asked_milli != asked)
     fault(holds, "other GPUs free or asked", job, view->now_us);
-  if (hold->reason == HR_HOLD_CAPACITY && most >= asked)
+  if (hold->reason == HR_WAIT_REASON_CAPACITY && most >= asked)
     fault(holds, "capacity, and enough is free", job, view->now_us);
-  if (hold->reason == HR_HOLD_FRAGMENTS && (most < asked || (!hr_cluster_stock(view->cluster) && has_place(view, job))))
+  if (hold->reason == HR_WAIT_REASON_FRAGMENTS &&
+      (most < asked || (!hr_cluster_gpu_inventory(view->cluster) && has_place(view, job))))
     fault(holds, "fragments, and there is a place or too little", job, view->now_us);
-  bool fits = hold->reason == HR_HOLD_ORDER || hold->reason == HR_HOLD_RESERVATION;
-  const struct hr_stock *stock = hr_cluster_stock(view->cluster);
-  bool by_share = stock && stock->mig; /* instances of MIG are smaller than what is asked for, or larger */
+  bool fits = hold->reason == HR_WAIT_REASON_ORDER || hold->reason == HR_WAIT_REASON_RESERVATION;
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);
+  bool by_share = inventory && inventory->mig; /* instances of MIG are smaller than what is asked for, or larger */
   if (fits && !by_share && most < asked) fault(holds, "order or reservation, and it does not fit", job, view->now_us);
 }
 
 static void check_hold(struct holds *holds, const struct hr_view *view, hr_job job) {
-  struct hr_hold hold;
-  hr_view_hold(view, job, &hold);
-  if (hold.reason == HR_HOLD_NONE || hold.reason >= HR_N_HOLDS) fault(holds, "no reason", job, view->now_us);
+  struct hr_wait_reason hold;
+  hr_view_wait_reason(view, job, &hold);
+  if (hold.reason == HR_WAIT_REASON_NONE || hold.reason >= HR_N_HOLDS) fault(holds, "no reason", job, view->now_us);
   bool has_other = hold.behind.id != HR_NONE;
   if (has_other && (hold.behind.id == job.id || view->state[hold.behind.id] != HR_JOB_WAITING))
     fault(holds, "it waits behind itself, or one that does not wait", job, view->now_us);
-  if ((hold.quota != HR_NONE) != (hold.reason == HR_HOLD_QUOTA)) fault(holds, "a quota", job, view->now_us);
-  if (hold.until_us != HR_NEVER_US && hold.until_us <= view->now_us && hold.reason != HR_HOLD_TURN)
+  if ((hold.quota != HR_NONE) != (hold.reason == HR_WAIT_REASON_QUOTA)) fault(holds, "a quota", job, view->now_us);
+  if (hold.until_us != HR_NEVER_US && hold.until_us <= view->now_us && hold.reason != HR_WAIT_REASON_TURN)
     fault(holds, "until a time that is over", job, view->now_us);
   check_room(holds, view, job, &hold);
 }
@@ -106,10 +107,10 @@ static void on_instant(void *self, const struct hr_view *view) {
     if (view->state[job] == HR_JOB_WAITING) check_hold(holds, view, (hr_job){job});
 }
 
-void holds_folds(struct holds *holds, struct hr_fold *folds) {
-  folds[0] = hr_waits_fold(holds->grouped);
-  folds[1] = hr_waits_fold(holds->each);
-  folds[2] = (struct hr_fold){.self = holds, .on_instant = on_instant};
+void holds_observers(struct holds *holds, struct hr_observer *observers) {
+  observers[0] = hr_waits_observer(holds->grouped);
+  observers[1] = hr_waits_observer(holds->each);
+  observers[2] = (struct hr_observer){.self = holds, .on_instant = on_instant};
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 /* Follows a run and asks why jobs wait: by groups, job by job, and whether what is said can be true. */
 
-#include "headroom/waits.h"
+#include "headroom/unstable/why.h"
 
 enum { HOLDS_FOLDS = 3 };
 
@@ -17,7 +17,7 @@ struct holds {
 bool holds_init(struct holds *holds, const struct hr_trace *trace);
 void holds_finish(struct holds *holds);
 /* [HOLDS_FOLDS] */
-void holds_folds(struct holds *holds, struct hr_fold *folds);
+void holds_observers(struct holds *holds, struct hr_observer *observers);
 /* After the run: parts sum to waits, waits are what the result tells, and groups say what each job says. */
 void holds_check_end(struct holds *holds, const struct hr_result *result);
 

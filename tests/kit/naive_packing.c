@@ -146,14 +146,14 @@ static uint64_t pick_by(const struct naive *naive, const char *rule, const struc
 
 /* ---- Scores ----------------------------------------------------------------------------------------- */
 
-static double most_cpu(const struct naive *naive) {
+static double max_cpu(const struct naive *naive) {
   double most = 1;
   for (int i = 0; i < naive->n_nodes; i++)
     if ((double)naive->node[i].cpu_capacity > most) most = (double)naive->node[i].cpu_capacity;
   return most;
 }
 
-static double most_gpu(const struct naive *naive) {
+static double max_gpu(const struct naive *naive) {
   double most = 1;
   for (int i = 0; i < naive->n_nodes; i++)
     if (naive->node[i].n_gpus * 1000.0 > most) most = naive->node[i].n_gpus * 1000.0;
@@ -177,7 +177,7 @@ static int gpu_packing(const struct naive_node *node, const struct hr_request *r
 
 static int gpu_clustering(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
   int same = request->gpu_milli < 1000 ? node->shares : node->whole[request->gpus], all = node->shares;
-  double most = most_gpu(naive), used = 25 * (most - left_on(node)) / most;
+  double most = max_gpu(naive), used = 25 * (most - left_on(node)) / most;
   if (request->gpus == 0) return 0;
   for (int i = 0; i <= NAIVE_MOST_GPUS; i++) all += node->whole[i];
   if (all == 0) return (int)(25 + used);
@@ -218,15 +218,15 @@ static int kube_most(const struct naive_node *node, const struct hr_request *req
 
 static int weighted_best_fit(const struct naive *naive, const struct naive_node *node,
                              const struct hr_request *request) {
-  double cpu = node->cpu < 0 ? 0 : (double)(node->cpu - cpu_of(node, request)) / most_cpu(naive);
-  double gpu = (left_on(node) - (double)request->gpus * asked(node, request)) / most_gpu(naive);
+  double cpu = node->cpu < 0 ? 0 : (double)(node->cpu - cpu_of(node, request)) / max_cpu(naive);
+  double gpu = (left_on(node) - (double)request->gpus * asked(node, request)) / max_gpu(naive);
   return (int)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
 static int dot_product(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
   double cpu =
-      node->cpu < 0 ? 0 : (double)node->cpu * (double)cpu_of(node, request) / (most_cpu(naive) * most_cpu(naive));
-  double gpu = left_on(node) * ((double)request->gpus * asked(node, request)) / (most_gpu(naive) * most_gpu(naive));
+      node->cpu < 0 ? 0 : (double)node->cpu * (double)cpu_of(node, request) / (max_cpu(naive) * max_cpu(naive));
+  double gpu = left_on(node) * ((double)request->gpus * asked(node, request)) / (max_gpu(naive) * max_gpu(naive));
   return (int)(100 * (1 - (cpu + gpu) / 2));
 }
 

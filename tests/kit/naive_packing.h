@@ -5,7 +5,7 @@
 /* The placement rules the slow, obvious way: every node is looked at for every task. It shares no code with the product
    but its random numbers, and the structs that say what is asked for. */
 
-#include "headroom/packing.h"
+#include "headroom/unstable/placement.h"
 
 enum { NAIVE_MOST_GPUS = 8, NAIVE_MOST_NODES = 64 };
 

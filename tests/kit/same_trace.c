@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "same_trace.h"
 
-#include "sim/philox.h"
-#include "traces/values.h"
+#include "base/random.h"
+#include "traces/core/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static struct hr_text text(const char *at) {
 
 #define ONE_OF(words) text((words)[random_below(sizeof(words) / sizeof *(words))])
 
-static int64_t random_us(bool whole, uint32_t most_s) {
-  int64_t us = (int64_t)random_below(most_s) * HR_SECOND_US;
+static int64_t random_us(bool whole, uint32_t max_s) {
+  int64_t us = (int64_t)random_below(max_s) * HR_SECOND_US;
   return whole ? us : us + random_below(3) * (int64_t)random_below(1000000);
 }
 
@@ -102,7 +102,7 @@ struct hr_trace *random_trace(const struct random_spec *spec) {
   int64_t zero_us = random_us(spec->plain, 2000000000);
   if (dated && random_below(3) == 0) zero_us = -zero_us;
   struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
-  uint32_t n = 1 + random_below(spec->most_jobs);
+  uint32_t n = 1 + random_below(spec->max_jobs);
   struct hr_error error = {0};
   for (uint32_t row = 0; row < n; row++) {
     char buffer[64];

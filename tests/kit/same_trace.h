@@ -4,14 +4,14 @@
 
 /* Random traces with any of the columns that there are, and traces compared column by column, listed by hand. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 /* The next random number below `bound`, of the stream that random_start began. */
 void random_start(uint64_t seed);
 uint32_t random_below(uint32_t bound);
 
 struct random_spec {
-  uint32_t most_jobs;
+  uint32_t max_jobs;
   bool plain;      /* only what SWF can tell: whole seconds, numbers for names, sorted, at least one GPU */
   bool all_fields; /* no field is left out for all jobs */
 };

@@ -4,7 +4,7 @@
 
 /* Small files for tests, in a folder of the test's own, and traces read from them. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 /* The path of file `name`, valid until the next call of any function here. */
 const char *file_path(const char *name);

@@ -2,10 +2,11 @@
 /* The product against the naive scheduler on small random clusters, under every order x backfill x placement: equal
    starts and equal seats. A difference is shrunk before it is shown: jobs are dropped for as long as it stays. */
 
+#include "base/random.h"
 #include "harness.h"
+#include "headroom/trace_files.h"
 #include "preemptive_case.h"
 #include "replay.h"
-#include "sim/philox.h"
 
 #include <string.h>
 
@@ -103,8 +104,8 @@ static struct naive_terms random_terms(struct hr__stream *stream, int64_t unit) 
 
 /* Users and names, in some cases none, in others more than prediction looks back on. */
 static void random_people(struct hr__stream *stream, struct replay_case *workload) {
-  static const uint32_t most_users[] = {1, 2, 4, 9}, most_names[] = {1, 3, 8, REPLAY_NAMES};
-  uint32_t users = most_users[below(stream, 4)], names = most_names[below(stream, 4)];
+  static const uint32_t max_users[] = {1, 2, 4, 9}, max_names[] = {1, 3, 8, REPLAY_NAMES};
+  uint32_t users = max_users[below(stream, 4)], names = max_names[below(stream, 4)];
   bool estimated = chance(stream, 50);
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     workload->jobs[i].user = below(stream, users);

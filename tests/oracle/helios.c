@@ -5,6 +5,7 @@
    limits, so that backfilling is run again with limits made up from the job's number: some right, some too long. */
 
 #include "harness.h"
+#include "headroom/trace_files.h"
 #include "helios_case.h"
 
 static void compare_under_all_rules(struct replay_case *workload, bool only_backfilling) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "helios_case.h"
 
+#include "headroom/trace_files.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
    Under conservative backfilling, where the naive scheduler would need hours, only the trace's first PLANNED_JOBS jobs.
  */
 
+#include "headroom/trace_files.h"
 #include "helios_case.h"
 
 #include <stdio.h>

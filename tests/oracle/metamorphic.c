@@ -5,9 +5,10 @@
  * expected to end "one microsecond from now", which no change of scale leaves alone.
  */
 
+#include "base/random.h"
 #include "harness.h"
+#include "headroom/trace_files.h"
 #include "replay.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@ struct job {
 struct state {
   const struct naive_preemptive_input *in;
   struct job *job;
-  struct naive_fate *fate;
+  struct naive_fate *accounting;
   uint32_t *present, n_present; /* who waits or runs, as the last pass ordered them, arrivals after them */
   uint32_t next_job;
   int64_t now;
@@ -76,7 +76,7 @@ static void advance_to(struct state *s, int64_t instant) {
 /* ---- What happens --------------------------------------------------------------------------------------- */
 
 static void finish(struct state *s, uint32_t job) {
-  s->fate[job].end = s->now;
+  s->accounting[job].end = s->now;
   s->served[s->n_finished++] = s->in->work[job] * s->in->gpus[job];
 }
 
@@ -142,7 +142,7 @@ static void sort_present(struct state *s) {
 }
 
 static void start(struct state *s, uint32_t job) {
-  if (s->fate[job].starts++ == 0) s->fate[job].start = s->now;
+  if (s->accounting[job].starts++ == 0) s->accounting[job].start = s->now;
 }
 
 static void pass(struct state *s) {
@@ -153,7 +153,7 @@ static void pass(struct state *s) {
     bool fits = s->in->gpus[job] <= left;
     if (fits) left -= s->in->gpus[job];
     if (fits && !s->job[job].running) start(s, job);
-    if (!fits && s->job[job].running) s->fate[job].preemptions++;
+    if (!fits && s->job[job].running) s->accounting[job].preemptions++;
     s->job[job].running = fits;
   }
 }
@@ -162,10 +162,10 @@ struct naive_fate *naive_preemptive_run(const struct naive_preemptive_input *inp
   uint32_t n = input->n_jobs;
   struct state s = {.in = input,
                     .job = grab(n, sizeof *s.job),
-                    .fate = grab(n, sizeof *s.fate),
+                    .accounting = grab(n, sizeof *s.accounting),
                     .present = grab(n, sizeof *s.present),
                     .served = grab(n, sizeof *s.served)};
-  for (uint32_t job = 0; job < n; job++) s.fate[job].start = s.fate[job].end = -1;
+  for (uint32_t job = 0; job < n; job++) s.accounting[job].start = s.accounting[job].end = -1;
   for (int64_t instant; (instant = next_instant(&s)) < INT64_MAX;) {
     advance_to(&s, instant);
     end_all_due(&s);
@@ -177,5 +177,5 @@ struct naive_fate *naive_preemptive_run(const struct naive_preemptive_input *inp
   free(s.job);
   free(s.served);
   free(s.present);
-  return s.fate;
+  return s.accounting;
 }

@@ -97,8 +97,8 @@ static void a_difference_is_seen(void) {
   CU_ASSERT_FALSE(other.failed);
   CU_ASSERT_EQUAL(preemptive_first_difference(&naive, &same), HR_NONE);
   CU_ASSERT_EQUAL(preemptive_first_difference(&naive, &other), 0);
-  CU_ASSERT_EQUAL(naive.fate[1].end, 5);
-  CU_ASSERT_EQUAL(other.fate[1].end, 13);
+  CU_ASSERT_EQUAL(naive.accounting[1].end, 5);
+  CU_ASSERT_EQUAL(other.accounting[1].end, 13);
   preemptive_outcome_finish(&naive);
   preemptive_outcome_finish(&same);
   preemptive_outcome_finish(&other);
@@ -108,14 +108,15 @@ static void compare_on_helios(const struct replay_case *workload, const struct p
   struct preemptive_outcome naive = preemptive_naive(workload, rules),
                             product = preemptive_product(workload, rules, true);
   uint32_t job = preemptive_first_difference(&naive, &product), preemptions = 0;
-  for (uint32_t i = 0; i < naive.n_jobs; i++) preemptions += naive.fate[i].preemptions;
+  for (uint32_t i = 0; i < naive.n_jobs; i++) preemptions += naive.accounting[i].preemptions;
   printf("\n    %s, %s: %" PRIu32 " preemptions", (const char *[]){"srtf", "las", "gittins"}[rules->order],
          rules->preempts ? "preempts" : "does not", preemptions);
   if (product.failed)
     printf(": the product failed: %s", product.error.text);
   else if (job != HR_NONE)
     printf(": job %" PRIu32 " starts at %" PRId64 " and ends at %" PRId64 ", the product says %" PRId64 " and %" PRId64,
-           job, naive.fate[job].start, naive.fate[job].end, product.fate[job].start, product.fate[job].end);
+           job, naive.accounting[job].start, naive.accounting[job].end, product.accounting[job].start,
+           product.accounting[job].end);
   CU_ASSERT_EQUAL(job, HR_NONE);
   CU_ASSERT(rules->preempts ? preemptions > HELIOS_JOBS / 10 : preemptions == 0);
   preemptive_outcome_finish(&naive);

@@ -196,7 +196,7 @@ struct ticks {
   const struct replay_case *workload;
   const struct preemptive_rules *rules;
   struct tick_job job[PREEMPTIVE_MAX_JOBS];
-  struct naive_fate *fate;
+  struct naive_fate *accounting;
   int64_t now;
 };
 
@@ -239,15 +239,15 @@ static void tick_pass(struct ticks *t) {
     uint32_t gpus = t->workload->jobs[i].gpus;
     job->seen = true;
     if (gpus > free_gpus) {
-      t->fate[i].preemptions += job->runs;
+      t->accounting[i].preemptions += job->runs;
       job->runs = false;
       continue;
     }
     free_gpus -= gpus;
     if (job->runs) continue;
     job->runs = true;
-    if (t->fate[i].start < 0) t->fate[i].start = t->now;
-    t->fate[i].starts++;
+    if (t->accounting[i].start < 0) t->accounting[i].start = t->now;
+    t->accounting[i].starts++;
   }
 }
 
@@ -257,7 +257,7 @@ static void tick_events(struct ticks *t) {
     struct tick_job *job = &t->job[i];
     int64_t queue = (job->had >= t->rules->thresholds_us[0]) + (job->had >= t->rules->thresholds_us[1]);
     if (job->runs && job->left == 0) {
-      t->fate[i].end = t->now;
+      t->accounting[i].end = t->now;
       *job = (struct tick_job){.state = GONE};
     } else if (job->state == THERE && queue > job->queue) {
       job->queue = queue;
@@ -290,12 +290,12 @@ static bool tick(struct ticks *t) {
 
 static struct preemptive_outcome by_ticks(const struct replay_case *workload, const struct preemptive_rules *rules) {
   struct preemptive_outcome outcome = {.n_jobs = workload->n_jobs,
-                                       .fate = calloc(workload->n_jobs, sizeof *outcome.fate)};
-  struct ticks t = {.workload = workload, .rules = rules, .fate = outcome.fate};
-  if (!outcome.fate) abort();
+                                       .accounting = calloc(workload->n_jobs, sizeof *outcome.accounting)};
+  struct ticks t = {.workload = workload, .rules = rules, .accounting = outcome.accounting};
+  if (!outcome.accounting) abort();
   uint32_t capacity = workload->pools[0].shape.nodes * workload->pools[0].shape.gpus_per_node;
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
-    t.fate[i].start = t.fate[i].end = -1;
+    t.accounting[i].start = t.accounting[i].end = -1;
     t.job[i].left = workload->jobs[i].work;
     if (workload->jobs[i].gpus > capacity) t.job[i].state = GONE;
   }
@@ -324,7 +324,7 @@ static void same_fates_tick_by_tick(void) {
     struct preemptive_outcome naive = preemptive_naive(&workload, &rules), ticks = by_ticks(&workload, &rules);
     bool different = preemptive_first_difference(&naive, &ticks) != HR_NONE;
     if (different) preemptive_print(&workload, &rules, &naive, &ticks);
-    for (uint32_t i = 0; i < naive.n_jobs; i++) preemptions[r] += naive.fate[i].preemptions;
+    for (uint32_t i = 0; i < naive.n_jobs; i++) preemptions[r] += naive.accounting[i].preemptions;
     preemptive_outcome_finish(&naive);
     preemptive_outcome_finish(&ticks);
     if (different) CU_FAIL_FATAL("the two naive schedulers differ");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "preemptive_case.h"
+#include "headroom/trace_files.h"
 #include "sound.h"
 
-#include "sim/philox.h"
+#include "base/random.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const char *seconds(int64_t us, char *buffer) {
 }
 
 void preemptive_outcome_finish(struct preemptive_outcome *outcome) {
-  free(outcome->fate);
+  free(outcome->accounting);
 }
 
 /* ---- Random cases --------------------------------------------------------------------------------------- */
@@ -54,10 +55,10 @@ static int64_t random_time(struct hr__stream *stream, enum preemptive_grain grai
 
 static void random_thresholds(struct hr__stream *stream, enum preemptive_grain grain, struct preemptive_rules *rules) {
   static const int64_t defaults[] = PREEMPTIVE_DEFAULTS;
-  int64_t least_us = grain == PREEMPTIVE_SECONDS ? HR_SECOND_US : 1;
+  int64_t min_us = grain == PREEMPTIVE_SECONDS ? HR_SECOND_US : 1;
   rules->defaults = grain == PREEMPTIVE_LONG ? chance(stream, 80) : chance(stream, 10);
-  rules->thresholds_us[0] = least_us + random_time(stream, grain, 20);
-  rules->thresholds_us[1] = rules->thresholds_us[0] + least_us + random_time(stream, grain, 40);
+  rules->thresholds_us[0] = min_us + random_time(stream, grain, 20);
+  rules->thresholds_us[1] = rules->thresholds_us[0] + min_us + random_time(stream, grain, 40);
   for (uint32_t k = 0; k < NAIVE_THRESHOLDS && rules->defaults; k++) rules->thresholds_us[k] = defaults[k];
 }
 
@@ -103,33 +104,33 @@ static void set_rules(struct hr_policy_choice *choice, const struct preemptive_r
 
 /* A fold that counts each job's starts and preemptions. */
 static void count_stops_and_starts(void *self, const struct hr_view *view, const struct hr_event *event) {
-  struct naive_fate *fates = self;
+  struct naive_fate *accountings = self;
   (void)view;
-  if (event->kind == HR_EVENT_START) fates[event->job.id].starts++;
-  if (event->kind == HR_EVENT_PREEMPT) fates[event->job.id].preemptions++;
+  if (event->kind == HR_EVENT_START) accountings[event->job.id].starts++;
+  if (event->kind == HR_EVENT_PREEMPT) accountings[event->job.id].preemptions++;
 }
 
 static void take_fates(const struct hr_result *result, struct preemptive_outcome *outcome) {
   for (uint32_t i = 0; i < result->n_jobs; i++) {
-    struct naive_fate *fate = &outcome->fate[i];
+    struct naive_fate *accounting = &outcome->accounting[i];
     int64_t end_us = hr_result_end_us(result, (hr_job){i});
-    fate->start = result->start_us[i] == HR_NEVER_US ? -1 : result->start_us[i];
-    fate->end = end_us == HR_NEVER_US ? -1 : end_us;
-    if (result->fate) fate->starts = result->fate[i].attempts;
+    accounting->start = result->start_us[i] == HR_NEVER_US ? -1 : result->start_us[i];
+    accounting->end = end_us == HR_NEVER_US ? -1 : end_us;
+    if (result->accounting) accounting->starts = result->accounting[i].attempts;
   }
 }
 
 static void run(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                 const struct hr_policy_choice *policy, bool check, struct preemptive_outcome *outcome) {
-  struct hr_fold fold = {.self = outcome->fate, .on_event = count_stops_and_starts};
+  struct hr_observer observer = {.self = outcome->accounting, .on_event = count_stops_and_starts};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = cluster,
                                  .policy = policy->ops,
                                  .params = policy->params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = check,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   struct hr_result *result = NULL;
   outcome->failed = hr_sim_run(&config, &result, &outcome->error) != HR_OK;
   if (!outcome->failed) take_fates(result, outcome);
@@ -139,7 +140,7 @@ static void run(const struct hr_trace *trace, const struct hr_cluster_spec *clus
 struct preemptive_outcome preemptive_product(const struct replay_case *workload, const struct preemptive_rules *rules,
                                              bool check) {
   struct preemptive_outcome outcome = {.n_jobs = workload->n_jobs,
-                                       .fate = grab(workload->n_jobs, sizeof *outcome.fate)};
+                                       .accounting = grab(workload->n_jobs, sizeof *outcome.accounting)};
   char name[] = "pool", gpu[] = "G";
   struct hr_pool_spec pool = {.name = name,
                               .gpu = gpu,
@@ -180,7 +181,7 @@ struct preemptive_outcome preemptive_naive(const struct replay_case *workload, c
       .preempts = rules->preempts,
       .thresholds = {rules->thresholds_us[0], rules->thresholds_us[1]},
   };
-  struct preemptive_outcome outcome = {.n_jobs = n, .fate = naive_preemptive_run(&input)};
+  struct preemptive_outcome outcome = {.n_jobs = n, .accounting = naive_preemptive_run(&input)};
   free(submit);
   free(work);
   free(gpus);
@@ -195,7 +196,7 @@ static bool same_fate(const struct naive_fate *a, const struct naive_fate *b) {
 
 uint32_t preemptive_first_difference(const struct preemptive_outcome *a, const struct preemptive_outcome *b) {
   for (uint32_t i = 0; i < a->n_jobs; i++)
-    if (a->failed || b->failed || !same_fate(&a->fate[i], &b->fate[i])) return i;
+    if (a->failed || b->failed || !same_fate(&a->accounting[i], &b->accounting[i])) return i;
   return HR_NONE;
 }
 
@@ -212,9 +213,9 @@ static void print_command(const struct replay_case *workload, const struct preem
   printf("\n");
 }
 
-static void print_fate(const struct naive_fate *fate) {
-  printf(" %" PRId64 " to %" PRId64 ", %" PRIu32 " starts, %" PRIu32 " preemptions", fate->start, fate->end,
-         fate->starts, fate->preemptions);
+static void print_fate(const struct naive_fate *accounting) {
+  printf(" %" PRId64 " to %" PRId64 ", %" PRIu32 " starts, %" PRIu32 " preemptions", accounting->start, accounting->end,
+         accounting->starts, accounting->preemptions);
 }
 
 void preemptive_print(const struct replay_case *workload, const struct preemptive_rules *rules,
@@ -233,9 +234,9 @@ void preemptive_print(const struct replay_case *workload, const struct preemptiv
   printf("job: naive, in microseconds | the other's\n");
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     printf("%" PRIu32 ":", i);
-    print_fate(&naive->fate[i]);
+    print_fate(&naive->accounting[i]);
     printf(" |");
-    print_fate(&other->fate[i]);
-    printf("%s\n", same_fate(&naive->fate[i], &other->fate[i]) ? "" : "  <- differs");
+    print_fate(&other->accounting[i]);
+    printf("%s\n", same_fate(&naive->accounting[i], &other->accounting[i]) ? "" : "  <- differs");
   }
 }

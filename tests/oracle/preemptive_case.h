@@ -35,7 +35,7 @@ void preemptive_random(uint32_t number, enum preemptive_grain grain, struct repl
 bool preemptive_has_order(const char *order);
 
 struct preemptive_outcome {
-  struct naive_fate *fate; /* by job; times from the first submit */
+  struct naive_fate *accounting; /* by job; times from the first submit */
   uint32_t n_jobs;
   bool failed; /* the product ended with `error` */
   struct hr_error error;

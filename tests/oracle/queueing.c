@@ -6,10 +6,11 @@
  * and the same formula for 5 % longer run times must not, so that the interval is known to be able to refuse.
  */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "sim/philox.h"
+#include "headroom/trace_files.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>

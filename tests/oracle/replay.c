@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "replay.h"
+#include "headroom/trace_files.h"
 #include "sound.h"
 
 #include <inttypes.h>
@@ -130,7 +131,7 @@ static void remember_seat(void *self, const struct hr_view *view, const struct h
   if (event->kind != HR_EVENT_START) return;
   struct naive_seat *seat = &((struct naive_seat *)self)[event->job.id];
   const struct hr_placement *placement = event->placement;
-  uint32_t unit_milli = hr_cluster_stock(view->cluster) ? 1 : 1000;
+  uint32_t unit_milli = hr_cluster_gpu_inventory(view->cluster) ? 1 : 1000;
   bool by_count = placement->n_slices == 0 && view->jobs->gpus[event->job.id] > 0;
   free(seat->part);
   seat->count = by_count ? 1 : placement->n_slices;
@@ -188,15 +189,15 @@ struct replay_outcome replay_product(const struct hr_trace *trace, const struct 
   outcome.result.seat = grab(trace->n_jobs, sizeof *outcome.result.seat);
   struct hr_cluster_spec cluster = cluster_of(workload);
   struct hr_policy_choice policy = policy_of(workload, rules);
-  struct hr_fold fold = {.self = outcome.result.seat, .on_event = remember_seat};
+  struct hr_observer observer = {.self = outcome.result.seat, .on_event = remember_seat};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = &cluster,
                                  .policy = policy.ops,
                                  .params = policy.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = check,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   struct weights weights;
   weights_of(&workload->terms, &weights);
   if (has_weights(workload, rules)) config.quotas = &weights.spec;

@@ -4,6 +4,7 @@
    finished. */
 
 #include "harness.h"
+#include "headroom/trace_files.h"
 #include "helios_case.h"
 
 static void same_starts_and_seats_where_the_past_counts(void) {

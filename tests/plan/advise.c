@@ -2,6 +2,7 @@
 /* Advice on small scenarios whose best change and its dollars are known by hand, and against runs of the scenario with
    and without the overrides that it names. */
 
+#include "headroom/unstable/advise.h"
 #include "harness.h"
 #include "headroom/headroom.h"
 #include "output_files.h"
@@ -460,7 +461,7 @@ static cJSON *json_of(uint32_t n_threads) {
 static void test_json(void) {
   begin(HEAD RECLAIMED "," RESERVED INTERVAL("14700"), long_jobs());
   cJSON *one = json_of(1), *three = json_of(3);
-  char *text = files_read(PROJECT_DIR "/docs/advise.schema.json");
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/advise.schema.json");
   cJSON *schema = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
   CU_ASSERT(schema_fits(schema, one, "advice"));

@@ -4,6 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/advise.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 

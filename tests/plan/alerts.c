@@ -3,6 +3,7 @@
    then looked for in it with no thought of time or memory. And what is known by hand. */
 
 #include "harness.h"
+#include "headroom/unstable/replay.h"
 
 #include "headroom/headroom.h"
 #include "output_files.h"
@@ -18,7 +19,7 @@ enum { MOST_POOLS = 8, HOUR_S = 3600 };
 /* The pools as a pass left them. */
 struct snapshot {
   int64_t at_us;
-  uint64_t allocated_milli[MOST_POOLS], total_milli[MOST_POOLS], most_milli[MOST_POOLS];
+  uint64_t allocated_milli[MOST_POOLS], total_milli[MOST_POOLS], max_milli[MOST_POOLS];
   uint32_t nodes[MOST_POOLS];
 };
 
@@ -62,7 +63,7 @@ static void on_instant(void *self, const struct hr_view *view) {
     uint32_t offer = hr_cluster_offer(view->cluster, pool);
     snapshot->total_milli[i] = hr_cluster_total_milli(view->cluster, pool);
     snapshot->allocated_milli[i] = snapshot->total_milli[i] - hr_cluster_free_milli(view->cluster, pool);
-    snapshot->most_milli[i] =
+    snapshot->max_milli[i] =
         snapshot->total_milli[i] + (uint64_t)offer * 1000 * hr_cluster_pool_spec(view->cluster, pool)->gpus_per_node;
     snapshot->nodes[i] = hr_cluster_nodes_in(view->cluster, pool, HR_NODE_UP) +
                          hr_cluster_nodes_in(view->cluster, pool, HR_NODE_BOOTING) +
@@ -88,9 +89,9 @@ static void world_run(struct world *world, const char *path, const char *const *
   CU_ASSERT_FATAL(world->scenario->cluster.n_pools <= MOST_POOLS);
   const struct hr_replay_config config = {
       .scenario = world->scenario, .trace = world->trace, .seed = world->scenario->seed, .alerts = true};
-  const struct hr_fold fold = {&world->record, on_event, on_instant};
+  const struct hr_observer observer = {&world->record, on_event, on_instant};
   CU_ASSERT_EQUAL_FATAL(hr_replay_init(&world->replay, &config, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&world->replay, fold, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&world->replay, observer, &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_replay_run(&world->replay, &error), HR_OK);
   world->count = hr_alerts_list(world->replay.alerts, &world->list);
 }
@@ -132,7 +133,7 @@ static bool is_amiss(const struct snapshot *snapshot, uint32_t pool, enum hr_ale
   double used = (double)snapshot->allocated_milli[pool];
   if (rule == HR_ALERT_UNDERUSED)
     return snapshot->total_milli[pool] && used / (double)snapshot->total_milli[pool] < rules->underused_below;
-  return snapshot->most_milli[pool] && used / (double)snapshot->most_milli[pool] > rules->saturated_above;
+  return snapshot->max_milli[pool] && used / (double)snapshot->max_milli[pool] > rules->saturated_above;
 }
 
 /* Snapshots of one instant follow each other; the last of them holds. */

@@ -4,8 +4,8 @@
 
 #include "harness.h"
 
-#include "headroom/check.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/check.h"
 #include "output_files.h"
 #include "schema_check.h"
 
@@ -283,15 +283,15 @@ static void expect_fit(cJSON *tree, const char *schema_path) {
 static void files_fit_their_schemas(void) {
   struct hr_suite *suite = load_suite(suite_text);
   struct hr_baseline *baseline = make_baseline(suite);
-  expect_fit(read_json(files_path("base.json")), PROJECT_DIR "/docs/baseline.schema.json");
-  expect_fit(result_of(suite, baseline), PROJECT_DIR "/docs/check-result.schema.json");
+  expect_fit(read_json(files_path("base.json")), PROJECT_DIR "/docs/reference/schemas/baseline.schema.json");
+  expect_fit(result_of(suite, baseline), PROJECT_DIR "/docs/reference/schemas/check-result.schema.json");
   hr_suite_destroy(suite);
   suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"policies\":[\"fifo\",\"las\"],\"set\":"
                      "{\"cluster.pools.0.nodes\":1}},{\"name\":\"b\",\"scenario\":\"s.json\",\"set\":"
                      "{\"replications.count\":3,\"cluster.pools.1.usd_per_gpu_hour\":1}}]}");
   cJSON *tree = result_of(suite, baseline);
   CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 4); /* moved, new, gone, moved */
-  expect_fit(tree, PROJECT_DIR "/docs/check-result.schema.json");
+  expect_fit(tree, PROJECT_DIR "/docs/reference/schemas/check-result.schema.json");
   hr_suite_destroy(suite);
   hr_baseline_destroy(baseline);
 }

@@ -3,7 +3,7 @@
    is told, and nothing is left. */
 
 #include "harness.h"
-#include "headroom/check.h"
+#include "headroom/unstable/check.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 

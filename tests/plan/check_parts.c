@@ -3,11 +3,10 @@
 
 #include "harness.h"
 
-#include "plan/checking.h"
-#include "plan/decisions.h"
-#include "plan/figures.h"
-#include "plan/job_starts.h"
-#include "plan/tolerance.h"
+#include "plan/check/checking.h"
+#include "plan/check/decisions.h"
+#include "plan/check/tolerance.h"
+#include "plan/compare/compare_table.h"
 
 #include <string.h>
 
@@ -94,7 +93,7 @@ static void damaged_starts(void) {
 /* So many events, of which one in three is a move; at move `other`, something is other. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
   CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions));
-  const struct hr_fold fold = hr__decisions_fold(decisions);
+  const struct hr_observer observer = hr__decisions_observer(decisions);
   for (uint32_t move = 0; move < moves; move++) {
     struct hr_slice slice = {.node = {move % 7 + (by_node && move == other)}, .gpu_milli = 1000};
     struct hr_placement placement = {.n_slices = 1, .slices = &slice};
@@ -102,8 +101,8 @@ static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t oth
     struct hr_event end = {.at_us = at_us, .kind = HR_EVENT_END, .job = {move}, .pool = {HR_NONE}};
     struct hr_event start = {
         .at_us = at_us, .kind = HR_EVENT_START, .job = {move}, .placement = &placement, .pool = {HR_NONE}};
-    if (move % 2) fold.on_event(fold.self, NULL, &end);
-    fold.on_event(fold.self, NULL, &start);
+    if (move % 2) observer.on_event(observer.self, NULL, &end);
+    observer.on_event(observer.self, NULL, &start);
   }
 }
 
@@ -159,15 +158,15 @@ static struct hr_tolerance tolerance(const char *figure, double relative, double
   return (struct hr_tolerance){{(char *)figure, (char *)""}, relative, absolute, worse};
 }
 
-static enum hr__verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common, const char *path,
-                              const char *class_, double before, double now) {
+static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common,
+                                        const char *path, const char *class_, double before, double now) {
   const struct hr__allowance allowance = {own, common, false, false};
   enum hr_figure_of of = class_ ? HR_FIGURE_OF_CLASS : HR_FIGURE_OF_RUN;
   const struct hr_baseline_figure was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
   struct hr_baseline_figure is = was;
   is.value = now;
   double chance;
-  return hr__judge_moved(&allowance, &was, &is, &chance);
+  return hr__evaluator_moved(&allowance, &was, &is, &chance);
 }
 
 static void exact_unless_said(void) {
@@ -227,7 +226,8 @@ static void directions(void) {
 }
 
 /* What a figure of replications before and now is judged, and the chance of it. */
-static double chance(bool paired, enum hr_worse worse, double *before, double *now, enum hr__verdict verdict) {
+static double chance(bool paired, enum hr_worse worse, double *before, double *now,
+                     enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
   const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSAID}, none = {0};
   const struct hr__allowance allowance = {&tolerances, &none, true, paired};
@@ -238,7 +238,7 @@ static double chance(bool paired, enum hr_worse worse, double *before, double *n
     is.value += isnan(now[r]) ? 0 : now[r] / 4;
   }
   double chance;
-  CU_ASSERT_EQUAL(hr__judge_moved(&allowance, &was, &is, &chance), verdict);
+  CU_ASSERT_EQUAL(hr__evaluator_moved(&allowance, &was, &is, &chance), verdict);
   return chance;
 }
 

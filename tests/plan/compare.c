@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole comparisons: the runs are those that each policy makes alone, whatever the threads, and the files say it. */
 
+#include "headroom/unstable/compare.h"
 #include "harness.h"
 #include "output_files.h"
 #include "schema_check.h"
@@ -160,7 +161,7 @@ static cJSON *read_schema(const char *path) {
 
 /* Each summary, with an empty `perf` put in, fits the schema of summaries. */
 static void expect_summaries_fit(const cJSON *tree) {
-  cJSON *schema = read_schema(PROJECT_DIR "/docs/summary.schema.json"), *policy;
+  cJSON *schema = read_schema(PROJECT_DIR "/docs/reference/schemas/summary.schema.json"), *policy;
   cJSON_ArrayForEach(policy, schema_get(tree, "policies")) {
     cJSON *summary = cJSON_GetObjectItemCaseSensitive(policy, "summary");
     CU_ASSERT_PTR_NULL(schema_get(summary, "perf"));
@@ -172,7 +173,7 @@ static void expect_summaries_fit(const cJSON *tree) {
 }
 
 static void expect_fit(const char *pool, uint32_t replications) {
-  cJSON *schema = read_schema(PROJECT_DIR "/docs/compare.schema.json");
+  cJSON *schema = read_schema(PROJECT_DIR "/docs/reference/schemas/compare.schema.json");
   struct setup setup;
   setup_make(&setup, pool, "", two, replications);
   struct hr_comparison *comparison = compare(&setup);

@@ -2,7 +2,7 @@
 #include "coverage.h"
 
 #include "demand.h"
-#include "plan/forecasting.h"
+#include "plan/forecast/forecasting.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static double coverage_of(uint32_t n_series, uint32_t n_weeks, double drift, dou
   double week[2 * 104], inside = 0;
   for (uint32_t i = 0; i < n_series; i++) {
     struct hr_forecast_score scores[2];
-    struct hr__history demand = {.n_weeks = n_weeks, .n_series = 1, .week = week};
+    struct hr__demand_history demand = {.n_weeks = n_weeks, .n_series = 1, .week = week};
     demand_draw(1000 + i, drift, sigma, hold, n_weeks, week);
     memcpy(week + n_weeks, week, n_weeks * sizeof *week);
     CU_ASSERT_EQUAL_FATAL(hr__forecast_test(&demand, n_weeks / 5 > 8 ? 8 : n_weeks / 5, 0.95, scores), HR_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "demand.h"
 
-#include "sim/philox.h"
+#include "base/random.h"
 
 #include <CUnit/CUnit.h>
 #include <gsl/gsl_randist.h>

@@ -2,9 +2,10 @@
 /* Designs by properties that need no second implementation: the order of the product, the first points of Sobol's
    sequence, strata of a Latin hypercube, nets. */
 
-#include "plan/design.h"
+#include "plan/sweep/design.h"
 
 #include "harness.h"
+#include "headroom/unstable/experiments.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,8 +30,8 @@ static void lab_make(struct lab *lab, enum hr_design design, uint32_t n_points, 
   lab->grid.path = path;
 }
 
-static struct hr__design expect_made(const struct lab *lab) {
-  struct hr__design design;
+static struct hr__sweep_design expect_made(const struct lab *lab) {
+  struct hr__sweep_design design;
   CU_ASSERT_EQUAL_FATAL(hr__design_make(&lab->grid, 1000000, &design, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(design.n_axes, lab->grid.n_axes);
   return design;
@@ -45,7 +46,7 @@ static bool same(const double *a, const double *b, size_t count) {
 static void the_product(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_FULL, 0, (const uint32_t[]){2, 3, 4}, 3);
-  struct hr__design design = expect_made(&lab);
+  struct hr__sweep_design design = expect_made(&lab);
   CU_ASSERT_EQUAL_FATAL(design.n_points, 24);
   for (size_t i = 0; i < 24; i++) {
     const double *at = hr__design_point(&design, i);
@@ -56,7 +57,7 @@ static void the_product(void) {
 
 static void too_many_points(void) {
   struct lab lab;
-  struct hr__design design;
+  struct hr__sweep_design design;
   struct hr_error error = {0};
   lab_make(&lab, HR_DESIGN_FULL, 0, (const uint32_t[]){10000, 10000, 10000, 10000}, 4);
   CU_ASSERT_EQUAL(hr__design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
@@ -71,7 +72,7 @@ static void first_points_of_sobol(void) {
                                        {0.875, 0.875}, {0.625, 0.125}, {0.125, 0.625}};
   struct lab lab;
   lab_make(&lab, HR_DESIGN_SOBOL, 7, (const uint32_t[]){0, 0}, 2);
-  struct hr__design design = expect_made(&lab);
+  struct hr__sweep_design design = expect_made(&lab);
   CU_ASSERT_EQUAL_FATAL(design.n_points, 7);
   for (size_t i = 0; i < 7; i++)
     for (size_t k = 0; k < 2; k++) CU_ASSERT_TRUE(hr__design_point(&design, i)[k] == expected[i][k]);
@@ -83,7 +84,7 @@ static void sobol_fills_strata(void) {
   enum { N = 256 };
   struct lab lab;
   lab_make(&lab, HR_DESIGN_SOBOL, N - 1, (const uint32_t[]){0, 0, 0, 0}, 4);
-  struct hr__design design = expect_made(&lab);
+  struct hr__sweep_design design = expect_made(&lab);
   for (size_t k = 0; k < 4; k++) {
     bool seen[N] = {true};
     for (size_t i = 0; i < N - 1; i++) {
@@ -99,7 +100,7 @@ static void one_point_in_each_stratum(void) {
   enum { N = 97 };
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, N, (const uint32_t[]){0, 0, 0}, 3);
-  struct hr__design design = expect_made(&lab);
+  struct hr__sweep_design design = expect_made(&lab);
   CU_ASSERT_EQUAL_FATAL(design.n_points, N);
   size_t at_home = 0;
   for (size_t k = 0; k < 3; k++) {
@@ -121,10 +122,10 @@ static void one_point_in_each_stratum(void) {
 static void hypercubes_by_seed(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 50, (const uint32_t[]){0, 0}, 2);
-  struct hr__design a = expect_made(&lab), b = expect_made(&lab);
+  struct hr__sweep_design a = expect_made(&lab), b = expect_made(&lab);
   CU_ASSERT_TRUE(same(a.at, b.at, 100));
   lab.grid.seed = 8;
-  struct hr__design c = expect_made(&lab);
+  struct hr__sweep_design c = expect_made(&lab);
   CU_ASSERT_FALSE(same(a.at, c.at, 100));
   double product = 0;
   for (size_t i = 0; i < 50; i++) product += (a.at[2 * i] - 0.5) * (a.at[2 * i + 1] - 0.5) * 12 / 50;
@@ -138,7 +139,7 @@ static void hypercubes_by_seed(void) {
 static void levels_are_even(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 60, (const uint32_t[]){5, 0}, 2);
-  struct hr__design design = expect_made(&lab);
+  struct hr__sweep_design design = expect_made(&lab);
   unsigned count[5] = {0};
   CU_ASSERT_EQUAL_FATAL(design.n_points, 60);
   for (size_t i = 0; i < 60; i++) count[(size_t)hr__design_point(&design, i)[0]]++;
@@ -150,7 +151,7 @@ static void levels_are_even(void) {
 static void twins_are_kept_once(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_SOBOL, 64, (const uint32_t[]){2, 2}, 2);
-  struct hr__design design = expect_made(&lab);
+  struct hr__sweep_design design = expect_made(&lab);
   static const double expected[][2] = {{1, 1}, {1, 0}, {0, 1}, {0, 0}};
   CU_ASSERT_EQUAL_FATAL(design.n_points, 4);
   for (size_t i = 0; i < 4; i++) CU_ASSERT_TRUE(same(hr__design_point(&design, i), expected[i], 2));
@@ -163,7 +164,7 @@ static void ratios_on_a_log_scale(void) {
   lab.axes[0].from = 0.01;
   lab.axes[0].to = 100;
   lab.axes[0].logarithmic = true;
-  struct hr__design design = expect_made(&lab);
+  struct hr__sweep_design design = expect_made(&lab);
   static const double expected[] = {1, 10, 0.1};
   for (size_t i = 0; i < 3; i++) CU_ASSERT_TRUE(design.at[i] == expected[i]);
   hr__design_finish(&design);

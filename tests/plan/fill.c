@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fills whose rows are known; the same rows on any number of threads; jobs of several tasks. */
 
+#include "plan/fill/fill.h"
 #include "fill_setup.h"
 #include "harness.h"
-#include "plan/filling.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/fill.h"
 
 #include <math.h>
 #include <string.h>

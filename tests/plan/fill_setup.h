@@ -4,7 +4,7 @@
 
 /* Clusters to be filled: one pool 'p', and a trace that tells of jobs only what they ask for. */
 
-#include "headroom/fill.h"
+#include "headroom/unstable/fill.h"
 
 struct fill_setup {
   struct hr_scenario *scenario;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole forecasts of traces that are known: demand, series, profiles, factors, the back-test, files, and errors. */
 
+#include "headroom/unstable/forecast.h"
 #include "demand.h"
 #include "harness.h"
+#include "headroom/unstable/compare.h"
 #include "output_files.h"
 #include "schema_check.h"
 
@@ -410,7 +412,7 @@ static void the_same_trace_gives_the_same_bytes(void) {
 }
 
 static void every_key_is_in_the_schema(void) {
-  char *text = files_read(PROJECT_DIR "/docs/forecast.schema.json");
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/forecast.schema.json");
   cJSON *schema = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
   free(text);

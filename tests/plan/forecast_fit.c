@@ -4,7 +4,8 @@
 #include "coverage.h"
 #include "demand.h"
 #include "harness.h"
-#include "plan/forecasting.h"
+#include "headroom/unstable/compare.h"
+#include "plan/forecast/forecasting.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
@@ -32,7 +33,7 @@ static double errors_of(const double *z, double alpha, double level, double drif
    row. Solved by QR. */
 static void expect_fit(const double *week, uint32_t place) {
   double alpha = hr__alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
-  struct hr__fit fit;
+  struct hr__forecast_fit fit;
   CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fit), HR_OK);
   for (int i = 0; i < N; i++) scale += week[i] / N;
   for (int i = 0; i < N; i++) z[i] = log(week[i] / scale + 0.1);
@@ -90,7 +91,7 @@ static struct means fit_many(double drift, double sigma, double hold, uint32_t n
   struct means means = {0};
   double week[200];
   for (uint32_t i = 0; i < SERIES; i++) {
-    struct hr__fit fit;
+    struct hr__forecast_fit fit;
     demand_draw(i, drift, sigma, hold, n_weeks, week);
     for (uint32_t k = 0; k < n_weeks; k++) week[k] *= 1000;
     CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, n_weeks, &fit), HR_OK);
@@ -118,7 +119,7 @@ static void what_was_put_in_is_found(void) {
 
 static void the_trend_fades(void) {
   double week[N];
-  struct hr__fit fit;
+  struct hr__forecast_fit fit;
   for (uint32_t i = 0; i < N; i++) week[i] = exp(0.02 * i);
   CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fit), HR_OK);
   expect_near(pow(fit.fade, N / 2.0), 0.5, 1e-12);
@@ -135,7 +136,7 @@ static void the_trend_fades(void) {
 static void paths_keep_the_mean(void) {
   enum { PATHS = 10000, AHEAD = 40 };
   double week[N], series[AHEAD], total[AHEAD], sum = 0, squares = 0;
-  struct hr__fit fits[2];
+  struct hr__forecast_fit fits[2];
   demand_draw(3, 0, 0.4, 0.95, N, week);
   for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fits[i]), HR_OK);
   struct hr__model model = {.fits = fits, .n_series = 1};

@@ -3,6 +3,7 @@
 
 #include "demand.h"
 #include "harness.h"
+#include "headroom/unstable/forecast.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 

@@ -2,6 +2,8 @@
 /* Attempts and changes of nodes as the history keeps them, against the engine's own books of the same run. */
 
 #include "harness.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
 
 #include "headroom/headroom.h"
 
@@ -28,7 +30,7 @@ static void run(struct kept *kept, const char *name, const char *const *override
   const struct hr_replay_config config = {
       .scenario = kept->scenario, .trace = kept->trace, .seed = kept->scenario->seed, .check = true};
   CU_ASSERT_EQUAL_FATAL(hr_replay_init(&kept->replay, &config, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&kept->replay, hr_history_fold(kept->history), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&kept->replay, hr_history_observer(kept->history), &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_replay_run(&kept->replay, &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_history_close(kept->history, kept->replay.result), HR_OK);
 }
@@ -84,13 +86,13 @@ static void books_agree(const struct kept *kept, const struct books *books) {
   for (uint32_t i = 0; i < result->n_jobs; i++) {
     gpu_hours += (double)books[i].milli_us / 3.6e12;
     chain_holds(kept, i);
-    if (!result->fate) continue;
-    const struct hr_job_fate *fate = &result->fate[i];
-    CU_ASSERT_EQUAL(books[i].attempts, fate->attempts);
-    CU_ASSERT_EQUAL(books[i].kept_us, fate->kept_us);
-    CU_ASSERT_EQUAL(books[i].lost_us, fate->lost_us);
-    CU_ASSERT_EQUAL(books[i].saving_us, fate->saving_us);
-    CU_ASSERT_EQUAL(books[i].restarting_us, fate->restarting_us);
+    if (!result->accounting) continue;
+    const struct hr_job_accounting *accounting = &result->accounting[i];
+    CU_ASSERT_EQUAL(books[i].attempts, accounting->attempts);
+    CU_ASSERT_EQUAL(books[i].kept_us, accounting->kept_us);
+    CU_ASSERT_EQUAL(books[i].lost_us, accounting->lost_us);
+    CU_ASSERT_EQUAL(books[i].saving_us, accounting->saving_us);
+    CU_ASSERT_EQUAL(books[i].restarting_us, accounting->restarting_us);
   }
   CU_ASSERT_DOUBLE_EQUAL(gpu_hours, kept->replay.summary->gpu_hours, 1e-9 * (1 + gpu_hours));
 }

@@ -9,8 +9,8 @@
  */
 
 #include "harness.h"
-#include "plan/intervals.h"
-#include "plan/lab.h"
+#include "plan/runner/intervals.h"
+#include "plan/runner/runner.h"
 #include "planned.h"
 
 #include <gsl/gsl_sort.h>
@@ -31,22 +31,22 @@ static const char text[] =
     "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}";
 
 /* All replications, a thousand at a time. */
-static void run_all(struct hr__lab *lab, uint32_t mix, uint32_t count) {
+static void run_all(struct hr__runner *lab, uint32_t mix, uint32_t count) {
   enum { AT_A_TIME = 1000 };
   struct hr__trial trials[AT_A_TIME];
   for (uint32_t from = 0; from < count; from += AT_A_TIME) {
     uint32_t n = count - from < AT_A_TIME ? count - from : AT_A_TIME;
     for (uint32_t i = 0; i < n; i++) trials[i] = (struct hr__trial){mix, from + i};
-    CU_ASSERT_EQUAL_FATAL(hr__lab_run(lab, trials, n, NULL), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__runner_run(lab, trials, n, NULL), HR_OK);
   }
 }
 
-static void values_of(const struct hr__lab *lab, uint32_t mix, uint32_t from, uint32_t count, size_t figure,
+static void values_of(const struct hr__runner *lab, uint32_t mix, uint32_t from, uint32_t count, size_t figure,
                       double *values) {
-  for (uint32_t r = 0; r < count; r++) values[r] = hr__lab_values(lab, mix, from + r)[figure];
+  for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(lab, mix, from + r)[figure];
 }
 
-static double truth_of(const struct hr__lab *lab, uint32_t mix, uint32_t count, size_t figure) {
+static double truth_of(const struct hr__runner *lab, uint32_t mix, uint32_t count, size_t figure) {
   double *values = malloc(count * sizeof *values);
   CU_ASSERT_PTR_NOT_NULL_FATAL(values);
   values_of(lab, mix, 0, count, figure, values);
@@ -58,7 +58,7 @@ static double truth_of(const struct hr__lab *lab, uint32_t mix, uint32_t count, 
   return truth;
 }
 
-static double share_covered(const struct hr__lab *lab, uint32_t mix, uint32_t from, uint32_t replications,
+static double share_covered(const struct hr__runner *lab, uint32_t mix, uint32_t from, uint32_t replications,
                             size_t figure, double truth) {
   uint32_t covered = 0;
   for (uint32_t i = 0; i < n_experiments; i++) {
@@ -84,14 +84,14 @@ static void intervals_cover(void) {
   uint32_t long_run = 40 * n_experiments, world, mix;
   struct hr_scenario *scenario = planned_scenario(text);
   struct hr_trace *trace = planned_queue(5, JOBS, 4, 1000);
-  struct hr__lab_config config = {
+  struct hr__runner_config config = {
       .scenario = scenario, .trace = trace, .figures = figures, .n_figures = N_FIGURES, .n_threads = 2};
-  struct hr__world spec = {.workload = scenario->replications.workload};
+  struct hr__environment spec = {.workload = scenario->replications.workload};
   hr_stress_init(&spec.stress);
-  struct hr__lab *lab = hr__lab_create(&config);
+  struct hr__runner *lab = hr__runner_create(&config);
   CU_ASSERT_PTR_NOT_NULL_FATAL(lab);
-  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(lab, &spec, &world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__lab_add_mix(lab, NULL, 0, world, &mix, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(lab, &spec, &world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(lab, NULL, 0, world, &mix, NULL), HR_OK);
   run_all(lab, mix, long_run + n_experiments * MOST);
   for (size_t i = 0; i < N_FIGURES; i++) {
     double truth = truth_of(lab, mix, long_run, i);
@@ -103,7 +103,7 @@ static void intervals_cover(void) {
       CU_ASSERT(share_covered(lab, mix, long_run, replications, i, 1.5 * truth) < 0.9);
     }
   }
-  hr__lab_destroy(lab);
+  hr__runner_destroy(lab);
   hr_trace_destroy(trace);
   hr_scenario_destroy(scenario);
 }

@@ -2,10 +2,10 @@
 /* Intervals over runs: Student's against the tables, that of the median against one worked by hand and one from a count
    of all outcomes, and how often both cover what they should. */
 
-#include "plan/intervals.h"
+#include "plan/runner/intervals.h"
 
+#include "base/random.h"
 #include "harness.h"
-#include "sim/philox.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sort.h>

@@ -3,6 +3,9 @@
  * told, and nothing is left. */
 
 #include "harness.h"
+#include "headroom/unstable/compare.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 #include "setup.h"
@@ -51,7 +54,7 @@ static enum hr_status follow(struct hr_replay *replay, struct hr_history *histor
       .scenario = scenario, .trace = setup.trace, .seed = scenario->seed, .costs_by_job = true, .alerts = true};
   struct hr_error error;
   enum hr_status status = hr_replay_init(replay, &config, &error);
-  if (status == HR_OK) status = hr_replay_add(replay, hr_history_fold(history), &error);
+  if (status == HR_OK) status = hr_replay_add(replay, hr_history_observer(history), &error);
   if (status == HR_OK) status = hr_replay_run(replay, &error);
   return status == HR_OK ? hr_history_close(history, replay->result) : status;
 }

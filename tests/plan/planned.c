@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "planned.h"
 
+#include "base/random.h"
 #include "output_files.h"
-#include "sim/philox.h"
 
 #include <CUnit/CUnit.h>
 #include <gsl/gsl_randist.h>

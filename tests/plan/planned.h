@@ -5,7 +5,7 @@
 /* Scenarios with a plan and traces of queues whose theory is known, for tests of plans and replications. */
 
 #include "headroom/headroom.h"
-#include "plan/planning.h"
+#include "plan/search/plan.h"
 
 /* Writes the text to a file of the test's folder and loads it; the program ends if that fails. */
 struct hr_scenario *planned_scenario(const char *text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every task is run once, and the first that fails is told, whatever the number of threads. */
 
-#include "plan/pool.h"
+#include "base/threads.h"
 
 #include "harness.h"
 

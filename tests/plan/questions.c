@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a plan asks, as it is understood: figures by name, goals with units, the grid of candidates, demand. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "planned.h"
-#include "sim/philox.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static void figures_by_name(void) {
   figure_is(trace, "  wait_p95_s ", HR__M_WAIT_P95, "wait_s.p95");
   figure_is(trace, "cost_usd", HR__M_COST, "cost.total_usd");
   figure_is(trace, "usd_per_job", HR__M_PER_JOB, "cost.usd_per_completed_job");
-  figure_is(trace, "utilization", HR__M_BUSY_SUBMITS, "utilization.submit_window");
+  figure_is(trace, "utilization", HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window");
   figure_is(trace, "monthly_usd", HR__M_MONTHLY, hr__measure_infos[HR__M_MONTHLY].path);
   figure_is(trace, "wait_s.p95 of inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
   figure_is(trace, "wait_s.p95  of  class inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
@@ -295,13 +295,13 @@ static void candidates_set_nodes(void) {
 static void demand_by_hand(void) {
   static const struct job jobs[] = {{0, 10, 2, NULL, 0}, {5, 10, 1, NULL, 0}, {20, 100, 7, NULL, 0}};
   struct hr_trace *trace = trace_of(jobs, 3);
-  struct hr__demand demand;
+  struct hr__demand_curve demand;
   CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 1, 0, &demand), HR_OK);
   expect(demand.window_h, 20.0 / 3600);
   expect(demand.mean_gpus, 1.5);
   expect(demand.peak_gpus, 3);
   expect(demand.gpu_hours, 730.0 / 3600);
-  expect(demand.least_gpu_hours, 730.0 / 3600);
+  expect(demand.min_gpu_hours, 730.0 / 3600);
   expect(hr__demand_exceeded(&demand, 0), 3);
   expect(hr__demand_exceeded(&demand, 0.25), 2);
   expect(hr__demand_exceeded(&demand, 0.24), 3);
@@ -314,7 +314,7 @@ static void demand_by_hand(void) {
                         HR_OK); /* twice as much; one job may be left undone */
   expect(demand.mean_gpus, 3);
   expect(demand.gpu_hours, 1460.0 / 3600);
-  expect(demand.least_gpu_hours, 60.0 / 3600);
+  expect(demand.min_gpu_hours, 60.0 / 3600);
   hr__demand_finish(&demand);
   hr_trace_destroy(trace);
 }
@@ -322,12 +322,12 @@ static void demand_by_hand(void) {
 /* "completed >= 93 %" of a hundred jobs lets seven fail, though 1 - 0.93 is a little less than 0.07. */
 static void as_many_may_fail_as_the_goal_says(void) {
   struct job jobs[100];
-  struct hr__demand demand;
+  struct hr__demand_curve demand;
   for (int i = 0; i < 100; i++) jobs[i] = (struct job){i, 36, 1, NULL, 0};
   struct hr_trace *trace = trace_of(jobs, 100);
   for (int percent = 1; percent <= 100; percent++) {
     CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 1, 1 - percent / 100.0, &demand), HR_OK);
-    expect(demand.least_gpu_hours, percent / 100.0);
+    expect(demand.min_gpu_hours, percent / 100.0);
     hr__demand_finish(&demand);
   }
   hr_trace_destroy(trace);
@@ -336,7 +336,7 @@ static void as_many_may_fail_as_the_goal_says(void) {
 enum { SECONDS = 2000 };
 
 /* What the newsvendor's level costs, second by second, is what no other level undercuts. */
-static void expect_newsvendor(const struct hr__demand *demand, const int *level, int window, double standing) {
+static void expect_newsvendor(const struct hr__demand_curve *demand, const int *level, int window, double standing) {
   double least = (double)INFINITY, own = 0, chosen = hr__demand_newsvendor(demand, standing, 1);
   for (int gpus = 0; gpus <= (int)demand->peak_gpus; gpus++) {
     double cost = standing * gpus * window;
@@ -362,7 +362,7 @@ static void demand_second_by_second(void) {
     }
     for (int s = 0; s < window; s++) sum += level[s], peak = level[s] > peak ? level[s] : peak;
     struct hr_trace *trace = trace_of(jobs, 40);
-    struct hr__demand demand;
+    struct hr__demand_curve demand;
     CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 1, 0, &demand), HR_OK);
     expect(demand.mean_gpus, (double)sum / window);
     expect(demand.peak_gpus, peak);

@@ -3,9 +3,9 @@
    the best finalist, replications until a precision is reached. */
 
 #include "harness.h"
-#include "headroom/compare.h"
+#include "headroom/unstable/compare.h"
 #include "output_files.h"
-#include "plan/replicating.h"
+#include "plan/runner/replicate.h"
 #include "planned.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ struct bench {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
   struct hr__figure figures[3];
-  struct hr__lab *lab;
+  struct hr__runner *lab;
   uint32_t world;
 };
 
@@ -42,27 +42,27 @@ static void set_up(struct bench *bench, uint32_t threads) {
       (struct bench){.scenario = scenario_with(""),
                      .trace = planned_queue(9, 300, 4, 1000),
                      .figures = {{.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_MONTHLY}, {.measure = HR__M_LOST}}};
-  struct hr__lab_config config = {.scenario = bench->scenario,
-                                  .trace = bench->trace,
-                                  .figures = bench->figures,
-                                  .n_figures = 3,
-                                  .n_threads = threads};
-  struct hr__world world = {.workload = bench->scenario->replications.workload};
+  struct hr__runner_config config = {.scenario = bench->scenario,
+                                     .trace = bench->trace,
+                                     .figures = bench->figures,
+                                     .n_figures = 3,
+                                     .n_threads = threads};
+  struct hr__environment world = {.workload = bench->scenario->replications.workload};
   hr_stress_init(&world.stress);
-  bench->lab = hr__lab_create(&config);
+  bench->lab = hr__runner_create(&config);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
-  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench->lab, &world, &bench->world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
 }
 
 static void tear_down(struct bench *bench) {
-  hr__lab_destroy(bench->lab);
+  hr__runner_destroy(bench->lab);
   hr_trace_destroy(bench->trace);
   hr_scenario_destroy(bench->scenario);
 }
 
 static uint32_t add_mix(struct bench *bench, const char *override, uint32_t world) {
   uint32_t mix;
-  CU_ASSERT_EQUAL_FATAL(hr__lab_add_mix(bench->lab, &override, 1, world, &mix, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(bench->lab, &override, 1, world, &mix, NULL), HR_OK);
   return mix;
 }
 
@@ -73,14 +73,14 @@ static void nothing_is_run_twice(void) {
            exact = add_mix(&bench, "cluster.pools.1.nodes=0", bench.world);
   const struct hr__trial trials[] = {{drawn, 0}, {drawn, 1}, {drawn, 0}, {exact, 0},
                                      {exact, 1}, {exact, 7}, {drawn, 9}};
-  CU_ASSERT(hr__lab_is_random(bench.lab, drawn) && !hr__lab_is_random(bench.lab, exact));
-  CU_ASSERT_PTR_NULL(hr__lab_values(bench.lab, drawn, 0));
-  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__lab_runs(bench.lab), 4);
-  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__lab_runs(bench.lab), 4);
-  CU_ASSERT_PTR_NULL(hr__lab_values(bench.lab, drawn, 2));
-  CU_ASSERT_PTR_EQUAL(hr__lab_values(bench.lab, exact, 5), hr__lab_values(bench.lab, exact, 0));
+  CU_ASSERT(hr__runner_is_random(bench.lab, drawn) && !hr__runner_is_random(bench.lab, exact));
+  CU_ASSERT_PTR_NULL(hr__runner_values(bench.lab, drawn, 0));
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(bench.lab), 4);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(bench.lab), 4);
+  CU_ASSERT_PTR_NULL(hr__runner_values(bench.lab, drawn, 2));
+  CU_ASSERT_PTR_EQUAL(hr__runner_values(bench.lab, exact, 5), hr__runner_values(bench.lab, exact, 0));
   tear_down(&bench);
 }
 
@@ -89,9 +89,9 @@ static void values_are_those_of_a_run(void) {
   set_up(&bench, 2);
   uint32_t mix = add_mix(&bench, "cluster.pools.0.nodes=3", bench.world);
   const struct hr__trial trials[] = {{mix, 0}, {mix, 1}, {mix, 2}};
-  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 3, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 3, NULL), HR_OK);
   for (uint32_t r = 0; r < 3; r++) {
-    const struct hr_scenario *scenario = hr__lab_scenario(bench.lab, mix);
+    const struct hr_scenario *scenario = hr__runner_scenario(bench.lab, mix);
     struct hr__one_run_config config = {.scenario = scenario,
                                         .trace = bench.trace,
                                         .policy = &scenario->policy,
@@ -101,10 +101,10 @@ static void values_are_those_of_a_run(void) {
     CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
     hr__measures_of_run(&run, values);
     for (size_t i = 0; i < 3; i++)
-      CU_ASSERT_EQUAL(hr__lab_values(bench.lab, mix, r)[i], values[bench.figures[i].measure]);
+      CU_ASSERT_EQUAL(hr__runner_values(bench.lab, mix, r)[i], values[bench.figures[i].measure]);
     hr__one_run_finish(&run);
   }
-  CU_ASSERT(hr__lab_values(bench.lab, mix, 0)[0] != hr__lab_values(bench.lab, mix, 1)[0]);
+  CU_ASSERT(hr__runner_values(bench.lab, mix, 0)[0] != hr__runner_values(bench.lab, mix, 1)[0]);
   tear_down(&bench);
 }
 
@@ -112,24 +112,24 @@ static void values_are_those_of_a_run(void) {
 static void worlds_differ_in_what_they_say(void) {
   struct bench bench;
   set_up(&bench, 1);
-  struct hr__world dear = {.workload = bench.scenario->replications.workload}, more = dear;
+  struct hr__environment dear = {.workload = bench.scenario->replications.workload}, more = dear;
   uint32_t dear_world, more_world;
   hr_stress_init(&dear.stress);
   hr_stress_init(&more.stress);
   dear.stress.spot_price = 2;
   more.workload.growth = 1.5;
-  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench.lab, &dear, &dear_world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench.lab, &more, &more_world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.lab, &dear, &dear_world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.lab, &more, &more_world, NULL), HR_OK);
   const char *none = "cluster.pools.0.nodes=0";
   const struct hr__trial trials[] = {{add_mix(&bench, none, bench.world), 0},
                                      {add_mix(&bench, none, dear_world), 0},
                                      {add_mix(&bench, none, more_world), 0}};
-  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 3, NULL), HR_OK);
-  const double *plain = hr__lab_values(bench.lab, trials[0].mix, 0),
-               *at_twice = hr__lab_values(bench.lab, trials[1].mix, 0);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 3, NULL), HR_OK);
+  const double *plain = hr__runner_values(bench.lab, trials[0].mix, 0),
+               *at_twice = hr__runner_values(bench.lab, trials[1].mix, 0);
   CU_ASSERT_EQUAL(plain[0], at_twice[0]);
   CU_ASSERT(fabs(at_twice[1] / plain[1] - 2) < 1e-6);
-  CU_ASSERT(hr__lab_values(bench.lab, trials[2].mix, 0)[0] > plain[0]);
+  CU_ASSERT(hr__runner_values(bench.lab, trials[2].mix, 0)[0] > plain[0]);
   tear_down(&bench);
 }
 
@@ -139,7 +139,7 @@ struct court {
   struct bench bench;
   struct hr__goals goals;
   struct hr__space space;
-  struct hr__judge judge;
+  struct hr__evaluator judge;
 };
 
 static void open_court(struct court *court) {
@@ -147,22 +147,22 @@ static void open_court(struct court *court) {
   struct bench *bench = &court->bench;
   CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &court->goals, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, &court->space, NULL), HR_OK);
-  struct hr__lab_config config = {.scenario = bench->scenario,
-                                  .trace = bench->trace,
-                                  .figures = court->goals.figures,
-                                  .n_figures = court->goals.n_figures,
-                                  .n_threads = 1};
-  struct hr__world world = {.workload = bench->scenario->replications.workload};
+  struct hr__runner_config config = {.scenario = bench->scenario,
+                                     .trace = bench->trace,
+                                     .figures = court->goals.figures,
+                                     .n_figures = court->goals.n_figures,
+                                     .n_threads = 1};
+  struct hr__environment world = {.workload = bench->scenario->replications.workload};
   hr_stress_init(&world.stress);
-  bench->lab = hr__lab_create(&config);
+  bench->lab = hr__runner_create(&config);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
-  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench->lab, &world, &bench->world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__judge_make(&court->judge, bench->lab, &court->space, &court->goals, bench->world, NULL),
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__evaluator_make(&court->judge, bench->lab, &court->space, &court->goals, bench->world, NULL),
                         HR_OK);
 }
 
 static void close_court(struct court *court) {
-  hr__judge_finish(&court->judge);
+  hr__evaluator_finish(&court->judge);
   hr__goals_finish(&court->goals);
   tear_down(&court->bench);
 }
@@ -176,24 +176,24 @@ static void verdicts_by_hand(void) {
   struct court court;
   open_court(&court);
   uint32_t few = candidate(3, 1), none = candidate(0, 0), both[] = {few, none};
-  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, few), 0);
-  CU_ASSERT_EQUAL_FATAL(hr__judge_run(&court.judge, both, 2, 4, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, few), 4);
-  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, none), UINT32_MAX);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, few), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__evaluator_run(&court.judge, both, 2, 4, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, few), 4);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, none), UINT32_MAX);
   double monthly = 0, wait = 0;
   size_t cost_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
          wait_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
-    const double *values = hr__lab_values(court.bench.lab, court.judge.mixes[few], r);
+    const double *values = hr__runner_values(court.bench.lab, court.judge.mixes[few], r);
     monthly += values[cost_at] / 4;
     wait += values[wait_at] / 4;
   }
-  struct hr__verdict verdict = hr__judge_verdict(&court.judge, few, 4),
-                     of_none = hr__judge_verdict(&court.judge, none, 4);
+  struct hr__evaluation verdict = hr__evaluator_evaluation(&court.judge, few, 4),
+                        of_none = hr__evaluator_evaluation(&court.judge, none, 4);
   CU_ASSERT(fabs(verdict.objective / monthly - 1) < 1e-12);
   CU_ASSERT(fabs(verdict.violation - fmax(0, wait / 500 - 1)) < 1e-9);
   CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, of 99 % */
-  CU_ASSERT_TRUE(hr__judge_is_short(&court.judge, none, 4));
+  CU_ASSERT_TRUE(hr__evaluator_is_short(&court.judge, none, 4));
   CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, none, &of_none));
   CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, candidate(4, 1), &verdict)); /* fewer GPUs */
   close_court(&court);
@@ -206,7 +206,7 @@ static struct hr__selection selected(struct court *court, const uint32_t *finali
                                         .most = most,
                                         .confidence = 0.95,
                                         .indifference = indifference,
-                                        .most_runs = 100000,
+                                        .max_runs = 100000,
                                         .seed = 1};
   struct hr__selection selection;
   CU_ASSERT_EQUAL_FATAL(hr__select(&config, finalists, count, &selection, NULL), HR_OK);
@@ -222,8 +222,8 @@ static void a_clear_winner(void) {
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
   CU_ASSERT_EQUAL(selection.probability, 1);
-  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, finalists[0]), 5);
-  CU_ASSERT_EQUAL(hr__lab_runs(court.bench.lab), 15);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, finalists[0]), 5);
+  CU_ASSERT_EQUAL(hr__runner_runs(court.bench.lab), 15);
   close_court(&court);
 }
 
@@ -244,8 +244,8 @@ static void one_that_misses_a_goal(void) {
   open_court(&court);
   const uint32_t finalists[] = {candidate(4, 0), candidate(12, 1)}, hopeless[] = {candidate(2, 0), candidate(4, 0)};
   struct hr__selection selection = selected(&court, finalists, 2, 12, 0.01); /* the cheaper one waits too long */
-  CU_ASSERT(hr__judge_verdict(&court.judge, finalists[0], 1).objective <
-            hr__judge_verdict(&court.judge, finalists[1], 1).objective);
+  CU_ASSERT(hr__evaluator_evaluation(&court.judge, finalists[0], 1).objective <
+            hr__evaluator_evaluation(&court.judge, finalists[1], 1).objective);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   selection = selected(&court, hopeless, 2, 12, 0.01);
   CU_ASSERT_EQUAL(selection.choice, HR_NONE);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What plans and replications write, against docs/plan.schema.json and docs/summary.schema.json. */
+/* What plans and replications write, against docs/reference/schemas/plan.schema.json and
+ * docs/reference/schemas/summary.schema.json. */
 
 #include "harness.h"
 
 #include "headroom/headroom.h"
-#include "headroom/plan.h"
-#include "headroom/replications.h"
+#include "headroom/unstable/plan.h"
+#include "headroom/unstable/replications.h"
 #include "output_files.h"
 #include "schema_check.h"
 
@@ -99,7 +100,7 @@ static cJSON *plan_of(const char *pools, const char *plan_keys, bool brief) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
   snprintf(path, sizeof path, "%s", files_path("plan.json"));
   CU_ASSERT_EQUAL_FATAL(hr_plan_write_json(path, plan, NULL, NULL), HR_OK);
-  cJSON *tree = expect_fit(path, PROJECT_DIR "/docs/plan.schema.json");
+  cJSON *tree = expect_fit(path, PROJECT_DIR "/docs/reference/schemas/plan.schema.json");
   CU_ASSERT_EQUAL(cJSON_IsTrue(schema_get(tree, "feasible")), hr_plan_feasible(plan));
   hr_plan_destroy(plan);
   finish(&setup);
@@ -171,7 +172,7 @@ static cJSON *replications_of(const char *pools, const char *more) {
   CU_ASSERT_EQUAL_FATAL(hr_replicates_write_json(path, replicates, &perf, NULL), HR_OK);
   hr_replicates_destroy(replicates);
   finish(&setup);
-  return expect_fit(path, PROJECT_DIR "/docs/summary.schema.json");
+  return expect_fit(path, PROJECT_DIR "/docs/reference/schemas/summary.schema.json");
 }
 
 static void replications_fit(void) {
@@ -217,7 +218,7 @@ static bool all_required(const cJSON *rule) {
 }
 
 static void every_key_is_required(void) {
-  cJSON *schema = read_json(PROJECT_DIR "/docs/plan.schema.json");
+  cJSON *schema = read_json(PROJECT_DIR "/docs/reference/schemas/plan.schema.json");
   CU_ASSERT_TRUE(all_required(schema));
   cJSON_Delete(schema);
 }

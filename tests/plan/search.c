@@ -7,9 +7,9 @@
  *   test_plan_search [WORLDS [FIRST]]      60 of them are the target search_against_all
  */
 
+#include "base/random.h"
 #include "harness.h"
 #include "planned.h"
-#include "sim/philox.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -95,7 +95,7 @@ struct tally {
 /* No mix that meets the goal is cheaper than its prices alone say, but for what a bill of micro-dollars rounds away. */
 static void expect_bounds(const struct hr_plan *all) {
   for (uint32_t i = 0; i < all->space.n_candidates; i++) {
-    struct hr__verdict verdict = hr__judge_verdict(&all->judge, i, all->screening);
+    struct hr__evaluation verdict = hr__evaluator_evaluation(&all->judge, i, all->screening);
     if (verdict.violation == 0) CU_ASSERT(hr__bounds_least(&all->bounds, i) <= verdict.objective * (1 + 1e-6));
   }
 }
@@ -113,8 +113,8 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
   tally->infeasible += !hr_plan_feasible(all);
   if (!hr_plan_feasible(all)) return;
   uint32_t replications = all->screening;
-  struct hr__verdict found = hr__judge_verdict(&all->judge, fast->choice.candidate, replications),
-                     best = hr__judge_verdict(&all->judge, all->choice.candidate, replications);
+  struct hr__evaluation found = hr__evaluator_evaluation(&all->judge, fast->choice.candidate, replications),
+                        best = hr__evaluator_evaluation(&all->judge, all->choice.candidate, replications);
   double miss = found.violation > 0 ? 1 : found.objective / best.objective - 1;
   tally->same += fast->choice.candidate == all->choice.candidate;
   tally->within_1 += miss <= 0.01;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "setup.h"
 
+#include "headroom/unstable/compare.h"
 #include "output_files.h"
 
 #include <CUnit/CUnit.h>

@@ -5,6 +5,7 @@
 /* Comparisons to be made: four jobs of 8 GPUs, on one node of 8 that is there or on four spot ones that come and go. */
 
 #include "headroom/headroom.h"
+#include "headroom/unstable/compare.h"
 
 #define POOL "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8}"
 #define SPOT "{" SPOT_KEYS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The paired interval against one computed by hand, and where there is none. */
 
-#include "plan/statistics.h"
+#include "plan/runner/statistics.h"
 
 #include "harness.h"
 

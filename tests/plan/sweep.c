@@ -3,7 +3,7 @@
 
 #include "harness.h"
 #include "output_files.h"
-#include "plan/sweep_store.h"
+#include "plan/sweep/sweep_store.h"
 #include "sweep_setup.h"
 
 #include <inttypes.h>
@@ -144,7 +144,7 @@ static bool same(const double *a, const double *b) {
 static void records_as_bytes(void) {
   static char tenant[] = "a tenant", empty[] = "";
   const double nan = HR__UNKNOWN;
-  struct hr__group_record groups[] = {{HR__OF_TENANT, tenant, {1, 2, nan}}, {HR__OF_CLASS, empty, {4}}};
+  struct hr__group_record groups[] = {{HR__SWEEP_TENANT, tenant, {1, 2, nan}}, {HR__SWEEP_CLASS, empty, {4}}};
   struct hr__record record = {
       .run = 3, .seed = UINT64_MAX, .digest = 9, .values = {nan, 0.1}, .groups = groups, .n_groups = 2};
   struct hr__record copy;

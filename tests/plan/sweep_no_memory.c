@@ -3,9 +3,9 @@
    is left, and the file can be gone on with. */
 
 #include "harness.h"
-#include "headroom/sweep.h"
+#include "headroom/unstable/sweep.h"
 #include "output_files.h"
-#include "plan/sweep_record.h"
+#include "plan/sweep/sweep_record.h"
 #include "scarce_memory.h"
 #include "sweep_setup.h"
 
@@ -48,7 +48,7 @@ static enum hr_status print_table(void) {
 
 static enum hr_status pack_and_unpack(void) {
   static char name[] = "t";
-  struct hr__group_record group = {HR__OF_TENANT, name, {1}};
+  struct hr__group_record group = {HR__SWEEP_TENANT, name, {1}};
   struct hr__record record = {.groups = &group, .n_groups = 1}, copy = {0};
   size_t size;
   void *bytes = hr__record_pack(&record, &size);

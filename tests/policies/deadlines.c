@@ -32,8 +32,8 @@ struct deadline_case {
 /* ---- Exhaustive search ------------------------------------------------------------------------------ */
 
 /* The least cost from a time on, having done so much, being at a place whose change still takes `changing` steps. */
-static int64_t least_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
-                          uint32_t done) {
+static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
+                        uint32_t done) {
   if (done == c->work) return 0;
   if (time == c->n_steps) return NEVER_MET;
   int64_t best = NEVER_MET;
@@ -41,7 +41,7 @@ static int64_t least_cost(const struct deadline_case *c, uint32_t time, uint32_t
     if (next == SPOT && !c->there[time]) continue;
     uint32_t left = next == place ? changing : next == NOWHERE ? 0 : c->change;
     bool works = next != NOWHERE && left == 0;
-    int64_t rest = least_cost(c, time + 1, next, left ? left - 1 : 0, done + works);
+    int64_t rest = min_cost(c, time + 1, next, left ? left - 1 : 0, done + works);
     if (rest != NEVER_MET && rest + c->price[next] < best) best = rest + c->price[next];
   }
   return best;
@@ -90,7 +90,7 @@ static int64_t paid(const struct deadline_case *c, int64_t rule) {
   queue_set_place(&choice, "market", rule);
   queue_set_number(&choice, "changeover_s", 60.0 * c->change);
   struct bill bill = {.c = c};
-  struct hr_fold fold = {&bill, count, NULL};
+  struct hr_observer observer = {&bill, count, NULL};
   struct hr_cluster_spec cluster = {pools, 2};
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
@@ -99,8 +99,8 @@ static int64_t paid(const struct deadline_case *c, int64_t rule) {
                                  .horizon_us = 10 * c->n_steps * STEP_US,
                                  .check = true,
                                  .classes = classes,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   struct hr_result *result = NULL;
   struct hr_error error;
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
@@ -125,7 +125,7 @@ static void omniscience_is_the_cheapest_and_no_deadline_is_missed(void) {
   random_state = 7;
   for (uint32_t i = 0; i < N_CASES; i++) {
     struct deadline_case c = draw_case();
-    int64_t least = least_cost(&c, 0, NOWHERE, 0, 0);
+    int64_t least = min_cost(&c, 0, NOWHERE, 0, 0);
     if (least == NEVER_MET) continue;
     n_feasible++;
     int64_t omniscient = paid(&c, OMNISCIENT);

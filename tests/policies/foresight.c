@@ -51,9 +51,9 @@ static void draw(struct lab *lab, uint32_t number) {
 }
 
 static void run(struct lab *lab, struct log *log) {
-  struct hr_fold fold = {.self = log, .on_event = note};
+  struct hr_observer observer = {.self = log, .on_event = note};
   log->count = 0;
-  CU_ASSERT_TRUE_FATAL(lab_run(lab, &fold));
+  CU_ASSERT_TRUE_FATAL(lab_run(lab, &observer));
   CU_ASSERT_FATAL(log->count < MOST_LOGGED);
 }
 

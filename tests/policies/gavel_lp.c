@@ -2,8 +2,8 @@
 /* Shares of time against brute force: all points of a grid on small cases; and what fairness promises on random ones.
  */
 
-#include "policies/gavel_lp.h"
 #include "harness.h"
+#include "policies/rounds/round_shares.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -28,15 +28,15 @@ static double speed_of(const struct small *small, uint32_t kind, uint32_t pool) 
 }
 
 /* Speeds from 0.1 to 3; now and then a pool where a kind cannot run, but never the first one. */
-static void draw_problem(struct small *small, uint32_t n_kinds, uint32_t n_pools, uint32_t most_jobs) {
-  *small = (struct small){.problem = {.n_kinds = n_kinds, .n_pools = n_pools, .most_level = (double)INFINITY}};
+static void draw_problem(struct small *small, uint32_t n_kinds, uint32_t n_pools, uint32_t max_jobs) {
+  *small = (struct small){.problem = {.n_kinds = n_kinds, .n_pools = n_pools, .max_level = (double)INFINITY}};
   for (uint32_t p = 0; p < n_pools; p++) {
     small->pool_gpus[p] = 2 + draw(4);
     small->price[p] = 1 + draw(5);
   }
   for (uint32_t k = 0; k < n_kinds; k++) {
     double sum = 0, gpus = 0;
-    small->kinds[k] = (struct hr__share_kind){1 + draw(most_jobs), 1 + draw(2), 1};
+    small->kinds[k] = (struct hr__share_kind){1 + draw(max_jobs), 1 + draw(2), 1};
     for (uint32_t p = 0; p < n_pools; p++) {
       double speed = p > 0 && draw(8) == 0 ? 0 : (1 + draw(30)) / 10.0;
       small->speed[k * n_pools + p] = speed;
@@ -165,7 +165,7 @@ static void the_cost_is_that_of_brute_force(void) {
     draw_problem(&small, 2, 2, 2);
     for (uint32_t k = 0; k < 2; k++) small.kinds[k].scale = 1 / (speed_of(&small, k, 0) * (1 + draw(12)) / 10);
     small.problem.price = small.price;
-    small.problem.most_level = 1;
+    small.problem.max_level = 1;
     CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     CU_ASSERT(is_feasible(&small, share) && level <= 1 + 1e-9);
     struct best best = {.small = &small, .cost = (double)INFINITY, .solution = share};
@@ -182,7 +182,7 @@ static void the_cost_is_that_of_brute_force(void) {
 
 /* Two jobs and one GPU of each of two types; the first is ten times as fast on the first type. */
 static void a_case_by_hand(void) {
-  struct small small = {.problem = {.n_kinds = 2, .n_pools = 2, .most_level = (double)INFINITY},
+  struct small small = {.problem = {.n_kinds = 2, .n_pools = 2, .max_level = (double)INFINITY},
                         .kinds = {{1, 1, 1 / 0.55}, {1, 1, 1 / 0.95}},
                         .speed = {1, 0.1, 1, 0.9},
                         .pool_gpus = {1, 1}};

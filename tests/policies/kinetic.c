@@ -2,10 +2,10 @@
 /* The kinetic tournament against brute force: random contestants come, change and go while time goes on, and the first
    of all, and of those within a bound, must be who a scan of all finds by rounded values. */
 
-#include "policies/kinetic.h"
+#include "base/arena.h"
+#include "base/random.h"
 #include "harness.h"
-#include "sim/arena.h"
-#include "sim/philox.h"
+#include "policies/kit/kinetic_tournament.h"
 
 #include <math.h>
 

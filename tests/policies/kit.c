@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kit's job tree and profiles against plain arrays, on random operations. */
 
+#include "base/arena.h"
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/policy.h"
-#include "policies/profile.h"
-#include "sim/arena.h"
-#include "sim/philox.h"
+#include "headroom/policy_kit.h"
+#include "policies/queue/backfill/capacity_profile.h"
 
 #include <string.h>
 

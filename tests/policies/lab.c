@@ -132,7 +132,7 @@ static struct hr_trace trace_of(const struct lab *lab, const struct columns *c) 
                            .models = {LAB_NAMES, model_names}};
 }
 
-bool lab_run(struct lab *lab, const struct hr_fold *fold) {
+bool lab_run(struct lab *lab, const struct hr_observer *observer) {
   struct columns *columns = calloc(1, sizeof *columns);
   if (!columns) abort();
   fill(lab, columns);
@@ -146,8 +146,8 @@ bool lab_run(struct lab *lab, const struct hr_fold *fold) {
                                  .horizon_us = lab->horizon_us,
                                  .check = true,
                                  .classes = lab->classes,
-                                 .folds = fold,
-                                 .n_folds = fold != NULL,
+                                 .observers = observer,
+                                 .n_observers = observer != NULL,
                                  .quotas = lab->quotas.n_nodes ? &lab->quotas : NULL};
   struct hr_error error;
   hr_result_destroy(lab->result);
@@ -162,5 +162,5 @@ bool lab_run(struct lab *lab, const struct hr_fold *fold) {
 int64_t lab_end_us(const struct lab *lab, uint32_t job) {
   const struct hr_result *result = lab->result;
   if (result->state[job] != HR_JOB_COMPLETED) return HR_NEVER_US;
-  return result->fate ? result->fate[job].end_us : result->start_us[job] + lab->jobs[job].work_us;
+  return result->accounting ? result->accounting[job].end_us : result->start_us[job] + lab->jobs[job].work_us;
 }

@@ -49,7 +49,7 @@ uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node);
 const char *lab_tenant_name(uint32_t tenant);
 
 /* `fold` may be NULL. False: the run failed, and its error was printed. */
-bool lab_run(struct lab *lab, const struct hr_fold *fold);
+bool lab_run(struct lab *lab, const struct hr_observer *observer);
 
 /* When a job completed in the last run; HR_NEVER_US. */
 int64_t lab_end_us(const struct lab *lab, uint32_t job);

@@ -84,15 +84,15 @@ static void run_case(struct market_case c, struct log *log) {
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, "market", c.rule, &error), HR_OK);
   for (uint32_t i = 0; i < 4 && c.set[i][0]; i++)
     CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, c.set[i][0], c.set[i][1], &error), HR_OK);
-  struct hr_fold fold = {log, log_event, NULL};
+  struct hr_observer observer = {log, log_event, NULL};
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = 100000 * S,
                                  .check = true,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   struct hr_result *result = NULL;
   memset(log, 0, sizeof *log);
   enum hr_status status = hr_sim_run(&config, &result, &error);

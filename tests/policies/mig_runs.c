@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole runs on GPUs that MIG splits, against rules and tables written a second time (kit/mig_brute.h): each job has an
+ * Whole runs on GPUs that MIG splits, against rules and tables written a second time (sim/mig_brute.h): each job has an
  * instance that it may have, and begins to work when that is there; under `skip` nobody waits while there is one for
  * it.
  */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "holds.h"
 #include "mig_brute.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <string.h>
 
@@ -320,17 +320,17 @@ static bool never_fits(uint32_t job) {
 static uint64_t run_one(void) {
   struct hr_policy_choice choice = queue_choice(world.skips ? "skip" : "easy", world.rule);
   struct holds holds;
-  struct hr_fold folds[1 + HOLDS_FOLDS] = {{.on_event = hear, .on_instant = nobody_waits_in_vain}};
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = hear, .on_instant = nobody_waits_in_vain}};
   CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
-  holds_folds(&holds, folds + 1);
+  holds_observers(&holds, observers + 1);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
-                                 .folds = folds,
-                                 .n_folds = 1 + HOLDS_FOLDS};
+                                 .observers = observers,
+                                 .n_observers = 1 + HOLDS_FOLDS};
   struct hr_result *result;
   struct hr_error error = {0};
   enum hr_status status = hr_sim_run(&config, &result, &error);
@@ -340,7 +340,7 @@ static uint64_t run_one(void) {
   CU_ASSERT_STRING_EQUAL(holds.fault, "");
   if (holds.fault[0]) printf("  %s\n", holds.fault);
   holds_finish(&holds);
-  CU_ASSERT_FALSE(result->stood_still);
+  CU_ASSERT_FALSE(result->stalled);
   CU_ASSERT_EQUAL(result->n_completed + result->n_rejected, JOBS);
   uint64_t n_completed = result->n_completed;
   for (uint32_t job = 0; job < JOBS; job++)

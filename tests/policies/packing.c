@@ -2,9 +2,9 @@
 /* Placement rules: against the naive ones on random small clusters, where tasks come and go; what is typical, fragments
    and draws by hand. */
 
+#include "base/arena.h"
 #include "harness.h"
 #include "naive_packing.h"
-#include "sim/arena.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ struct lab {
   struct hr_typical_pods typical;
   uint32_t n_requests;
   struct naive naive;
-  struct hr_stock *stock;
+  struct hr_gpu_inventory *inventory;
   struct held held[STEPS];
   uint32_t n_held;
   uint64_t seed, draws;
@@ -109,13 +109,13 @@ static void lab_make(struct lab *lab, uint64_t seed) {
   lab->naive.typical = &lab->typical;
   lab->naive.seed = seed;
   make_nodes(lab);
-  lab->stock = hr_stock_create(&lab->arena, &lab->cluster, NULL);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(lab->stock);
+  lab->inventory = hr_gpu_inventory_create(&lab->arena, &lab->cluster, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(lab->inventory);
 }
 
 static struct hr_packer *make_packer(struct lab *lab, const struct hr_packing_rule *rule) {
   const struct hr_packer_config config = {.rule = rule,
-                                          .stock = lab->stock,
+                                          .inventory = lab->inventory,
                                           .cluster = &lab->cluster,
                                           .acceptance = lab->naive.acceptance,
                                           .requests = lab->requests,
@@ -130,7 +130,7 @@ static struct hr_packer *make_packer(struct lab *lab, const struct hr_packing_ru
 static void take(struct lab *lab, struct hr_packer *packer, struct held task) {
   struct naive_node *node = &lab->naive.node[task.place];
   const struct hr_slice slice = {.node = {node->id}, .gpus = task.gpus};
-  hr_stock_take(lab->stock, &lab->requests[task.request], &slice);
+  hr_gpu_inventory_take(lab->inventory, &lab->requests[task.request], &slice);
   hr_packer_taken(packer, task.request, (hr_node){node->id});
   naive_change(node, &lab->requests[task.request], task.gpus, 1);
   lab->held[lab->n_held++] = task;
@@ -142,7 +142,7 @@ static void give_one(struct lab *lab, struct hr_packer *packer) {
   struct naive_node *node = &lab->naive.node[task.place];
   lab->held[which] = lab->held[--lab->n_held];
   const struct hr_slice slice = {.node = {node->id}, .gpus = task.gpus};
-  hr_stock_give(lab->stock, &lab->requests[task.request], &slice);
+  hr_gpu_inventory_give(lab->inventory, &lab->requests[task.request], &slice);
   hr_packer_given(packer, task.request, (hr_node){node->id});
   naive_change(node, &lab->requests[task.request], task.gpus, -1);
 }
@@ -200,7 +200,8 @@ static void fragments_are_the_naive_ones(void) {
     struct lab lab;
     lab_make(&lab, seed);
     struct hr_packer *packer = make_packer(&lab, hr_packing_rule_find("worst-fit", NULL));
-    struct hr_fragmentation *f = hr_fragmentation_create(&lab.arena, &lab.typical, &lab.naive.acceptance, lab.stock);
+    struct hr_fragmentation *f =
+        hr_fragmentation_create(&lab.arena, &lab.typical, &lab.naive.acceptance, lab.inventory);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     for (int step = 0; step < 60; step++) {
       (void)same_choice(&lab, packer, "worst-fit", draw(&lab, lab.n_requests));
@@ -276,13 +277,13 @@ static void a_fragment_by_hand(void) {
   const uint8_t accepted = 1;
   struct hr_acceptance acceptance = {&accepted, 1, 1};
   struct hr_arena arena = {0};
-  struct hr_stock *stock = hr_stock_create(&arena, &cluster, NULL);
-  struct hr_fragmentation *f = stock ? hr_fragmentation_create(&arena, &typical, &acceptance, stock) : NULL;
+  struct hr_gpu_inventory *inventory = hr_gpu_inventory_create(&arena, &cluster, NULL);
+  struct hr_fragmentation *f = inventory ? hr_fragmentation_create(&arena, &typical, &acceptance, inventory) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(f);
   uint64_t wanted = 1 * 1500 + 2 * 500 + 4 * 1500 + 5 * 1500;
   CU_ASSERT_EQUAL(hr_fragmentation_of(f, (hr_node){0}), 1 * 2000);
   CU_ASSERT_EQUAL(hr_fragmentation_after(f, &taken, (hr_node){0}, 1), wanted);
-  hr_stock_take(stock, &taken, &(struct hr_slice){.gpus = 2});
+  hr_gpu_inventory_take(inventory, &taken, &(struct hr_slice){.gpus = 2});
   CU_ASSERT_EQUAL(hr_fragmentation_of(f, (hr_node){0}), wanted);
   hr__arena_finish(&arena);
 }
@@ -304,12 +305,12 @@ static void fragments_of_many_states(void) {
   const uint8_t accepted = 1;
   struct hr_acceptance acceptance = {&accepted, 1, 1};
   struct hr_arena arena = {0};
-  struct hr_stock *stock = hr_stock_create(&arena, &cluster, NULL);
-  struct hr_fragmentation *f = stock ? hr_fragmentation_create(&arena, &typical, &acceptance, stock) : NULL;
+  struct hr_gpu_inventory *inventory = hr_gpu_inventory_create(&arena, &cluster, NULL);
+  struct hr_fragmentation *f = inventory ? hr_fragmentation_create(&arena, &typical, &acceptance, inventory) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(f);
   for (uint32_t taken = 0; taken < PODS; taken++) {
     CU_ASSERT_EQUAL(hr_fragmentation_of(f, (hr_node){0}), taken * 1000);
-    hr_stock_take(stock, &one, &(struct hr_slice){.gpus = 0});
+    hr_gpu_inventory_take(inventory, &one, &(struct hr_slice){.gpus = 0});
   }
   hr__arena_finish(&arena);
 }
@@ -336,7 +337,7 @@ static void nodes_that_are_alike_share_a_score(void) {
   counted = *hr_packing_rule_find("fgd", NULL);
   counted.score = count_score;
   const struct hr_packer_config config = {.rule = &counted,
-                                          .stock = hr_stock_create(&arena, &cluster, NULL),
+                                          .inventory = hr_gpu_inventory_create(&arena, &cluster, NULL),
                                           .cluster = &cluster,
                                           .acceptance = {accepted, 1, 2},
                                           .requests = requests,
@@ -350,10 +351,12 @@ static void nodes_that_are_alike_share_a_score(void) {
   CU_ASSERT_TRUE(hr_packer_find(packer, 0, &node, &gpus));
   CU_ASSERT_EQUAL(n_scores, 2);
   for (uint32_t i = 0; i < 10; i++) { /* ten nodes that are alike, and one more */
-    hr_stock_take((struct hr_stock *)(uintptr_t)config.stock, &requests[0], &(struct hr_slice){{100 + i}, 0, 1, {0}});
+    hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[0],
+                          &(struct hr_slice){{100 + i}, 0, 1, {0}});
     hr_packer_taken(packer, 0, (hr_node){100 + i});
   }
-  hr_stock_take((struct hr_stock *)(uintptr_t)config.stock, &requests[1], &(struct hr_slice){{600}, 0, 1, {0}});
+  hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[1],
+                        &(struct hr_slice){{600}, 0, 1, {0}});
   hr_packer_taken(packer, 1, (hr_node){600});
   n_scores = 0;
   CU_ASSERT_TRUE(hr_packer_find(packer, 2, &node, &gpus));
@@ -369,7 +372,7 @@ static void random_rule_reaches_every_node_and_gpu(void) {
   const uint8_t accepted = 1;
   struct hr_arena arena = {0};
   const struct hr_packer_config config = {.rule = hr_packing_rule_find("random", NULL),
-                                          .stock = hr_stock_create(&arena, &cluster, NULL),
+                                          .inventory = hr_gpu_inventory_create(&arena, &cluster, NULL),
                                           .cluster = &cluster,
                                           .acceptance = {&accepted, 1, 1},
                                           .requests = &share,

@@ -21,9 +21,9 @@ static void run(struct lab *lab) {
   CU_ASSERT_TRUE_FATAL(lab_run(lab, NULL));
 }
 
-static const struct hr_job_fate *fate(const struct lab *lab, uint32_t job) {
-  CU_ASSERT_PTR_NOT_NULL_FATAL(lab->result->fate);
-  return &lab->result->fate[job];
+static const struct hr_job_accounting *accounting(const struct lab *lab, uint32_t job) {
+  CU_ASSERT_PTR_NOT_NULL_FATAL(lab->result->accounting);
+  return &lab->result->accounting[job];
 }
 
 #define STARTS(job, us) CU_ASSERT_EQUAL(lab.result->start_us[job], us)
@@ -37,12 +37,12 @@ static void what_is_beyond_the_last_checkpoint_is_lost(void) {
   run(&lab);
   STARTS(1, 250 * S + 1);
   ENDS(1, 300 * S + 1);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 50 * S + 1);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->restarting_us, 30 * S);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts, 2);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 50 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->restarting_us, 30 * S);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 2);
   ENDS(0, 300 * S + 1 + 30 * S + 800 * S); /* 200 s were safe */
-  CU_ASSERT_EQUAL(fate(&lab, 0)->held_us, 1000 * S + 50 * S + 1 + 30 * S);
-  CU_ASSERT_EQUAL(fate(&lab, 1)->lost_us, 0);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->held_us, 1000 * S + 50 * S + 1 + 30 * S);
+  CU_ASSERT_EQUAL(accounting(&lab, 1)->lost_us, 0);
   lab_finish(&lab);
 }
 
@@ -50,7 +50,7 @@ static void without_checkpoints_all_work_is_kept(void) {
   struct lab lab;
   begin(&lab, "srtf");
   run(&lab);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 0);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 0);
   ENDS(0, 300 * S + 1 + 30 * S + 1000 * S - (250 * S + 1));
   lab_finish(&lab);
 }
@@ -60,8 +60,8 @@ static void unless_they_are_to_begin_anew(void) {
   begin(&lab, "srtf");
   lab_set(&lab, "preempted", "requeue");
   run(&lab);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 250 * S + 1);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->restarting_us, 30 * S);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->restarting_us, 30 * S);
   ENDS(0, 300 * S + 1 + 30 * S + 1000 * S);
   lab_finish(&lab);
 }
@@ -74,7 +74,7 @@ static void or_with_checkpoints_too(void) {
   lab.classes[HR_CLASS_UNKNOWN].interval_us = 100 * S;
   lab_set(&lab, "preempted", "checkpoint");
   run(&lab);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 0);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 0);
   ENDS(0, 300 * S + 1 + 30 * S + 1000 * S - (250 * S + 1));
   lab_finish(&lab);
 }
@@ -102,9 +102,9 @@ static void who_is_killed_is_rejected_and_frees_its_place(void) {
   CU_ASSERT_EQUAL(lab.result->state[0], HR_JOB_REJECTED);
   CU_ASSERT_EQUAL(lab.result->reason[0], HR_REASON_KILLED);
   CU_ASSERT_EQUAL(lab.result->n_rejected, 1);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts, 1);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 250 * S + 1);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->held_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->held_us, 250 * S + 1);
   STARTS(1, 250 * S + 1);
   STARTS(2, 300 * S + 1);
   ENDS(2, 307 * S + 1);
@@ -151,7 +151,7 @@ static void each_attempt_is_spared(void) {
 
 /* ---- With grace ------------------------------------------------------------------------------------- */
 
-static void begin_with_grace(struct lab *lab, const char *preempted) {
+static void begin_eviction(struct lab *lab, const char *preempted) {
   begin(lab, "fifo");
   lab_set(lab, "preemption", "priority");
   lab_set(lab, "preempted", preempted);
@@ -163,12 +163,12 @@ static void one_that_is_told_to_leave_has_its_grace(void) {
   for (int k = 0; k < 8; k++) {
     static const char *const backfills[] = {"strict", "skip", "easy", "conservative"};
     int i = k % 2;
-    begin_with_grace(&lab, i ? "requeue" : "checkpoint");
+    begin_eviction(&lab, i ? "requeue" : "checkpoint");
     lab_set(&lab, "backfill", backfills[k / 2]);
     run(&lab);
     STARTS(1, 310 * S + 1);
     ENDS(1, 360 * S + 1);
-    CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, i ? 310 * S + 1 : 0);
+    CU_ASSERT_EQUAL(accounting(&lab, 0)->lost_us, i ? 310 * S + 1 : 0);
     ENDS(0, 360 * S + 1 + 30 * S + 1000 * S - (i ? 0 : 310 * S + 1));
     lab_finish(&lab);
   }
@@ -177,7 +177,7 @@ static void one_that_is_told_to_leave_has_its_grace(void) {
 /* A third job, of no priority, does not get in between. */
 static void or_is_killed_after_it(void) {
   struct lab lab;
-  begin_with_grace(&lab, "kill");
+  begin_eviction(&lab, "kill");
   lab_add_job(&lab, (struct lab_job){.submit_us = 260 * S, .work_us = 7 * S, .gpus = 1});
   run(&lab);
   CU_ASSERT_EQUAL(lab.result->state[0], HR_JOB_REJECTED);
@@ -189,11 +189,11 @@ static void or_is_killed_after_it(void) {
 
 static void or_ends_before(void) {
   struct lab lab;
-  begin_with_grace(&lab, "requeue");
+  begin_eviction(&lab, "requeue");
   lab.jobs[0].work_us = 300 * S;
   run(&lab);
   ENDS(0, 300 * S);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts, 1);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts, 1);
   STARTS(1, 300 * S);
   lab_finish(&lab);
 }
@@ -220,7 +220,7 @@ static void one_that_is_spared_is_reclaimed_in_time(void) {
   STARTS(0, 0);
   STARTS(1, 0);
   STARTS(2, 100 * S);
-  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts + fate(&lab, 1)->attempts, 3);
+  CU_ASSERT_EQUAL(accounting(&lab, 0)->attempts + accounting(&lab, 1)->attempts, 3);
   lab_finish(&lab);
 }
 
@@ -254,7 +254,7 @@ static void who_gets_nowhere_is_given_up(void) {
   lab_set(&lab, "las_promote", "1");
   lab.horizon_us = HR_NEVER_US;
   run(&lab);
-  CU_ASSERT_TRUE(lab.result->stood_still);
+  CU_ASSERT_TRUE(lab.result->stalled);
   CU_ASSERT_EQUAL(lab.result->n_completed, 0);
   lab_finish(&lab);
 }

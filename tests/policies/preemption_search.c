@@ -14,7 +14,7 @@ enum { MOST_NODES = 12, CASES = 40 };
 
 static const char *const placements[] = {"pool", "first-fit", "best-fit", "worst-fit"};
 static const char *const victim_rules[] = {"last", "least-lost", "youngest", "lowest-priority"};
-static const char *const fates[] = {"requeue", "checkpoint", "kill"};
+static const char *const accountings[] = {"requeue", "checkpoint", "kill"};
 
 struct seat {
   uint32_t pool, gpus[MOST_NODES]; /* by node of the cluster; by count: on the pool's first node */
@@ -202,10 +202,10 @@ static uint32_t check_case(uint32_t number, const char *order, const char *place
   lab_set(&lab, "placement", placement);
   lab_set(&lab, "preemption", "priority");
   lab_set(&lab, "victims", rule);
-  lab_set(&lab, "preempted", fates[number % 3]);
+  lab_set(&lab, "preempted", accountings[number % 3]);
   lab_set(&lab, "min_run_s", text);
-  struct hr_fold fold = {&watch, on_event, on_instant};
-  CU_ASSERT_TRUE_FATAL(lab_run(&lab, &fold));
+  struct hr_observer observer = {&watch, on_event, on_instant};
+  CU_ASSERT_TRUE_FATAL(lab_run(&lab, &observer));
   if (watch.faults) printf("\ncase %u: %s, %s, %s\n", (unsigned)number, order, placement, rule);
   CU_ASSERT_EQUAL_FATAL(watch.faults, 0);
   lab_finish(&lab);

@@ -2,10 +2,11 @@
 /* The quota tree: trees worked out by hand, and random ones against the formulas written down again, recursively and
    from what each tenant uses alone. Amounts here are thousandths of a GPU, small ones. */
 
+#include "base/arena.h"
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/policy.h"
-#include "sim/arena.h"
-#include "sim/philox.h"
+#include "headroom/policy_kit.h"
 
 #include <math.h>
 #include <string.h>

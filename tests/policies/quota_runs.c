@@ -260,8 +260,8 @@ static void check_case(uint32_t number, const char *order, bool flat, struct tot
   lab_set(&lab, "preemption", preemption);
   lab_set(&lab, "min_run_s", text);
   lab_set(&lab, "grace_s", !flat && lab_chance(&dice, 30) ? "3" : "0");
-  struct hr_fold fold = {&watch, on_event, on_instant};
-  bool ok = lab.quotas.n_nodes == 0 || lab_run(&lab, &fold);
+  struct hr_observer observer = {&watch, on_event, on_instant};
+  bool ok = lab.quotas.n_nodes == 0 || lab_run(&lab, &observer);
   if (!ok || watch.faults)
     printf("\ncase %u: %s, %s, %s, %s\n", (unsigned)number, order, backfill, watch.by_count ? "pool" : "best-fit",
            preemption);

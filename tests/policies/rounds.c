@@ -31,8 +31,8 @@ static void on_start(void *self, const struct hr_view *view, const struct hr_eve
 
 static struct hr_result *run_logged(struct small_run it, struct starts *starts) {
   *starts = (struct starts){0};
-  const struct hr_fold fold = {starts, on_start, NULL};
-  return small_run_with(&it, &fold);
+  const struct hr_observer observer = {starts, on_start, NULL};
+  return small_run_with(&it, &observer);
 }
 
 /* ---- By hand ---------------------------------------------------------------------------------------- */
@@ -62,8 +62,8 @@ static void shares_go_by_weight(void) {
   it.params[2][1] = "priority";
   it.horizon_s = 200;
   struct hr_result *result = small_run(it);
-  CU_ASSERT_EQUAL(result->fate[0].held_us, 150 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->fate[1].held_us, 50 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->accounting[0].held_us, 150 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->accounting[1].held_us, 50 * HR_SECOND_US);
   hr_result_destroy(result);
 }
 
@@ -126,7 +126,7 @@ static void leases_give_way_to_a_gang(void) {
                          .gpus = {1, 1, 1, 4}};
   struct hr_result *result = small_run(it);
   CU_ASSERT_EQUAL(result->start_us[3], 10 * HR_SECOND_US);
-  for (uint32_t i = 0; i < 3; i++) CU_ASSERT_EQUAL(result->fate[i].attempts, 2);
+  for (uint32_t i = 0; i < 3; i++) CU_ASSERT_EQUAL(result->accounting[i].attempts, 2);
   hr_result_destroy(result);
 }
 
@@ -156,8 +156,8 @@ static bool starts_in(const struct starts *starts, uint32_t pool) {
 static void time_is_bought_where_it_is_cheapest(void) {
   struct starts starts;
   struct hr_result *result = run_logged(priced(1000), &starts);
-  CU_ASSERT(result->fate[0].end_us <= 1000 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->fate[0].held_us, 200 * HR_SECOND_US); /* at half the speed all the time */
+  CU_ASSERT(result->accounting[0].end_us <= 1000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->accounting[0].held_us, 200 * HR_SECOND_US); /* at half the speed all the time */
   CU_ASSERT(!starts_in(&starts, 1));
   hr_result_destroy(result);
 }
@@ -165,7 +165,7 @@ static void time_is_bought_where_it_is_cheapest(void) {
 static void the_dear_type_is_for_who_is_pressed(void) {
   struct starts starts;
   struct hr_result *result = run_logged(priced(150), &starts);
-  CU_ASSERT(result->fate[0].end_us <= 150 * HR_SECOND_US);
+  CU_ASSERT(result->accounting[0].end_us <= 150 * HR_SECOND_US);
   CU_ASSERT(starts_in(&starts, 0) && starts_in(&starts, 1));
   hr_result_destroy(result);
 }
@@ -177,8 +177,8 @@ static void who_cannot_all_be_in_time_is_late_alike(void) {
                          .gpus = {1, 1}};
   struct hr_result *result = small_run(it);
   CU_ASSERT_EQUAL(result->n_completed, 2);
-  CU_ASSERT_EQUAL(result->fate[1].end_us, 200 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->fate[0].end_us, 190 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->accounting[1].end_us, 200 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 190 * HR_SECOND_US);
   hr_result_destroy(result);
 }
 
@@ -196,15 +196,15 @@ static void nodes_are_there_while_they_are_used(void) {
                          .deadline_s = {200},
                          .gpus = {1}};
   struct hr_result *result = small_run(it);
-  CU_ASSERT(result->fate[0].end_us <= 200 * HR_SECOND_US);
-  CU_ASSERT_EQUAL(result->fate[0].held_us, 20 * HR_SECOND_US);
+  CU_ASSERT(result->accounting[0].end_us <= 200 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->accounting[0].held_us, 20 * HR_SECOND_US);
   CU_ASSERT(result->pools[0].up_us == 20 * HR_SECOND_US);
   CU_ASSERT_EQUAL(result->pools[0].launches, 1);
-  CU_ASSERT_EQUAL(result->fate[0].end_us, 20 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(result->accounting[0].end_us, 20 * HR_SECOND_US);
   hr_result_destroy(result);
   it.nodes[1] = 1;
   result = small_run(it);
-  CU_ASSERT(result->fate[0].end_us <= 200 * HR_SECOND_US);
+  CU_ASSERT(result->accounting[0].end_us <= 200 * HR_SECOND_US);
   CU_ASSERT_EQUAL(result->pools[0].launches, 0);
   hr_result_destroy(result);
 }
@@ -280,7 +280,7 @@ static struct figures run_objective(const char *scenario_path, const struct hr_t
   CU_ASSERT_EQUAL(result->n_completed, trace->n_jobs);
   struct figures figures = {0};
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    double end_h = (double)result->fate[i].end_us / 3.6e9;
+    double end_h = (double)result->accounting[i].end_us / 3.6e9;
     figures.jct_h += (end_h - (double)trace->submit_us[i] / 3.6e9) / trace->n_jobs;
     figures.makespan_h = fmax(figures.makespan_h, end_h);
   }

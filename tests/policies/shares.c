@@ -4,9 +4,9 @@
  * ranks by recursion from the top, classic factors by their formula on a tree worked out by hand.
  */
 
-#include "policies/shares.h"
+#include "policies/queue/order/shares.h"
+#include "base/arena.h"
 #include "harness.h"
-#include "sim/arena.h"
 
 #include <math.h>
 #include <string.h>
@@ -167,7 +167,7 @@ static void ranks_go_down_the_tree(void) {
       if (tree.gpus[i]) use(&f, tree.number[i], tree.gpus[i]);
     hr__shares_work_out(&f.shares);
     for (uint32_t i = 0; i < tree.n_accounts; i++) {
-      const struct hr__account *at = &f.shares.accounts[tree.number[i]];
+      const struct hr__share_account *at = &f.shares.accounts[tree.number[i]];
       uint32_t rank = rank_of(&tree, i);
       CU_ASSERT_DOUBLE_EQUAL(at->factor, (double)(tree.n_accounts - rank) / tree.n_accounts, 1e-12);
       for (uint32_t k = 0; k < tree.n_accounts; k++) {

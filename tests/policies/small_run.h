@@ -37,7 +37,7 @@ static void small_choose(const struct small_run *it, struct hr_policy_choice *ch
     CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(choice, it->params[i][0], it->params[i][1], &error), HR_OK);
 }
 
-static struct hr_result *small_run_with(const struct small_run *it, const struct hr_fold *fold) {
+static struct hr_result *small_run_with(const struct small_run *it, const struct hr_observer *observer) {
   int64_t submit_us[SMALL_JOBS], work_us[SMALL_JOBS], deadline_us[SMALL_JOBS];
   const char *models[SMALL_JOBS];
   struct hr_speed_row rows[SMALL_JOBS];
@@ -83,8 +83,8 @@ static struct hr_result *small_run_with(const struct small_run *it, const struct
                                  .horizon_us = it->horizon_s ? it->horizon_s * HR_SECOND_US : HR_NEVER_US,
                                  .check = true,
                                  .classes = classes,
-                                 .folds = fold,
-                                 .n_folds = fold != NULL,
+                                 .observers = observer,
+                                 .n_observers = observer != NULL,
                                  .speeds = it->n_models ? &speeds : NULL};
   struct hr_result *result = NULL;
   struct hr_error error;
@@ -102,10 +102,10 @@ static inline struct hr_result *small_run(struct small_run it) {
 
 /* Whether the job ended at this second after so many starts. */
 static inline bool ended(const struct hr_result *result, uint32_t job, int64_t end_s, uint32_t attempts) {
-  const struct hr_job_fate *fate = &result->fate[job];
-  if (fate->end_us == end_s * HR_SECOND_US && fate->attempts == attempts) return true;
-  printf("\n  job %u ended at %.6f s after %u starts\n", (unsigned)job, (double)fate->end_us / 1e6,
-         (unsigned)fate->attempts);
+  const struct hr_job_accounting *accounting = &result->accounting[job];
+  if (accounting->end_us == end_s * HR_SECOND_US && accounting->attempts == attempts) return true;
+  printf("\n  job %u ended at %.6f s after %u starts\n", (unsigned)job, (double)accounting->end_us / 1e6,
+         (unsigned)accounting->attempts);
   return false;
 }
 

@@ -5,10 +5,11 @@
  * within its guarantee, and the first with a value within a bound.
  */
 
-#include "policies/waiting.h"
+#include "policies/queue/waiting.h"
+#include "base/arena.h"
 #include "harness.h"
-#include "policies/quota_tree.h"
-#include "sim/arena.h"
+#include "headroom/policy_kit.h"
+#include "policies/queue/quota/quota_tree.h"
 
 #include <stdlib.h>
 
@@ -48,27 +49,27 @@ static const char *const tenants[TENANTS] = {"t0", "t1", "t2", "t3", "t4", "t5",
 
 /* ---- Who is held back and preferred ----------------------------------------------------------------- */
 
-static bool is_held(void *self, const struct hr__lane *lane, struct hr__bar *bar) {
+static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
   const struct fixture *f = self;
-  const struct job *job = &f->jobs[lane->head.job.id];
+  const struct job *job = &f->jobs[subqueue->head.job.id];
   return hr__quota_tree_is_barred(f->tree, job->tenant, job->milli, bar);
 }
 
-static int64_t room(void *self, uint32_t place, enum hr__bar_kind kind) {
+static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {
   const struct fixture *f = self;
   return hr__quota_tree_room(f->tree, place, kind);
 }
 
-static bool is_preferred(void *self, const struct hr__lane *lane) {
+static bool is_preferred(void *self, const struct hr__subqueue *subqueue) {
   const struct fixture *f = self;
-  const struct job *job = &f->jobs[lane->head.job.id];
+  const struct job *job = &f->jobs[subqueue->head.job.id];
   return !hr_quota_tree_borrows(f->tree, job->tenant, job->milli);
 }
 
-static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct fixture *f = self;
   (void)entry;
-  return f->rank[lane->name];
+  return f->rank[subqueue->name];
 }
 
 /* ---- Making ----------------------------------------------------------------------------------------- */
@@ -96,7 +97,7 @@ static void begin(struct fixture *f) {
   *f = (struct fixture){.by_shape = roll(3) > 0};
   f->trace = (struct hr_trace){.n_jobs = JOBS, .tenants = {TENANTS, tenants}};
   make_tree(f);
-  struct hr__warden warden = {is_held, room, is_preferred, hr__quota_tree_places(f->tree), TENANTS};
+  struct hr__admission warden = {is_held, room, is_preferred, hr__quota_tree_places(f->tree), TENANTS};
   CU_ASSERT_EQUAL_FATAL(hr__waiting_init(&f->waiting, &f->arena, JOBS, full_key, &warden, f), HR_OK);
 }
 
@@ -108,13 +109,13 @@ static void come(struct fixture *f) {
   *job = (struct job){.tenant = roll(TENANTS), .kind = roll(KINDS), .shape = roll(SHAPES), .value = roll(100)};
   job->milli = 1000 * (uint64_t)(1 + job->shape);
   if (!f->by_shape) job->shape = 0;
-  struct hr__ticket ticket = {.job = {id},
-                              .gpus = job->shape,
-                              .lane = job->tenant * KINDS + job->kind,
-                              .part = job->tenant,
-                              .value = job->value,
-                              .owner = job->tenant};
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_add(&f->waiting, &ticket), HR_OK);
+  struct hr__queued_job queued = {.job = {id},
+                                  .gpus = job->shape,
+                                  .subqueue = job->tenant * KINDS + job->kind,
+                                  .part = job->tenant,
+                                  .value = job->value,
+                                  .owner = job->tenant};
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_add(&f->waiting, &queued), HR_OK);
 }
 
 static void take_out(struct fixture *f, uint32_t id) {
@@ -180,7 +181,7 @@ static bool is_before(const struct fixture *f, uint32_t a, uint32_t b) {
 }
 
 /* Of a lane, the first job within the bound, unless its first of all may not go; HR_NONE: none. */
-static uint32_t first_of_lane(const struct fixture *f, const struct job *like, bool preferred_only, int64_t bound) {
+static uint32_t first_of_subqueue(const struct fixture *f, const struct job *like, bool preferred_only, int64_t bound) {
   uint32_t found = HR_NONE;
   bool is_first = true;
   for (uint32_t i = 0; i < f->n_jobs && found == HR_NONE; i++) {
@@ -199,7 +200,7 @@ static uint32_t first_of_shape(const struct fixture *f, uint32_t shape, bool pre
   uint32_t first = HR_NONE;
   for (uint32_t i = 0; i < TENANTS * KINDS; i++) {
     struct job like = {.tenant = i / KINDS, .kind = i % KINDS, .shape = shape};
-    uint32_t found = first_of_lane(f, &like, preferred_only, bound);
+    uint32_t found = first_of_subqueue(f, &like, preferred_only, bound);
     if (found != HR_NONE && (first == HR_NONE || is_before(f, found, first))) first = found;
   }
   return first;

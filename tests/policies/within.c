@@ -54,7 +54,7 @@ static struct hr_result *run_case(struct within_case *it) {
   if (!it->policy) CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "placement", "first-fit", NULL), HR_OK);
   for (int i = 0; i < MOST_PARAMS && it->params[i][0]; i++)
     CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&choice, it->params[i][0], it->params[i][1], NULL), HR_OK);
-  struct hr_fold fold = {.self = it, .on_event = remember};
+  struct hr_observer observer = {.self = it, .on_event = remember};
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = choice.ops,
@@ -62,8 +62,8 @@ static struct hr_result *run_case(struct within_case *it) {
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
                                  .classes = classes,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   struct hr_result *result = NULL;
   enum hr_status status = hr_sim_run(&config, &result, &it->error);
   CU_ASSERT_EQUAL(status == HR_OK, result != NULL);
@@ -292,7 +292,7 @@ static void nobody_is_stopped_for_another(void) {
   it.params[0][0] = "order";
   it.params[0][1] = "srtf";
   struct hr_result *result = run_case(&it);
-  CU_ASSERT_PTR_NULL(result->fate);
+  CU_ASSERT_PTR_NULL(result->accounting);
   hr_result_destroy(result);
 }
 

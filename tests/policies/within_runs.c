@@ -2,11 +2,11 @@
 /* Whole runs of jobs that are to be within racks, zones or nodes, job by job against a scheduler that looks at every
    rack and every node, at every instant: when each job starts, and on which nodes. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "holds.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <string.h>
 
@@ -112,9 +112,9 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 static void run_engine(enum mode mode, enum rule rule) {
   struct hr_policy_choice choice = queue_choice(mode_names[mode], rule_names[rule]);
   struct holds holds;
-  struct hr_fold folds[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = remember}};
   CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
-  holds_folds(&holds, folds + 1);
+  holds_observers(&holds, observers + 1);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
@@ -122,8 +122,8 @@ static void run_engine(enum mode mode, enum rule rule) {
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
                                  .classes = world.classes,
-                                 .folds = folds,
-                                 .n_folds = 1 + HOLDS_FOLDS};
+                                 .observers = observers,
+                                 .n_observers = 1 + HOLDS_FOLDS};
   struct hr_result *result;
   struct hr_error error = {0};
   for (uint32_t i = 0; i < JOBS; i++) world.engine[i] = (struct job){.start_us = -1};

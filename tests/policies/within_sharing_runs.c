@@ -3,13 +3,13 @@
    by job against a scheduler that counts out every group for every job: when each job starts, on which nodes and GPUs.
  */
 
+#include "base/arena.h"
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "holds.h"
 #include "naive_packing.h"
 #include "queue_choice.h"
-#include "sim/arena.h"
-#include "sim/philox.h"
 
 #include <string.h>
 
@@ -113,17 +113,17 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 static void run_engine(const char *backfill, const char *rule) {
   struct hr_policy_choice choice = queue_choice(backfill, rule);
   struct holds holds;
-  struct hr_fold folds[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  struct hr_observer observers[1 + HOLDS_FOLDS] = {{.on_event = remember}};
   CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
-  holds_folds(&holds, folds + 1);
+  holds_observers(&holds, observers + 1);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
-                                 .folds = folds,
-                                 .n_folds = 1 + HOLDS_FOLDS};
+                                 .observers = observers,
+                                 .n_observers = 1 + HOLDS_FOLDS};
   struct hr_result *result;
   struct hr_error error = {0};
   for (uint32_t i = 0; i < JOBS; i++) world.engine[i] = (struct job){.start_us = -1};

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The workflows of docs/ci.md: they are YAML, and their commands do what the page says, with stand-ins for what needs a
+# The workflows of docs/ci/workflows.md: they are YAML, and their commands do what the page says, with stand-ins for what needs a
 # network.
 #
 #   ci.sh SOURCE BUILD
@@ -19,7 +19,7 @@ fail() {
 }
 
 awk '/^```yaml$/ { inside = 1; file = sprintf("%d.yml", ++count); next } /^```/ { inside = 0 } inside { print > file }' \
-  "$source_dir/docs/ci.md"
+  "$source_dir/docs/ci/workflows.md"
 if ! [ -s 1.yml ] || ! [ -s 2.yml ]; then fail "the page has not two workflows"; fi
 for file in 1.yml 2.yml; do
   if python3 -c 'import yaml' 2>errors; then
@@ -73,7 +73,7 @@ cp "$source_dir/traces/reference/gang-heavy.json" ci/
 head -n 200 "$source_dir/traces/reference/gang-heavy.csv" >ci/gang-heavy.csv
 echo '{ "runs": [{ "name": "gangs", "scenario": "gang-heavy.json" }] }' >ci/suite.json
 # The command that the page tells for the beginning.
-sed -n 's/^    \(headroom check .*--update\)$/\1/p' "$source_dir/docs/ci.md" >update
+sed -n 's/^    \(headroom check .*--update\)$/\1/p' "$source_dir/docs/ci/workflows.md" >update
 sh -eu update >out 2>errors || fail "the baseline is not written"
 
 # ---- The commands --------------------------------------------------------------------------------------------------
@@ -110,4 +110,4 @@ rm check.md
 : >posted
 for script in summary comment comment2; do sh -eu $script >out 2>errors || fail "$script without a result"; done
 [ ! -s posted ] || fail "posted nothing's result"
-echo "docs/ci.md: two workflows, their commands run"
+echo "docs/ci/workflows.md: two workflows, their commands run"

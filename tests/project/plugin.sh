@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Policies of others: the example of docs/policies.md, copied from the page, is built outside the tree against what is
+# Policies of others: the example of docs/researcher/policies.md, copied from the page, is built outside the tree against what is
 # installed, loaded and run; built into another program it does the same; what is wrong with a file is told by its name.
 #
 #   plugin.sh SOURCE BUILD
@@ -42,8 +42,8 @@ refused() {
 }
 
 echo "from the page"
-awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/docs/policies.md" >patience.c
-cmp patience.c "$source_dir/docs/examples/patience.c" || fail "the page shows another example than docs/examples"
+awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/docs/researcher/policies.md" >patience.c
+cmp patience.c "$source_dir/docs/researcher/examples/patience.c" || fail "the page shows another example than docs/examples"
 [ "$(wc -l <patience.c)" -lt 60 ] || fail "the example is no longer short"
 builds patience
 "$headroom" run "$demo" --policy ./patience.so:patience_s=7200 --check --quiet --json summary.json || fail "the run"
@@ -84,7 +84,7 @@ builds early
 "$headroom" run "$demo" --policy ./early.so:patience_s=7200 --quiet --json early.json || fail "a policy with fewer functions"
 grep -q "\"digest\": \"$digest\"" early.json || fail "with fewer functions it does something else"
 # One that starts the same job twice.
-sed 's/    p->waiting\[first\] = .*/    status = hr_plan_start(plan, job, \&placement, HR_REASON_IN_ORDER);/' patience.c >twice.c
+sed 's/    p->waiting\[first\] = .*/    status = hr_moves_start(plan, job, \&placement, HR_REASON_IN_ORDER);/' patience.c >twice.c
 builds twice
 refused 3 "policy 'patience' at 0.000000 s, start of job 1: the job is not waiting" --policy ./twice.so
 

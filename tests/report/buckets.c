@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Buckets by hand, and random counts against a plain look at every stretch of time for every bucket. */
 
-#include "report/buckets.h"
+#include "report/metrics/buckets.h"
 
 #include "harness.h"
 

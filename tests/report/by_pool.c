@@ -52,13 +52,14 @@ static void make_world(uint32_t n_jobs, uint32_t n_pools) {
 }
 
 /* Runs the world with prices; `watch` follows it. What cannot fail ends the program. */
-static struct hr_summary *run_world(const struct hr_fold *watch) {
+static struct hr_summary *run_world(const struct hr_observer *watch) {
   static const struct hr_cost_spec no_costs;
   struct hr_policy_choice choice = queue_choice("skip", "best-fit");
   struct hr_usage *usage = hr_usage_create(&world.trace);
   struct hr_ledger *ledger = hr_ledger_create(&world.trace, &world.cluster, true);
   struct hr_meter *meter = hr_meter_create(&world.trace, &world.cluster, &no_costs);
-  const struct hr_fold folds[] = {hr_usage_fold(usage), hr_ledger_fold(ledger), hr_meter_fold(meter), *watch};
+  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(ledger),
+                                          hr_meter_observer(meter), *watch};
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
@@ -67,8 +68,8 @@ static struct hr_summary *run_world(const struct hr_fold *watch) {
                                  .horizon_us = world.horizon_us,
                                  .check = true,
                                  .classes = world.classes,
-                                 .folds = folds,
-                                 .n_folds = 4};
+                                 .observers = observers,
+                                 .n_observers = 4};
   const struct hr_cost_basis basis = {ledger, meter, &no_costs, world.classes};
   struct hr_result *result = NULL;
   struct hr_summary *summary = NULL;
@@ -88,7 +89,7 @@ static struct hr_summary *run_world(const struct hr_fold *watch) {
   return summary;
 }
 
-static const struct hr_fold nobody;
+static const struct hr_observer nobody;
 
 static void expect(double got, double wanted) {
   bool same = fabs(got - wanted) <= 1e-12 * fabs(wanted);
@@ -383,7 +384,7 @@ static void expect_sums(const struct hr_summary *summary) {
 }
 
 static void random_runs_agree_with_a_recount(void) {
-  const struct hr_fold watch = {NULL, see_event, see_instant};
+  const struct hr_observer watch = {NULL, see_event, see_instant};
   uint64_t interrupted = 0, never_there = 0, cut = 0, slowed = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {
     draw_world(seed);

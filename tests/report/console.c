@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sentences in lines: no number stands at the end of one and what it counts at the begin of the next. */
 
-#include "report/console.h"
+#include "base/console.h"
 
 #include "harness.h"
 #include "output_files.h"

@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "output_files.h"
 #include "priced.h"
-#include "report/apportion.h"
+#include "report/costs/apportion.h"
 
 #include <math.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static void goodput_and_spot_by_hand(void) {
 
 static void unknown_on_demand_prices_leave_the_saving_open(void) {
   struct priced *run = priced_create();
-  run->pool[2].market.on_demand_uusd_h = HR_UNKNOWN_US;
+  run->pool[2].market.on_demand_uusd_h = HR_UNKNOWN_UUSD_H;
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   CU_ASSERT_EQUAL(summary->costs->all_on_demand_uusd, HR_UNKNOWN_UUSD);
   CU_ASSERT_TRUE(isnan(summary->costs->saving_vs_on_demand));
@@ -387,7 +387,7 @@ static void jobs_have_columns_of_their_attempts(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n3,0,0,7200,0,8,"));
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,0,16.000000\n"));
   free(text);
-  run->fate[2].held_us -= PRICED_HOUR_US / 4; /* it waited for a quarter of an hour between its attempts */
+  run->accounting[2].held_us -= PRICED_HOUR_US / 4; /* it waited for a quarter of an hour between its attempts */
   CU_ASSERT_EQUAL(hr_jobs_write(path, &run->trace, &run->cluster, &run->result, placements, NULL, NULL), HR_OK);
   text = files_read(path);
   CU_ASSERT_PTR_NOT_NULL(strstr(text, ",,3600,2,1800,900,900,900,\n"));

@@ -3,6 +3,7 @@
    withheld by hand. */
 
 #include "harness.h"
+#include "headroom/policies.h"
 
 #include "headroom/report.h"
 
@@ -125,8 +126,8 @@ struct outcome {
 static struct outcome replay(struct random_run *run) {
   struct outcome outcome = {hr_usage_create(&run->trace), hr_ledger_create(&run->trace, &run->cluster, true),
                             hr_meter_create(&run->trace, &run->cluster, &run->costs), NULL, NULL};
-  const struct hr_fold folds[] = {hr_usage_fold(outcome.usage), hr_ledger_fold(outcome.ledger),
-                                  hr_meter_fold(outcome.meter)};
+  const struct hr_observer observers[] = {hr_usage_observer(outcome.usage), hr_ledger_observer(outcome.ledger),
+                                          hr_meter_observer(outcome.meter)};
   const struct hr_run_config config = {.trace = &run->trace,
                                        .cluster = &run->cluster,
                                        .policy = run->policy.ops,
@@ -134,8 +135,8 @@ static struct outcome replay(struct random_run *run) {
                                        .seed = 1,
                                        .horizon_us = run->horizon_us,
                                        .classes = run->classes,
-                                       .folds = folds,
-                                       .n_folds = 3};
+                                       .observers = observers,
+                                       .n_observers = 3};
   struct hr_error error = {0};
   enum hr_status status = hr_sim_run(&config, &outcome.result, &error);
   if (status != HR_OK) printf("\n  %s\n", error.text);
@@ -202,9 +203,10 @@ static void expect_capacity(const struct random_run *run, const struct outcome *
 
 static void expect_goodput(const struct outcome *outcome) {
   const struct hr_goodput *goodput = &outcome->summary->goodput;
-  for (uint32_t i = 0; outcome->result->fate && i < outcome->result->n_jobs; i++) {
-    const struct hr_job_fate *fate = &outcome->result->fate[i];
-    CU_ASSERT_EQUAL(fate->held_us, fate->kept_us + fate->lost_us + fate->saving_us + fate->restarting_us);
+  for (uint32_t i = 0; outcome->result->accounting && i < outcome->result->n_jobs; i++) {
+    const struct hr_job_accounting *accounting = &outcome->result->accounting[i];
+    CU_ASSERT_EQUAL(accounting->held_us,
+                    accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us);
   }
   double held =
       goodput->useful_gpu_hours + goodput->lost_gpu_hours + goodput->checkpoint_gpu_hours + goodput->restart_gpu_hours;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every change of the counts once, as it stands when time moves on. */
 
-#include "headroom/exports.h"
+#include "headroom/unstable/exports.h"
 
 #include "harness.h"
 
-static void told(struct hr_fold fold, int64_t at_us, uint32_t waiting, uint64_t allocated_milli) {
+static void told(struct hr_observer observer, int64_t at_us, uint32_t waiting, uint64_t allocated_milli) {
   const struct hr_view view = {
       .now_us = at_us, .n_waiting = waiting, .allocated_milli = allocated_milli, .total_milli = 8000};
-  fold.on_instant(fold.self, &view);
+  observer.on_instant(observer.self, &view);
 }
 
 static void expect(const struct hr_count_change *change, int64_t at_us, uint32_t waiting, uint64_t allocated_milli) {
@@ -21,15 +21,15 @@ static void expect(const struct hr_count_change *change, int64_t at_us, uint32_t
 static void changes(void) {
   struct hr_counts *counts = hr_counts_create();
   CU_ASSERT_PTR_NOT_NULL_FATAL(counts);
-  struct hr_fold fold = hr_counts_fold(counts);
+  struct hr_observer observer = hr_counts_observer(counts);
   const struct hr_count_change *list;
-  told(fold, 0, 0, 0);
-  told(fold, 5, 1, 0);
-  told(fold, 5, 2, 4000); /* the same instant, a second pass */
-  told(fold, 6, 2, 4000); /* no news */
-  told(fold, 9, 3, 4000);
-  told(fold, 9, 2, 4000); /* as it was before */
-  told(fold, 12, 0, 4000);
+  told(observer, 0, 0, 0);
+  told(observer, 5, 1, 0);
+  told(observer, 5, 2, 4000); /* the same instant, a second pass */
+  told(observer, 6, 2, 4000); /* no news */
+  told(observer, 9, 3, 4000);
+  told(observer, 9, 2, 4000); /* as it was before */
+  told(observer, 12, 0, 4000);
   CU_ASSERT_TRUE(hr_counts_complete(counts));
   CU_ASSERT_EQUAL_FATAL(hr_counts_changes(counts, &list), 3);
   expect(&list[0], 0, 0, 0);
@@ -42,13 +42,13 @@ static void changes(void) {
 static void rejections(void) {
   struct hr_counts *counts = hr_counts_create();
   CU_ASSERT_PTR_NOT_NULL_FATAL(counts);
-  struct hr_fold fold = hr_counts_fold(counts);
+  struct hr_observer observer = hr_counts_observer(counts);
   const struct hr_view view = {.now_us = 7};
   const struct hr_event start = {.at_us = 7, .kind = HR_EVENT_START, .job = {1}};
   const struct hr_event reject = {.at_us = 7, .kind = HR_EVENT_REJECT, .reason = HR_REASON_TOO_LARGE, .job = {3}};
   const struct hr_rejection *list;
-  fold.on_event(fold.self, &view, &start);
-  fold.on_event(fold.self, &view, &reject);
+  observer.on_event(observer.self, &view, &start);
+  observer.on_event(observer.self, &view, &reject);
   CU_ASSERT_EQUAL_FATAL(hr_counts_rejections(counts, &list), 1);
   CU_ASSERT(list[0].at_us == 7 && list[0].job.id == 3 && list[0].reason == HR_REASON_TOO_LARGE);
   hr_counts_destroy(counts);

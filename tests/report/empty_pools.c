@@ -6,6 +6,7 @@
  */
 
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/report.h"
 #include "output_files.h"
 
@@ -158,7 +159,7 @@ static void draw_pool_market(uint32_t number, enum kind kind, struct hr_pool_spe
   struct hr_market_spec *market = &pool->market;
   *market = (struct hr_market_spec){.market = draw_market(kind),
                                     .price_uusd_h = 1000000 * (1 + draw(4)),
-                                    .on_demand_uusd_h = draw(2) ? 4000000 : HR_UNKNOWN_US,
+                                    .on_demand_uusd_h = draw(2) ? 4000000 : HR_UNKNOWN_UUSD_H,
                                     .to_us = HR_NEVER_US,
                                     .boot = {HR_DURATION_FIXED, draw(3) * 60, 0}};
   if (market->market == HR_MARKET_RESERVED && kind != STANDING && draw(2)) {
@@ -334,11 +335,11 @@ static enum hr_status summarize(const struct arrangement *of, struct hr_run_conf
   struct hr_ledger *ledger = hr_ledger_create(&world.trace, &of->cluster, true);
   struct hr_meter *meter = hr_meter_create(&world.trace, &of->cluster, costs());
   struct hr_placements *placements = hr_placements_create(&world.trace);
-  const struct hr_fold folds[] = {hr_usage_fold(usage), hr_ledger_fold(ledger), hr_meter_fold(meter),
-                                  hr_placements_fold(placements)};
+  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(ledger),
+                                          hr_meter_observer(meter), hr_placements_observer(placements)};
   const struct hr_cost_basis basis = {ledger, meter, costs(), world.classes};
-  config.folds = folds;
-  config.n_folds = 4;
+  config.observers = observers;
+  config.n_observers = 4;
   enum hr_status status = hr_sim_run(&config, &outcome->result, &outcome->error);
   if (status == HR_OK) status = hr_ledger_close(ledger, outcome->result);
   if (status == HR_OK)
@@ -545,7 +546,7 @@ static void expect_summary(const struct hr_summary *a, const struct hr_summary *
 
 /* ---- Tests ------------------------------------------------------------------------------------------ */
 
-static struct { unsigned runs[N_KINDS], rejected, interrupted, backfilled, digests, stood_still; } seen;
+static struct { unsigned runs[N_KINDS], rejected, interrupted, backfilled, digests, stalled; } seen;
 
 static void count_run(const struct outcome *outcome) {
   seen.runs[world.kind]++;
@@ -553,7 +554,7 @@ static void count_run(const struct outcome *outcome) {
   seen.interrupted += outcome->summary->spot.jobs_interrupted > 0;
   seen.backfilled += outcome->result->n_backfilled > 0;
   seen.digests += world.empty_last;
-  seen.stood_still += outcome->result->stood_still;
+  seen.stalled += outcome->result->stalled;
 }
 
 /* Pools have the numbers that they had, and so the digest is the same, where those without nodes come last. */
@@ -568,8 +569,7 @@ static void compare_runs(void) {
     expect_summary(more.summary, plain.summary);
     expect_pools(more.summary, plain.summary);
     expect(!world.empty_last || plain.result->digest == more.result->digest, "the digest");
-    expect(plain.result->stood_still == more.result->stood_still && plain.result->end_us == more.result->end_us,
-           "the end");
+    expect(plain.result->stalled == more.result->stalled && plain.result->end_us == more.result->end_us, "the end");
     count_run(&plain);
   } else {
     expect(strcmp(plain.error.text, more.error.text) == 0, "the error");
@@ -591,7 +591,7 @@ static void a_pool_of_no_nodes_is_as_good_as_none(void) {
   CU_ASSERT(seen.interrupted > WORLDS / 10);
   CU_ASSERT(seen.backfilled > WORLDS / 10);
   CU_ASSERT(seen.digests > WORLDS / 10);
-  CU_ASSERT(seen.stood_still > 0);
+  CU_ASSERT(seen.stalled > 0);
 }
 
 /* A run is given up when for a year, and for as long as its longest job takes where that is slowest, nothing has come
@@ -619,7 +619,7 @@ static void runs_stand_still_for_as_long(void) {
     compare_runs();
     free_pools();
   }
-  CU_ASSERT(seen.stood_still > WORLDS / 16);
+  CU_ASSERT(seen.stalled > WORLDS / 16);
 }
 
 /* Of GPUs there are none, so who asks for some is rejected; who asks for nothing of a node runs at once. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "exported.h"
 
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
+
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 
@@ -14,8 +17,8 @@ static void follow(struct exported *exported, struct hr_error *error) {
   exported->counts = hr_counts_create();
   CU_ASSERT_FATAL(exported->history && exported->counts);
   CU_ASSERT_EQUAL_FATAL(hr_replay_init(&exported->replay, &config, error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&exported->replay, hr_history_fold(exported->history), error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&exported->replay, hr_counts_fold(exported->counts), error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&exported->replay, hr_history_observer(exported->history), error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&exported->replay, hr_counts_observer(exported->counts), error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_replay_run(&exported->replay, error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_history_close(exported->history, exported->replay.result), HR_OK);
 }

@@ -5,6 +5,8 @@
 /* A scenario that ships, replayed with all that exports are made of. */
 
 #include "headroom/headroom.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
 
 struct exported {
   struct hr_scenario *scenario;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fragmentation over time: by hand, and on random runs against a recount of every node after every pass. */
 
+#include "base/arena.h"
+#include "base/random.h"
 #include "harness.h"
 #include "naive_packing.h"
 #include "output_files.h"
 #include "queue_choice.h"
-#include "report/usage.h"
-#include "sim/arena.h"
-#include "sim/philox.h"
+#include "report/metrics/usage.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,8 +45,8 @@ static void make_trace(uint32_t n_jobs) {
 }
 
 /* Runs the world under the folds, the first of which is that of `usage`. What cannot fail ends the program. */
-static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_fold *folds, uint32_t n_folds,
-                                    const struct hr_usage *usage) {
+static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_observer *observers,
+                                    uint32_t n_observers, const struct hr_usage *usage) {
   struct hr_policy_choice choice = queue_choice("skip", rule);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
@@ -54,8 +54,8 @@ static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const 
                                  .params = choice.params,
                                  .horizon_us = horizon_us,
                                  .check = true,
-                                 .folds = folds,
-                                 .n_folds = n_folds};
+                                 .observers = observers,
+                                 .n_observers = n_observers};
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_error error = {0};
@@ -113,8 +113,8 @@ static void a_run_by_hand(void) {
   struct hr_timeline *timeline;
   const char *path = files_path("timeline.csv");
   CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &world.trace, usage, &timeline, NULL), HR_OK);
-  const struct hr_fold folds[] = {hr_usage_fold(usage), hr_timeline_fold(timeline)};
-  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, folds, 2, usage);
+  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_timeline_observer(timeline)};
+  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, observers, 2, usage);
   const struct hr_fragmentation_figures *figures = &summary->fragmentation;
   CU_ASSERT(figures->known);
   expect(summary->makespan_s, 30);
@@ -141,8 +141,8 @@ static void whole_gpus_have_no_fragments(void) {
   make_world_by_hand();
   world.pools[0].sharing = HR_SHARING_WHOLE;
   struct hr_usage *usage = hr_usage_create(&world.trace);
-  const struct hr_fold fold = hr_usage_fold(usage);
-  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, &fold, 1, usage);
+  const struct hr_observer observer = hr_usage_observer(usage);
+  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, &observer, 1, usage);
   CU_ASSERT(!summary->fragmentation.known);
   CU_ASSERT_PTR_NULL(usage->fragments);
   hr_summary_destroy(summary);
@@ -223,7 +223,7 @@ static struct {
   int64_t until_us;
   double fragment, stranded, gang, total;             /* what holds since then, in thousandths of a GPU; of pods */
   double fragment_us, stranded_us, gang_us, total_us; /* their integrals */
-  double most, least_gang;
+  double most, min_gang;
   uint64_t n_passes, n_fragments, n_stranded, n_closed;
 } recount;
 
@@ -250,14 +250,14 @@ static void begin_recount(const struct hr_cluster *cluster) {
   recount.naive.typical = hr_typical_pods_create(&recount.arena, requests);
 }
 
-static struct naive_node node_now(const struct hr_stock *stock, uint32_t id) {
-  struct naive_node node = {.pool = stock->pool[id],
+static struct naive_node node_now(const struct hr_gpu_inventory *inventory, uint32_t id) {
+  struct naive_node node = {.pool = inventory->pool[id],
                             .id = id,
-                            .whole_only = world.pools[stock->pool[id]].sharing == HR_SHARING_WHOLE,
-                            .n_gpus = stock->n_gpus[id],
-                            .cpu = stock->cpu_milli[id] == HR_NONE ? -1 : (long)stock->cpu_milli[id],
-                            .mem = stock->mem_mib[id] == UINT64_MAX ? -1 : (long)stock->mem_mib[id]};
-  for (int gpu = 0; gpu < node.n_gpus; gpu++) node.left[gpu] = hr_stock_gpus(stock, (hr_node){id})[gpu];
+                            .whole_only = world.pools[inventory->pool[id]].sharing == HR_SHARING_WHOLE,
+                            .n_gpus = inventory->n_gpus[id],
+                            .cpu = inventory->cpu_milli[id] == HR_NONE ? -1 : (long)inventory->cpu_milli[id],
+                            .mem = inventory->mem_mib[id] == UINT64_MAX ? -1 : (long)inventory->mem_mib[id]};
+  for (int gpu = 0; gpu < node.n_gpus; gpu++) node.left[gpu] = hr_gpu_inventory_gpus(inventory, (hr_node){id})[gpu];
   return node;
 }
 
@@ -310,13 +310,13 @@ static uint32_t gang_of(struct naive_node node, const struct hr_request *task) {
 }
 
 static void count_again(const struct hr_cluster *cluster) {
-  const struct hr_stock *stock = hr_cluster_stock(cluster);
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(cluster);
   const struct hr_requests *requests = hr_cluster_requests(cluster);
   struct hr_request task = gang_task(requests);
   uint32_t gang[POOLS] = {0}, largest = 0;
   long fragment = 0, stranded = 0;
-  for (uint32_t id = 0; id < stock->n_nodes; id++) {
-    struct naive_node node = node_now(stock, id);
+  for (uint32_t id = 0; id < inventory->n_nodes; id++) {
+    struct naive_node node = node_now(inventory, id);
     bool is_up = hr_cluster_node_state(cluster, (hr_node){id}) == HR_NODE_UP;
     recount.n_closed += !is_up;
     if (!is_up) continue;
@@ -346,7 +346,7 @@ static void watch(void *self, const struct hr_view *view) {
   recount.total = (double)view->total_milli;
   count_again(view->cluster);
   if (recount.total > 0) recount.most = fmax(recount.most, recount.fragment / recount.total);
-  recount.least_gang = recount.n_passes++ ? fmin(recount.least_gang, recount.gang) : recount.gang;
+  recount.min_gang = recount.n_passes++ ? fmin(recount.min_gang, recount.gang) : recount.gang;
   recount.n_fragments += recount.fragment > 0;
   recount.n_stranded += recount.stranded > 0;
 }
@@ -367,16 +367,16 @@ static void every_instant_agrees_with_a_recount(void) {
     struct hr_usage *usage = hr_usage_create(&world.trace);
     memset(&recount, 0, sizeof recount);
     recount.usage = usage;
-    const struct hr_fold folds[] = {hr_usage_fold(usage), {.on_instant = watch}};
+    const struct hr_observer observers[] = {hr_usage_observer(usage), {.on_instant = watch}};
     const char *rule = rules[seed % (sizeof rules / sizeof *rules)];
     int64_t horizon_us = world.submit_us[JOBS - 1] + 5 * HR_SECOND_US;
-    struct hr_summary *summary = run_world(rule, horizon_us, folds, 2, usage);
+    struct hr_summary *summary = run_world(rule, horizon_us, observers, 2, usage);
     const struct hr_fragmentation_figures *figures = &summary->fragmentation;
     near(figures->makespan, recount.fragment_us / recount.total_us);
     near(figures->stranded, recount.stranded_us / recount.total_us);
     near(figures->largest_gang_mean, recount.gang_us / (double)recount.until_us);
     near(figures->max, recount.most);
-    near((double)figures->largest_gang_min, recount.least_gang);
+    near((double)figures->largest_gang_min, recount.min_gang);
     n_passes += recount.n_passes;
     n_fragments += recount.n_fragments;
     n_stranded += recount.n_stranded;

@@ -26,8 +26,8 @@ static const struct hr_placement placements[] = {{{0}, 1, on_node_1}, {{1}, 3, o
 static char *written(struct replayed *run, const struct hr_placement *placed) {
   struct hr_placements *kept = hr_placements_create(&run->trace);
   CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
-  struct hr_fold fold = hr_placements_fold(kept);
-  replayed_tell(run, &fold, 1, placed);
+  struct hr_observer observer = hr_placements_observer(kept);
+  replayed_tell(run, &observer, 1, placed);
   run->cluster.n_pools = 2;
   CU_ASSERT_EQUAL_FATAL(
       hr_jobs_write(files_path("jobs.csv"), &run->trace, &run->cluster, &run->result, kept, NULL, NULL), HR_OK);

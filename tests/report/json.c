@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary as JSON: its bytes where they matter, and every key against docs/summary.schema.json. */
+/* The summary as JSON: its bytes where they matter, and every key against docs/reference/schemas/summary.schema.json.
+ */
 
 #include "harness.h"
 #include "output_files.h"
@@ -296,7 +297,7 @@ static void expect_pools_fit(void) {
 }
 
 static void every_key_is_in_the_schema(void) {
-  char *text = files_read(PROJECT_DIR "/docs/summary.schema.json");
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/summary.schema.json");
   cJSON *tree = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
   schema = tree;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Strings in JSON, read back by cJSON. */
 
-#include "report/json_out.h"
+#include "base/writers.h"
 
 #include "harness.h"
 #include "output_files.h"

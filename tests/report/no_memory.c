@@ -43,10 +43,10 @@ static enum hr_status left_clean(enum hr_status status) {
 static enum hr_status summarize(void) {
   struct hr_usage *usage = hr_usage_create(&run.trace);
   if (!usage) return HR_NO_MEMORY;
-  struct hr_fold fold = hr_usage_fold(usage);
+  struct hr_observer observer = hr_usage_observer(usage);
   struct hr_error error;
   struct hr_summary *fresh = NULL;
-  replayed_tell(&run, &fold, 1, NULL);
+  replayed_tell(&run, &observer, 1, NULL);
   enum hr_status status = hr_summarize(&run.trace, &run.cluster, &run.result, usage, NULL, &fresh, &error);
   hr_usage_destroy(usage);
   hr_summary_destroy(fresh);
@@ -67,14 +67,14 @@ static enum hr_status follow_fragments(void) {
   const struct hr_cluster_spec cluster = {pools, 2};
   struct hr_usage *usage = hr_usage_create(&run.trace);
   if (!usage) return HR_NO_MEMORY;
-  const struct hr_fold fold = hr_usage_fold(usage);
+  const struct hr_observer observer = hr_usage_observer(usage);
   const struct hr_run_config config = {.trace = &run.trace,
                                        .cluster = &cluster,
                                        .policy = choice.ops,
                                        .params = choice.params,
                                        .horizon_us = HR_NEVER_US,
-                                       .folds = &fold,
-                                       .n_folds = 1};
+                                       .observers = &observer,
+                                       .n_observers = 1};
   struct hr_result *result;
   struct hr_error error;
   struct hr_summary *fresh = NULL;
@@ -130,8 +130,8 @@ static enum hr_status write_jobs(void) {
   static const struct hr_placement spread[] = {{{0}, 2, slices}, {{0}, 2, slices}};
   struct hr_placements *placements = hr_placements_create(&run.trace);
   if (!placements) return HR_NO_MEMORY;
-  struct hr_fold fold = hr_placements_fold(placements);
-  replayed_tell(&run, &fold, 1, spread);
+  struct hr_observer observer = hr_placements_observer(placements);
+  replayed_tell(&run, &observer, 1, spread);
   struct hr_error error;
   const char *path = files_path("jobs.csv");
   enum hr_status status = hr_jobs_write(path, &run.trace, &run.cluster, &run.result, placements, NULL, &error);
@@ -155,8 +155,8 @@ static enum hr_status write_timeline(void) {
   const char *path = files_path("timeline.csv");
   enum hr_status status = hr_timeline_create(path, &run.trace, NULL, &timeline, &error);
   if (status != HR_OK) return status;
-  struct hr_fold fold = hr_timeline_fold(timeline);
-  replayed_tell(&run, &fold, 1, NULL);
+  struct hr_observer observer = hr_timeline_observer(timeline);
+  replayed_tell(&run, &observer, 1, NULL);
   status = hr_timeline_finish(timeline, &error);
   hr_timeline_destroy(timeline);
   if (status == HR_OK) remove(path);

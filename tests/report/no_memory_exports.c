@@ -3,6 +3,7 @@
 
 #include "exported.h"
 #include "harness.h"
+#include "headroom/unstable/exports.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 
@@ -50,19 +51,19 @@ static void writing(void) {
 /* What cannot be kept while the run goes on is told when it is over. */
 static enum hr_status follow(void) {
   struct hr_counts *counts = hr_counts_create();
-  struct hr_course *course = hr_course_create();
+  struct hr_timeline_summary *course = hr_timeline_summary_create();
   enum hr_status status = counts && course ? HR_OK : HR_NO_MEMORY;
   struct hr_view view = {.size = sizeof view};
   for (; status == HR_OK && view.now_us < 200; view.now_us++) {
     const struct hr_event event = {.at_us = view.now_us, .kind = HR_EVENT_REJECT};
-    struct hr_fold fold = hr_counts_fold(counts);
+    struct hr_observer observer = hr_counts_observer(counts);
     view.n_waiting++;
-    fold.on_event(fold.self, &view, &event);
-    fold.on_instant(fold.self, &view);
+    observer.on_event(observer.self, &view, &event);
+    observer.on_instant(observer.self, &view);
   }
   if (status == HR_OK && !hr_counts_complete(counts)) status = HR_NO_MEMORY;
   hr_counts_destroy(counts);
-  hr_course_destroy(course);
+  hr_timeline_summary_destroy(course);
   return status;
 }
 

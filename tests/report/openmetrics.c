@@ -5,7 +5,7 @@
 #include "exported.h"
 #include "harness.h"
 #include "output_files.h"
-#include "report/node_times.h"
+#include "report/exports/openmetrics_gpus.h"
 
 #include <math.h>
 #include <string.h>
@@ -167,7 +167,7 @@ static void the_last_samples_are_the_result(void) {
   double at_s = last_time();
   uint64_t starts = 0, reclaims = 0;
   for (uint32_t i = 0; i < result->n_jobs; i++)
-    starts += result->fate ? result->fate[i].attempts : result->start_us[i] != HR_NEVER_US;
+    starts += result->accounting ? result->accounting[i].attempts : result->start_us[i] != HR_NEVER_US;
   for (uint32_t i = 0; i < result->n_pools; i++) reclaims += result->pools[i].reclaims;
   near(sum_at("kueue_admitted_workloads_total", NULL, at_s), (double)starts);
   near(sum_at("kueue_finished_workloads_total", NULL, at_s), (double)summary->jobs_completed);

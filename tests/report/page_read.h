@@ -4,7 +4,7 @@
 
 /* A page read back as a browser would. What is not as it should be ends the program. */
 
-#include "headroom/page.h"
+#include "headroom/unstable/exports.h"
 
 #include <cjson/cJSON.h>
 

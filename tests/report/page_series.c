@@ -343,16 +343,16 @@ static void expect_peaks(const struct world *world, const cJSON *row, uint32_t p
 }
 
 static void expect_spot(const struct world *world, const cJSON *row, uint32_t pool) {
-  const struct hr_pool_fate *fate = &world->result->pools[pool];
+  const struct hr_pool_accounting *accounting = &world->result->pools[pool];
   double *offered = list_of(row, "offered"), *up = list_of(row, "up");
   double *reclaims = list_of(row, "reclaims"), *interrupted = list_of(row, "interrupted");
   CU_ASSERT_STRING_EQUAL(cJSON_GetObjectItemCaseSensitive(row, "pool")->valuestring, world->pool[pool].name);
-  if (!near(integral(offered), (double)fate->offered_us / 1e6))
-    printf("\n  offered %g, not %g\n", integral(offered), (double)fate->offered_us / 1e6);
-  CU_ASSERT_TRUE(near(integral(offered), (double)fate->offered_us / 1e6));
-  CU_ASSERT_TRUE(near(integral(up), (double)fate->up_us / 1e6));
-  CU_ASSERT_TRUE(sum(reclaims) == (double)fate->reclaims);
-  CU_ASSERT_TRUE(sum(interrupted) == (double)fate->interruptions);
+  if (!near(integral(offered), (double)accounting->offered_us / 1e6))
+    printf("\n  offered %g, not %g\n", integral(offered), (double)accounting->offered_us / 1e6);
+  CU_ASSERT_TRUE(near(integral(offered), (double)accounting->offered_us / 1e6));
+  CU_ASSERT_TRUE(near(integral(up), (double)accounting->up_us / 1e6));
+  CU_ASSERT_TRUE(sum(reclaims) == (double)accounting->reclaims);
+  CU_ASSERT_TRUE(sum(interrupted) == (double)accounting->interruptions);
   expect_peaks(world, row, pool, true);
   expect_peaks(world, row, pool, false);
   free(offered);

@@ -82,7 +82,8 @@ static void expect_columns(const struct world *world, const struct read_page *pa
   for (uint32_t i = 0; i < WORLD_JOBS; i++) {
     double usd = (double)hr_ledger_job(world->ledger, (hr_job){i}) / (double)HR_LEDGER_UNITS_PER_UUSD / 1e6;
     CU_ASSERT_TRUE(ids[i] == (double)world->id[i] && gpus[i] == (double)world->gpus[i]);
-    CU_ASSERT_TRUE(attempts[i] == (double)result->fate[i].attempts && at_time(lost[i], result->fate[i].lost_us));
+    CU_ASSERT_TRUE(attempts[i] == (double)result->accounting[i].attempts &&
+                   at_time(lost[i], result->accounting[i].lost_us));
     CU_ASSERT_DOUBLE_EQUAL(cost[i], usd, 0.00051);
   }
   free(ids);
@@ -99,7 +100,7 @@ static void jobs_are_as_they_fared(void) {
     struct read_page page = page_of(&world->run);
     CU_ASSERT_TRUE(page_number(&page, "jobs.count") == WORLD_JOBS && page_number(&page, "jobs.shown") == WORLD_JOBS);
     CU_ASSERT_PTR_NULL(page_at(&page, "jobs.why_not_all"));
-    if (world->result->fate) expect_columns(world, &page);
+    if (world->result->accounting) expect_columns(world, &page);
     if (world->trace.tenant) expect_texts(world, &page, "tenant", tenant_text);
     if (world->trace.class_) expect_texts(world, &page, "class", class_text);
     expect_texts(world, &page, "user", user_text);
@@ -121,7 +122,7 @@ static void expect_attempts(const struct world *world, const struct read_page *p
   double *end = column(page, "attempts", "end_s", n), *pool = column(page, "attempts", "pool", n);
   double *lost = column(page, "attempts", "lost_s", n), *how = column(page, "attempts", "end", n);
   for (uint32_t i = 0; i < WORLD_JOBS; i++) {
-    for (size_t k = 0; k < n_attempts && world->result->fate[i].attempts > 1; k++) {
+    for (size_t k = 0; k < n_attempts && world->result->accounting[i].attempts > 1; k++) {
       const struct hr_attempt *attempt = &attempts[k];
       if (attempt->job.id != i) continue;
       CU_ASSERT_TRUE_FATAL(at < n);
@@ -150,8 +151,8 @@ static void attempts_are_those_of_jobs_with_several(void) {
     world_run(world);
     struct read_page page = page_of(&world->run);
     size_t wanted = 0;
-    for (uint32_t i = 0; world->result->fate && i < WORLD_JOBS; i++)
-      if (world->result->fate[i].attempts > 1) wanted += world->result->fate[i].attempts;
+    for (uint32_t i = 0; world->result->accounting && i < WORLD_JOBS; i++)
+      if (world->result->accounting[i].attempts > 1) wanted += world->result->accounting[i].attempts;
     CU_ASSERT_EQUAL(page_at(&page, "attempts") != NULL, wanted > 0);
     if (wanted) {
       CU_ASSERT_TRUE(page_number(&page, "attempts.count") == (double)wanted);

@@ -7,7 +7,7 @@
 #include "output_files.h"
 #include "page_read.h"
 #include "page_world.h"
-#include "report/page_json.h"
+#include "report/page/page_writer.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "page_world.h"
 
-#include "headroom/ledger.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,15 +158,15 @@ static void record(void *self, const struct hr_view *view) {
 }
 
 static void simulate(struct world *world, bool priced) {
-  struct hr_fold folds[7] = {hr_usage_fold(world->usage),
-                             hr_history_fold(world->history),
-                             hr_page_watch_fold(world->watch),
-                             hr_alerts_fold(world->alerts),
-                             {.self = world, .on_instant = record}};
-  uint32_t n_folds = 5;
+  struct hr_observer observers[7] = {hr_usage_observer(world->usage),
+                                     hr_history_observer(world->history),
+                                     hr_page_watch_observer(world->watch),
+                                     hr_alerts_observer(world->alerts),
+                                     {.self = world, .on_instant = record}};
+  uint32_t n_observers = 5;
   if (priced) {
-    folds[n_folds++] = hr_ledger_fold(world->ledger);
-    folds[n_folds++] = hr_meter_fold(world->meter);
+    observers[n_observers++] = hr_ledger_observer(world->ledger);
+    observers[n_observers++] = hr_meter_observer(world->meter);
   }
   const struct hr_run_config config = {.trace = &world->trace,
                                        .cluster = &world->cluster,
@@ -174,8 +175,8 @@ static void simulate(struct world *world, bool priced) {
                                        .seed = 1,
                                        .horizon_us = world->horizon_us,
                                        .classes = world->classes,
-                                       .folds = folds,
-                                       .n_folds = n_folds};
+                                       .observers = observers,
+                                       .n_observers = n_observers};
   struct hr_error error = {0};
   if (hr_sim_run(&config, &world->result, &error) == HR_OK) return;
   fprintf(stderr, "%s\n", error.text);

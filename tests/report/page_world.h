@@ -5,7 +5,8 @@
 /* Small random worlds run from end to end, with all that a page is made of, and a record of what happened that is kept
    the plain way: every pass with its counts. */
 
-#include "headroom/page.h"
+#include "headroom/policies.h"
+#include "headroom/unstable/exports.h"
 
 enum { WORLD_JOBS = 60, WORLD_POOLS = 4 };
 

@@ -4,6 +4,7 @@
 
 #include "exported.h"
 #include "harness.h"
+#include "headroom/unstable/exports.h"
 #include "output_files.h"
 
 #include <cjson/cJSON.h>
@@ -157,7 +158,7 @@ static void slices_tell_the_run(void) {
 /* Integrals of the counters are what the summary has. */
 static void counters_tell_the_run(void) {
   const cJSON *event;
-  double jobs_us = 0, gpus_us = 0, jobs_at_us = 0, gpus_at_us = 0, jobs = 0, gpus = 0, most_jobs = 0;
+  double jobs_us = 0, gpus_us = 0, jobs_at_us = 0, gpus_at_us = 0, jobs = 0, gpus = 0, max_jobs = 0;
   cJSON_ArrayForEach(event, events()) {
     if (!is_phase(event, "C")) continue;
     double at_us = number(event, "ts");
@@ -166,7 +167,7 @@ static void counters_tell_the_run(void) {
       jobs_us += jobs * (at_us - jobs_at_us);
       jobs = number(arguments(event), "waiting");
       jobs_at_us = at_us;
-      if (jobs > most_jobs) most_jobs = jobs;
+      if (jobs > max_jobs) max_jobs = jobs;
     } else {
       gpus_us += gpus * (at_us - gpus_at_us);
       gpus = number(arguments(event), "allocated");
@@ -175,7 +176,7 @@ static void counters_tell_the_run(void) {
   }
   near(gpus_us / 3.6e9, exported.replay.summary->gpu_hours);
   near(jobs_us / 1e6, exported.replay.summary->queue_mean * exported.replay.summary->makespan_s);
-  CU_ASSERT_EQUAL(most_jobs, (double)exported.replay.summary->queue_max);
+  CU_ASSERT_EQUAL(max_jobs, (double)exported.replay.summary->queue_max);
 }
 
 static void instants_tell_the_run(void) {

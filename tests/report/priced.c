@@ -47,35 +47,36 @@ static void fill_cluster(struct priced *run) {
   run->pool[0] = pool_of("base", "A100-80", 1, 4, reserved);
   run->pool[1] = pool_of("burst", "A100-80", 2, 4, on_demand);
   run->pool[2] = pool_of("spot", "H100", 1, 8, spot);
-  run->pool_fate[1] = (struct hr_pool_fate){.launches = 1, .up_us = 3 * HOUR / 2, .offered_us = 4 * HOUR};
-  run->pool_fate[2] = (struct hr_pool_fate){
+  run->pool_accounting[1] = (struct hr_pool_accounting){.launches = 1, .up_us = 3 * HOUR / 2, .offered_us = 4 * HOUR};
+  run->pool_accounting[2] = (struct hr_pool_accounting){
       .launches = 2, .reclaims = 1, .interruptions = 1, .up_us = 2 * HOUR, .offered_us = 2 * HOUR};
   run->cluster = (struct hr_cluster_spec){run->pool, PRICED_POOLS};
 }
 
 static void fill_result(struct priced *run) {
-  run->fate[0] = (struct hr_job_fate){.attempts = 1, .end_us = HOUR, .kept_us = HOUR, .held_us = HOUR};
-  run->fate[1] = (struct hr_job_fate){.attempts = 1, .end_us = 3 * HOUR / 2, .kept_us = HOUR, .held_us = HOUR};
-  run->fate[2] = (struct hr_job_fate){.attempts = 2,
-                                      .end_us = 2 * HOUR,
-                                      .kept_us = HOUR,
-                                      .lost_us = HOUR / 2,
-                                      .saving_us = HOUR / 4,
-                                      .restarting_us = HOUR / 4,
-                                      .held_us = 2 * HOUR};
+  run->accounting[0] = (struct hr_job_accounting){.attempts = 1, .end_us = HOUR, .kept_us = HOUR, .held_us = HOUR};
+  run->accounting[1] =
+      (struct hr_job_accounting){.attempts = 1, .end_us = 3 * HOUR / 2, .kept_us = HOUR, .held_us = HOUR};
+  run->accounting[2] = (struct hr_job_accounting){.attempts = 2,
+                                                  .end_us = 2 * HOUR,
+                                                  .kept_us = HOUR,
+                                                  .lost_us = HOUR / 2,
+                                                  .saving_us = HOUR / 4,
+                                                  .restarting_us = HOUR / 4,
+                                                  .held_us = 2 * HOUR};
   for (uint32_t i = 0; i < PRICED_JOBS; i++) {
-    struct hr_job_fate *fate = &run->fate[i];
+    struct hr_job_accounting *accounting = &run->accounting[i];
     hr_amount milli = (hr_amount)run->trace.gpus[i] * 1000;
-    fate->milli_us = (struct hr_gpu_times){milli * fate->kept_us, milli * fate->lost_us, milli * fate->saving_us,
-                                           milli * fate->restarting_us};
+    accounting->milli_us = (struct hr_gpu_times){milli * accounting->kept_us, milli * accounting->lost_us,
+                                                 milli * accounting->saving_us, milli * accounting->restarting_us};
   }
   run->result = (struct hr_result){.trace = &run->trace,
                                    .n_jobs = PRICED_JOBS,
                                    .state = run->state,
                                    .start_us = run->start_us,
                                    .reason = run->reason,
-                                   .fate = run->fate,
-                                   .pools = run->pool_fate,
+                                   .accounting = run->accounting,
+                                   .pools = run->pool_accounting,
                                    .n_pools = PRICED_POOLS,
                                    .n_submitted = PRICED_JOBS,
                                    .n_completed = PRICED_JOBS,
@@ -127,7 +128,7 @@ static uint32_t first_node(uint32_t pool) {
 }
 
 static void tell_one(struct priced *run, const struct happening *happening, struct hr_view *view,
-                     const struct hr_fold *folds, uint32_t n_folds) {
+                     const struct hr_observer *observers, uint32_t n_observers) {
   bool of_job = happening->job != HR_NONE;
   struct hr_slice slice = {{first_node(happening->pool)}, of_job ? run->gpus[happening->job] * 1000 : 0, 0};
   struct hr_placement placement = {{happening->pool}, 1, &slice};
@@ -142,26 +143,27 @@ static void tell_one(struct priced *run, const struct happening *happening, stru
   view->total_milli = happening->total_gpus * 1000;
   view->allocated_milli = happening->allocated_gpus * 1000;
   if (happening->kind == HR_EVENT_START) run->attempt_us[happening->job] = event.at_us;
-  for (uint32_t i = 0; i < n_folds; i++)
-    if (folds[i].on_event) folds[i].on_event(folds[i].self, view, &event);
+  for (uint32_t i = 0; i < n_observers; i++)
+    if (observers[i].on_event) observers[i].on_event(observers[i].self, view, &event);
 }
 
-static void tell(struct priced *run, const struct hr_fold *folds, uint32_t n_folds) {
+static void tell(struct priced *run, const struct hr_observer *observers, uint32_t n_observers) {
   enum { COUNT = sizeof happenings / sizeof *happenings };
   struct hr_view view = {.size = sizeof view, .jobs = &run->trace, .attempt_us = run->attempt_us};
   for (size_t i = 0; i < COUNT; i++) {
-    tell_one(run, &happenings[i], &view, folds, n_folds);
+    tell_one(run, &happenings[i], &view, observers, n_observers);
     if (i + 1 < COUNT && happenings[i + 1].half_hours == happenings[i].half_hours) continue;
-    for (uint32_t k = 0; k < n_folds; k++)
-      if (folds[k].on_instant) folds[k].on_instant(folds[k].self, &view);
+    for (uint32_t k = 0; k < n_observers; k++)
+      if (observers[k].on_instant) observers[k].on_instant(observers[k].self, &view);
   }
 }
 
 static enum hr_status summarize(struct priced *run, struct hr_usage *usage, const struct hr_cost_basis *basis,
                                 struct hr_summary **summary) {
   struct hr_error error;
-  const struct hr_fold folds[] = {hr_usage_fold(usage), hr_ledger_fold(run->ledger), hr_meter_fold(basis->meter)};
-  tell(run, folds, 3);
+  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(run->ledger),
+                                          hr_meter_observer(basis->meter)};
+  tell(run, observers, 3);
   enum hr_status status = hr_ledger_close(run->ledger, &run->result);
   if (status != HR_OK) return status;
   return hr_summarize(&run->trace, &run->cluster, &run->result, usage, basis, summary, &error);

@@ -28,10 +28,10 @@ struct priced {
   int64_t attempt_us[PRICED_JOBS];
   uint32_t gpus[PRICED_JOBS], tenant[PRICED_JOBS];
   uint8_t class_[PRICED_JOBS], state[PRICED_JOBS], reason[PRICED_JOBS];
-  struct hr_job_fate fate[PRICED_JOBS];
+  struct hr_job_accounting accounting[PRICED_JOBS];
   struct hr_trace trace;
   struct hr_pool_spec pool[PRICED_POOLS];
-  struct hr_pool_fate pool_fate[PRICED_POOLS];
+  struct hr_pool_accounting pool_accounting[PRICED_POOLS];
   struct hr_cluster_spec cluster;
   struct hr_result result;
   struct hr_ledger *ledger; /* of the last summary */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Selection against sorting, and quantiles against GSL's. */
 
-#include "report/quantiles.h"
+#include "report/metrics/quantiles.h"
+#include "base/random.h"
 #include "harness.h"
-#include "sim/philox.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "replayed.h"
 
+#include "headroom/policies.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -71,8 +73,8 @@ void replayed_make(struct replayed *run, const struct replayed_job *jobs, uint32
 
 struct teller {
   struct replayed *run;
-  const struct hr_fold *folds;
-  uint32_t n_folds;
+  const struct hr_observer *observers;
+  uint32_t n_observers;
   const struct hr_placement *placements;
   struct hr_view view;
 };
@@ -83,8 +85,8 @@ static void tell(struct teller *teller, enum hr_event_kind kind, uint32_t job) {
   const struct hr_placement *placement = teller->placements ? &teller->placements[job] : &by_count;
   struct hr_event event = {teller->view.now_us,       kind,      HR_REASON_NONE, {job},
                            placed ? placement : NULL, {HR_NONE}, {HR_NONE}};
-  for (uint32_t i = 0; i < teller->n_folds; i++)
-    if (teller->folds[i].on_event) teller->folds[i].on_event(teller->folds[i].self, &teller->view, &event);
+  for (uint32_t i = 0; i < teller->n_observers; i++)
+    if (teller->observers[i].on_event) teller->observers[i].on_event(teller->observers[i].self, &teller->view, &event);
 }
 
 static void end_jobs(struct teller *teller) {
@@ -118,8 +120,8 @@ static void start_jobs(struct teller *teller) {
 }
 
 static void pass_is_over(struct teller *teller) {
-  for (uint32_t i = 0; i < teller->n_folds; i++)
-    if (teller->folds[i].on_instant) teller->folds[i].on_instant(teller->folds[i].self, &teller->view);
+  for (uint32_t i = 0; i < teller->n_observers; i++)
+    if (teller->observers[i].on_instant) teller->observers[i].on_instant(teller->observers[i].self, &teller->view);
 }
 
 /* What started without any work to do ends at the same instant, which comes up once more. */
@@ -135,10 +137,11 @@ static void end_empty_jobs(struct teller *teller) {
   if (any) pass_is_over(teller);
 }
 
-void replayed_tell(struct replayed *run, const struct hr_fold *folds, uint32_t n_folds,
+void replayed_tell(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
                    const struct hr_placement *placements) {
   uint64_t total_milli = hr_cluster_spec_gpus(&run->cluster) * 1000;
-  struct teller teller = {run, folds, n_folds, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
+  struct teller teller = {
+      run, observers, n_observers, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
   for (int64_t at_us = next_instant(run, -1); at_us <= run->result.end_us; at_us = next_instant(run, at_us)) {
     teller.view.now_us = at_us;
     end_jobs(&teller);
@@ -152,9 +155,9 @@ void replayed_tell(struct replayed *run, const struct hr_fold *folds, uint32_t n
 struct hr_summary *replayed_summary(struct replayed *run) {
   struct hr_usage *usage = hr_usage_create(&run->trace);
   if (!usage) return NULL;
-  struct hr_fold fold = hr_usage_fold(usage);
+  struct hr_observer observer = hr_usage_observer(usage);
   struct hr_summary *summary = NULL;
-  replayed_tell(run, &fold, 1, NULL);
+  replayed_tell(run, &observer, 1, NULL);
   if (hr_summarize(&run->trace, &run->cluster, &run->result, usage, NULL, &summary, NULL) != HR_OK) summary = NULL;
   hr_usage_destroy(usage);
   return summary;

@@ -4,6 +4,7 @@
 
 /* A run made by hand: the trace, where and when each job ran, and the events that an engine would have told. */
 
+#include "headroom/policies.h"
 #include "headroom/report.h"
 
 enum { MOST_JOBS = 16, NEVER = -1 };
@@ -30,7 +31,7 @@ struct replayed {
 void replayed_make(struct replayed *run, const struct replayed_job *jobs, uint32_t n_jobs, double horizon_s);
 
 /* Tells the folds what happened, instant by instant. `placements` (by job) may be NULL: then all is by count. */
-void replayed_tell(struct replayed *run, const struct hr_fold *folds, uint32_t n_folds,
+void replayed_tell(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
                    const struct hr_placement *placements);
 
 /* Both: the usage fold is told, and the summary made. NULL when it cannot be. */

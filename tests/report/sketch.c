@@ -2,7 +2,7 @@
 /* Sketches against the durations themselves, sorted. */
 #include "harness.h"
 
-#include "report/sketch.h"
+#include "report/metrics/quantiles.h"
 
 #include <math.h>
 #include <string.h>

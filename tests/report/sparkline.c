@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A count over time in one line: heights by hand, peaks that last no time, and lines of the table. */
 
-#include "report/sparkline.h"
+#include "report/tables/sparkline.h"
 
 #include "harness.h"
 #include "output_files.h"

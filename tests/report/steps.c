@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sums in equal steps against a walk over every microsecond. */
 
-#include "report/steps.h"
+#include "report/metrics/buckets.h"
 
 #include "harness.h"
 

@@ -3,12 +3,13 @@
    can be streamed, over random traces of several blocks of jobs; figures are equal, but for quantiles, which are near.
  */
 
+#include "headroom/unstable/streamed.h"
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/headroom.h"
 #include "queue_choice.h"
 #include "report/streamed_runs.h"
 #include "schema_check.h"
-#include "sim/philox.h"
 #include "trace_files.h"
 
 #include <cjson/cJSON.h>
@@ -182,7 +183,7 @@ static void fits_its_schema(const struct hr_trace *trace, const struct hr_stream
   char path[200];
   snprintf(path, sizeof path, "%s", file_path("streamed.json"));
   CU_ASSERT_EQUAL_FATAL(hr_streamed_write_json(path, figures, &label, &(struct hr_perf){1, 1, 1}, NULL), HR_OK);
-  cJSON *tree = json_at(path), *schema = json_at(PROJECT_DIR "/docs/streamed.schema.json");
+  cJSON *tree = json_at(path), *schema = json_at(PROJECT_DIR "/docs/reference/schemas/streamed.schema.json");
   const cJSON *key;
   CU_ASSERT_TRUE(schema_fits(schema, tree, "streamed"));
   cJSON_ArrayForEach(key, schema_get(schema, "properties")) {

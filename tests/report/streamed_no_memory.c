@@ -4,6 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/streamed.h"
 #include "scarce_memory.h"
 #include "trace_files.h"
 
@@ -66,14 +67,14 @@ static enum hr_status run(const struct hr_trace *trace, const struct hr_policy_c
   char name[] = "main", gpu[] = "T4";
   struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 2, .gpus_per_node = 8};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
-  const struct hr_fold fold = hr_streamed_fold(streamed);
+  const struct hr_observer observer = hr_streamed_observer(streamed);
   struct hr_run_config config = {.trace = trace,
                                  .cluster = &cluster,
                                  .policy = policy->ops,
                                  .params = policy->params,
                                  .horizon_us = HR_NEVER_US,
-                                 .folds = &fold,
-                                 .n_folds = 1,
+                                 .observers = &observer,
+                                 .n_observers = 1,
                                  .stream = true};
   struct hr_result *result = NULL;
   enum hr_status status = hr_sim_run(&config, &result, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/streamed_runs.h"
 
+#include "headroom/unstable/streamed.h"
 #include "trace_files.h"
 
 #include <CUnit/CUnit.h>
@@ -48,16 +49,16 @@ struct accounts {
   struct hr_cost_basis basis;
 };
 
-static struct accounts open_accounts(struct hr_run_config *config, struct hr_fold *folds,
+static struct accounts open_accounts(struct hr_run_config *config, struct hr_observer *observers,
                                      const struct hr_cost_spec *costs) {
   struct accounts accounts = {0};
-  config->folds = folds;
+  config->observers = observers;
   if (!costs) return accounts;
   accounts.ledger = hr_ledger_create(config->trace, config->cluster, false);
   accounts.basis = (struct hr_cost_basis){accounts.ledger, hr_meter_create(config->trace, config->cluster, costs),
                                           costs, config->classes};
-  folds[config->n_folds++] = hr_ledger_fold(accounts.ledger);
-  folds[config->n_folds++] = hr_meter_fold(accounts.basis.meter);
+  observers[config->n_observers++] = hr_ledger_observer(accounts.ledger);
+  observers[config->n_observers++] = hr_meter_observer(accounts.basis.meter);
   return accounts;
 }
 
@@ -75,9 +76,9 @@ static struct hr_summary *run_in_memory(const struct hr_run_config *base, const 
   struct hr_summary *summary;
   struct hr_error error;
   memset(&in_memory, 0, sizeof in_memory);
-  struct hr_fold folds[4] = {hr_usage_fold(usage), {.self = &in_memory, .on_event = note_start}};
-  config.n_folds = 2;
-  struct accounts accounts = open_accounts(&config, folds, costs);
+  struct hr_observer observers[4] = {hr_usage_observer(usage), {.self = &in_memory, .on_event = note_start}};
+  config.n_observers = 2;
+  struct accounts accounts = open_accounts(&config, observers, costs);
   const struct hr_cost_basis *basis = costs ? &accounts.basis : NULL;
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
   if (costs) CU_ASSERT_EQUAL_FATAL(hr_ledger_close(accounts.ledger, result), HR_OK);
@@ -96,14 +97,14 @@ struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, co
   struct hr_result *result;
   struct hr_error error;
   memset(&streamed, 0, sizeof streamed);
-  struct hr_fold folds[4] = {hr_streamed_fold(figures), {.self = &streamed, .on_event = note_start}};
-  config.n_folds = 2;
+  struct hr_observer observers[4] = {hr_streamed_observer(figures), {.self = &streamed, .on_event = note_start}};
+  config.n_observers = 2;
   config.stream = true;
-  struct accounts accounts = open_accounts(&config, folds, costs);
+  struct accounts accounts = open_accounts(&config, observers, costs);
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
   CU_ASSERT_PTR_NULL(result->state);
   CU_ASSERT_PTR_NULL(result->start_us);
-  CU_ASSERT_PTR_NULL(result->fate);
+  CU_ASSERT_PTR_NULL(result->accounting);
   CU_ASSERT_EQUAL(result->n_jobs, 0);
   struct hr_streamed_figures found = hr_streamed_close(figures, config.cluster, result);
   if (costs) {

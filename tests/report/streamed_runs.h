@@ -5,6 +5,7 @@
 /* One run in memory and streamed: the same starts, and figures that are equal but for quantiles. */
 
 #include "headroom/headroom.h"
+#include "headroom/unstable/streamed.h"
 
 enum { STREAMED_MOST_JOBS = 20000 };
 

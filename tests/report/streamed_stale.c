@@ -5,11 +5,11 @@
  * lasts. Jobs come evenly, so that a block (4,096 jobs) is over at a time that is known.
  */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/headroom.h"
 #include "report/streamed_runs.h"
 #include "report/streamed_scenarios.h"
-#include "sim/philox.h"
 #include "trace_files.h"
 
 #include <string.h>

@@ -3,11 +3,11 @@
    where quotas hold jobs back, and where nodes come, go and cost. Traces are random, of several blocks of jobs, one of
    which is over long before the run is. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/headroom.h"
 #include "report/streamed_runs.h"
 #include "report/streamed_scenarios.h"
-#include "sim/philox.h"
 #include "trace_files.h"
 
 #include <string.h>

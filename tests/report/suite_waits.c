@@ -4,6 +4,8 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/why.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -90,8 +92,8 @@ static void follow(struct run *run, const char *name, const char *policy) {
   run->waits = hr_waits_create(&waits);
   run->history = hr_history_create(run->trace);
   CU_ASSERT_EQUAL_FATAL(hr_replay_init(&run->replay, &config, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_waits_fold(run->waits), &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_history_fold(run->history), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_waits_observer(run->waits), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_history_observer(run->history), &error), HR_OK);
   enum hr_status status = hr_replay_run(&run->replay, &error);
   if (status != HR_OK) printf("\n  %s, %s: %s\n", name, policy, error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);

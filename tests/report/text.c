@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers as text. */
 
-#include "report/text.h"
+#include "base/text.h"
 #include "harness.h"
 
 #include <inttypes.h>

@@ -12,8 +12,8 @@
 static struct hr_timeline *told(struct replayed *run, const char *path) {
   struct hr_timeline *timeline = NULL;
   CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &run->trace, NULL, &timeline, NULL), HR_OK);
-  struct hr_fold fold = hr_timeline_fold(timeline);
-  replayed_tell(run, &fold, 1, NULL);
+  struct hr_observer observer = hr_timeline_observer(timeline);
+  replayed_tell(run, &observer, 1, NULL);
   return timeline;
 }
 

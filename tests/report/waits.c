@@ -3,6 +3,8 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/why.h"
 #include "output_files.h"
 
 #include <inttypes.h>
@@ -15,7 +17,7 @@ enum { MOST_SEGMENTS = 10, NOBODY = -1, MINUTE = 60 };
 struct expected {
   uint32_t job;
   double begin, end;
-  enum hr_hold_reason reason;
+  enum hr_wait_reason_kind reason;
   int64_t behind;
 };
 
@@ -55,7 +57,7 @@ static void run_world(struct run *run, const struct world *world) {
   struct hr_replay_config replay = {.scenario = run->scenario, .trace = run->trace, .seed = 1, .check = true};
   run->waits = hr_waits_create(&config);
   CU_ASSERT_EQUAL_FATAL(hr_replay_init(&run->replay, &replay, &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_waits_fold(run->waits), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_waits_observer(run->waits), &error), HR_OK);
   status = hr_replay_run(&run->replay, &error);
   if (status != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
@@ -83,7 +85,7 @@ static bool is_expected(const struct hr_wait_segment *segment, const struct expe
 
 static void print_segment(const struct hr_wait_segment *segment) {
   printf("\n  job %" PRIu32 " from %.3f to %.3f min: %s behind %" PRId64 "\n", segment->job.id,
-         (double)segment->begin_us / 6e7, (double)segment->end_us / 6e7, hr_hold_name(segment->hold.reason),
+         (double)segment->begin_us / 6e7, (double)segment->end_us / 6e7, hr_wait_reason_name(segment->hold.reason),
          segment->hold.behind.id == HR_NONE ? -1 : (int64_t)segment->hold.behind.id);
 }
 
@@ -126,9 +128,9 @@ static void check(const struct world *world) {
 static void reservation(void) {
   static const struct world world = {POOL(1, 4) QUEUE("fifo", "easy"),
                                      "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
-                                     {{1, 10, 60, HR_HOLD_CAPACITY, NOBODY},
-                                      {2, 20, 60, HR_HOLD_RESERVATION, 1},
-                                      {2, 60, 90, HR_HOLD_CAPACITY, NOBODY}}};
+                                     {{1, 10, 60, HR_WAIT_REASON_CAPACITY, NOBODY},
+                                      {2, 20, 60, HR_WAIT_REASON_RESERVATION, 1},
+                                      {2, 60, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
   struct run run = {0};
   run_world(&run, &world);
   compare(&run, world.expected);
@@ -136,23 +138,23 @@ static void reservation(void) {
   CU_ASSERT_EQUAL(hr_waits_segments(run.waits, (hr_job){2}, &segments), 2);
   CU_ASSERT_EQUAL(segments[0].hold.until_us, us_of(60));
   CU_ASSERT_EQUAL(segments[0].hold.free_milli, 1000);
-  CU_ASSERT_EQUAL(segments[1].most_free_milli, 0);
+  CU_ASSERT_EQUAL(segments[1].max_free_milli, 0);
   const struct hr_wait *waits;
   CU_ASSERT_EQUAL_FATAL(hr_waits_of(run.waits, (hr_job){2}, &waits), 1);
   const struct hr_wait_part *parts = hr_waits_parts(run.waits, waits);
   CU_ASSERT_EQUAL(waits[0].end_us - waits[0].begin_us, us_of(70));
   CU_ASSERT_EQUAL_FATAL(waits[0].n_parts, 2);
-  CU_ASSERT(parts[0].reason == HR_HOLD_RESERVATION && parts[0].us == us_of(40));
-  CU_ASSERT(parts[1].reason == HR_HOLD_CAPACITY && parts[1].us == us_of(30));
+  CU_ASSERT(parts[0].reason == HR_WAIT_REASON_RESERVATION && parts[0].us == us_of(40));
+  CU_ASSERT(parts[1].reason == HR_WAIT_REASON_CAPACITY && parts[1].us == us_of(30));
   finish_world(&run);
 }
 
 static void conservative(void) {
   static const struct world world = {POOL(1, 4) QUEUE("fifo", "conservative"),
                                      "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
-                                     {{1, 10, 60, HR_HOLD_CAPACITY, NOBODY},
-                                      {2, 20, 60, HR_HOLD_RESERVATION, 1},
-                                      {2, 60, 90, HR_HOLD_CAPACITY, NOBODY}}};
+                                     {{1, 10, 60, HR_WAIT_REASON_CAPACITY, NOBODY},
+                                      {2, 20, 60, HR_WAIT_REASON_RESERVATION, 1},
+                                      {2, 60, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
   check(&world);
 }
 
@@ -166,9 +168,9 @@ static void quota(void) {
       POOL(1, 4) "\"quotas\": { \"tenants\": [{ \"tenant\": \"b\" }, { \"tenant\": \"a\", \"max_gpus\": 2 }] }, " QUEUE(
           "priority", "skip"),
       "submit_s,duration_s,gpus,tenant,priority\n0,3600,2,a,0\n600,600,2,a,0\n1200,4200,2,b,0\n3300,1200,2,b,1\n",
-      {{1, 10, 60, HR_HOLD_QUOTA, NOBODY},
-       {1, 60, 80, HR_HOLD_CAPACITY, NOBODY},
-       {3, 55, 60, HR_HOLD_CAPACITY, NOBODY}}};
+      {{1, 10, 60, HR_WAIT_REASON_QUOTA, NOBODY},
+       {1, 60, 80, HR_WAIT_REASON_CAPACITY, NOBODY},
+       {3, 55, 60, HR_WAIT_REASON_CAPACITY, NOBODY}}};
   struct run run = {0};
   run_world(&run, &world);
   compare(&run, world.expected);
@@ -185,9 +187,10 @@ static void quota(void) {
  * pass job 2: 40 min.
  */
 static void fragments(void) {
-  static const struct world world = {POOL(2, 4) QUEUE("fifo", "strict"),
-                                     "submit_s,duration_s,gpus\n0,3600,3\n0,6000,3\n600,600,2\n1200,600,1\n",
-                                     {{2, 10, 60, HR_HOLD_FRAGMENTS, NOBODY}, {3, 20, 60, HR_HOLD_ORDER, 2}}};
+  static const struct world world = {
+      POOL(2, 4) QUEUE("fifo", "strict"),
+      "submit_s,duration_s,gpus\n0,3600,3\n0,6000,3\n600,600,2\n1200,600,1\n",
+      {{2, 10, 60, HR_WAIT_REASON_FRAGMENTS, NOBODY}, {3, 20, 60, HR_WAIT_REASON_ORDER, 2}}};
   check(&world);
 }
 
@@ -201,7 +204,7 @@ static void topology(void) {
       "\"topology\": { "
       "\"nodes_per_rack\": 2 } }] }, " QUEUE("fifo", "skip"),
       "submit_s,duration_s,gpus,within\n0,3600,2,\n0,600,2,\n0,4200,2,\n1200,600,4,rack\n",
-      {{3, 20, 60, HR_HOLD_TOPOLOGY, NOBODY}}};
+      {{3, 20, 60, HR_WAIT_REASON_TOPOLOGY, NOBODY}}};
   check(&world);
 }
 
@@ -213,7 +216,7 @@ static void node_resources(void) {
       "\"gpus_per_node\": 4, "
       "\"cpu_per_node\": 8 }] }, " QUEUE("fifo", "skip"),
       "submit_s,duration_s,gpus,cpu\n0,3600,1,6\n600,1800,1,4\n660,600,4,4\n",
-      {{1, 10, 60, HR_HOLD_NODE_RESOURCES, NOBODY}, {2, 11, 90, HR_HOLD_CAPACITY, NOBODY}}};
+      {{1, 10, 60, HR_WAIT_REASON_NODE_RESOURCES, NOBODY}, {2, 11, 90, HR_WAIT_REASON_CAPACITY, NOBODY}}};
   check(&world);
 }
 
@@ -224,7 +227,7 @@ static void shares(void) {
       "\"sharing\": "
       "\"fraction\" }] }, " POLICY("\"name\": \"queue\", \"backfill\": \"easy\", \"placement\": \"spread\""),
       "submit_s,duration_s,gpus,gpu_milli\n0,3600,1,600\n0,3600,1,600\n600,600,1,700\n",
-      {{2, 10, 60, HR_HOLD_FRAGMENTS, NOBODY}}};
+      {{2, 10, 60, HR_WAIT_REASON_FRAGMENTS, NOBODY}}};
   check(&world);
 }
 
@@ -238,9 +241,9 @@ static void preemption(void) {
       POOL(1, 6) POLICY("\"name\": \"queue\", \"order\": \"priority\", \"backfill\": \"skip\", \"preemption\": "
                         "\"priority\", \"grace_s\": 300"),
       "submit_s,duration_s,gpus,priority\n0,6000,4,0\n600,600,4,1\n720,6000,1,0\n",
-      {{0, 15, 25, HR_HOLD_CAPACITY, NOBODY},
-       {1, 10, 15, HR_HOLD_PREEMPTION, NOBODY},
-       {2, 12, 15, HR_HOLD_PREEMPTION, 1}}};
+      {{0, 15, 25, HR_WAIT_REASON_CAPACITY, NOBODY},
+       {1, 10, 15, HR_WAIT_REASON_PREEMPTION, NOBODY},
+       {2, 12, 15, HR_WAIT_REASON_PREEMPTION, 1}}};
   check(&world);
 }
 
@@ -261,7 +264,7 @@ static void booting(void) {
   static const struct world world = {
       ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"on-demand-only\""),
       "submit_s,duration_s,gpus\n0,60,0\n60,3600,4\n1200,600,4\n",
-      {{1, 1, 3, HR_HOLD_BOOTING, NOBODY}, {2, 20, 63, HR_HOLD_CAPACITY, NOBODY}}};
+      {{1, 1, 3, HR_WAIT_REASON_BOOTING, NOBODY}, {2, 20, 63, HR_WAIT_REASON_CAPACITY, NOBODY}}};
   check(&world);
 }
 
@@ -270,7 +273,7 @@ static void market(void) {
   static const struct world world = {
       ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"spot-first\", \"spot_wait_s\": 600"),
       "submit_s,duration_s,gpus\n0,60,0\n60,3600,4\n",
-      {{1, 1, 11, HR_HOLD_MARKET, NOBODY}, {1, 11, 13, HR_HOLD_BOOTING, NOBODY}}};
+      {{1, 1, 11, HR_WAIT_REASON_MARKET, NOBODY}, {1, 11, 13, HR_WAIT_REASON_BOOTING, NOBODY}}};
   struct run run = {0};
   run_world(&run, &world);
   compare(&run, world.expected);
@@ -286,7 +289,7 @@ static void deadlines(void) {
   static const struct world world = {
       ELASTIC POLICY("\"name\": \"queue\", \"market\": \"deadline-greedy\", \"changeover_s\": 0"),
       "submit_s,duration_s,gpus,deadline_s\n0,60,0,\n60,3600,4,6000\n",
-      {{1, 1, 40, HR_HOLD_MARKET, NOBODY}, {1, 40, 42, HR_HOLD_BOOTING, NOBODY}}};
+      {{1, 1, 40, HR_WAIT_REASON_MARKET, NOBODY}, {1, 40, 42, HR_WAIT_REASON_BOOTING, NOBODY}}};
   check(&world);
 }
 
@@ -295,7 +298,7 @@ static void rounds(void) {
   static const struct world world = {POOL(1, 1)
                                          POLICY("\"name\": \"rounds\", \"round_s\": 360, \"objective\": \"fair\""),
                                      "submit_s,duration_s,gpus\n0,720,1\n0,360,1\n",
-                                     {{0, 6, 12, HR_HOLD_TURN, NOBODY}, {1, 0, 6, HR_HOLD_TURN, NOBODY}}};
+                                     {{0, 6, 12, HR_WAIT_REASON_TURN, NOBODY}, {1, 0, 6, HR_WAIT_REASON_TURN, NOBODY}}};
   check(&world);
 }
 
@@ -308,23 +311,23 @@ static void slices(void) {
   static const struct world world = {
       POOL(1, 2) POLICY("\"name\": \"gang-slice\", \"slice_s\": 30, \"rows\": 2, \"placement\": \"pool\""),
       "submit_s,duration_s,gpus\n0,60,2\n0,30,1\n1,60,2\n2,60,1\n",
-      {{0, 0.5, 1, HR_HOLD_TURN, NOBODY},
-       {1, 0, 0.5, HR_HOLD_TURN, NOBODY},
-       {2, 1.0 / 60, 1, HR_HOLD_CAPACITY, NOBODY},
-       {2, 1, 1.5, HR_HOLD_TURN, NOBODY},
-       {2, 2, 2.5, HR_HOLD_TURN, NOBODY},
-       {3, 2.0 / 60, 1, HR_HOLD_ORDER, 2},
-       {3, 1, 1.5, HR_HOLD_CAPACITY, NOBODY},
-       {3, 1.5, 2, HR_HOLD_TURN, NOBODY},
-       {3, 2.5, 3, HR_HOLD_TURN, NOBODY}}};
+      {{0, 0.5, 1, HR_WAIT_REASON_TURN, NOBODY},
+       {1, 0, 0.5, HR_WAIT_REASON_TURN, NOBODY},
+       {2, 1.0 / 60, 1, HR_WAIT_REASON_CAPACITY, NOBODY},
+       {2, 1, 1.5, HR_WAIT_REASON_TURN, NOBODY},
+       {2, 2, 2.5, HR_WAIT_REASON_TURN, NOBODY},
+       {3, 2.0 / 60, 1, HR_WAIT_REASON_ORDER, 2},
+       {3, 1, 1.5, HR_WAIT_REASON_CAPACITY, NOBODY},
+       {3, 1.5, 2, HR_WAIT_REASON_TURN, NOBODY},
+       {3, 2.5, 3, HR_WAIT_REASON_TURN, NOBODY}}};
   check(&world);
 }
 
 static void names(void) {
-  CU_ASSERT_STRING_EQUAL(hr_hold_name(HR_HOLD_NODE_RESOURCES), "node-resources");
-  CU_ASSERT_STRING_EQUAL(hr_hold_words(HR_HOLD_TURN), "for a turn");
-  CU_ASSERT_STRING_EQUAL(hr_hold_name(HR_N_HOLDS), "");
-  CU_ASSERT_STRING_EQUAL(hr_hold_words(HR_N_HOLDS), "");
+  CU_ASSERT_STRING_EQUAL(hr_wait_reason_name(HR_WAIT_REASON_NODE_RESOURCES), "node-resources");
+  CU_ASSERT_STRING_EQUAL(hr_wait_reason_words(HR_WAIT_REASON_TURN), "for a turn");
+  CU_ASSERT_STRING_EQUAL(hr_wait_reason_name(HR_N_HOLDS), "");
+  CU_ASSERT_STRING_EQUAL(hr_wait_reason_words(HR_N_HOLDS), "");
 }
 
 TEST_MAIN("report: waits", TEST(reservation), TEST(conservative), TEST(quota), TEST(fragments), TEST(topology),

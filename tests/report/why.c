@@ -2,8 +2,10 @@
 /* What is told of waits: as JSON against its schema, in 80 columns, without memory, and where nothing can be written.
  */
 
+#include "headroom/unstable/why.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
 #include "output_files.h"
 #include "scarce_memory.h"
 #include "schema_check.h"
@@ -28,14 +30,14 @@ static enum hr_status follow(void) {
   waits = hr_waits_create(&config);
   history = hr_history_create(trace);
   if (!waits || !history) return HR_NO_MEMORY;
-  struct hr_fold folds[] = {hr_waits_fold(waits), hr_history_fold(history)};
+  struct hr_observer observers[] = {hr_waits_observer(waits), hr_history_observer(history)};
   struct hr_run_config run = {.trace = trace,
                               .cluster = &scenario->cluster,
                               .policy = scenario->policy.ops,
                               .params = scenario->policy.params,
                               .horizon_us = HR_NEVER_US,
-                              .folds = folds,
-                              .n_folds = 2};
+                              .observers = observers,
+                              .n_observers = 2};
   enum hr_status status = hr_sim_run(&run, &result, &error);
   if (status == HR_OK) status = hr_waits_close(waits, result);
   return status == HR_OK ? hr_history_close(history, result) : status;
@@ -92,7 +94,7 @@ static cJSON *read_json(const char *path) {
 static void json_is_what_the_schema_says(void) {
   struct hr_error error;
   prepare();
-  cJSON *schema = read_json(PROJECT_DIR "/docs/why.schema.json");
+  cJSON *schema = read_json(PROJECT_DIR "/docs/reference/schemas/why.schema.json");
   for (size_t i = 0; i < N_QUESTIONS; i++) {
     CU_ASSERT_EQUAL(hr_why_write_json(files_path("why.json"), &why, questions[i], &error), HR_OK);
     cJSON *json = read_json(files_path("why.json"));
@@ -183,8 +185,8 @@ static void moves_tell_of_prices_that_are_lower(void) {
   CU_ASSERT_EQUAL_FATAL(hr_replay_init(&replay, &config, &error), HR_OK);
   waits = hr_waits_create(&(struct hr_waits_config){.trace = trace});
   history = hr_history_create(trace);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&replay, hr_waits_fold(waits), &error), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&replay, hr_history_fold(history), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&replay, hr_waits_observer(waits), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&replay, hr_history_observer(history), &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_replay_run(&replay, &error), HR_OK);
   CU_ASSERT_EQUAL(hr_waits_close(waits, replay.result), HR_OK);
   CU_ASSERT_EQUAL(hr_history_close(history, replay.result), HR_OK);

@@ -3,7 +3,7 @@
 
 #include "harness.h"
 
-#include "headroom/catalog.h"
+#include "headroom/unstable/catalog.h"
 
 #include <math.h>
 #include <string.h>
@@ -80,8 +80,8 @@ static void gpus_are_plausible(void) {
     CU_ASSERT_TRUE(is_between(type->idle_w / type->tdp_w, 0.05, 0.2));
     CU_ASSERT_TRUE(type->tdp_w >= 50);
     CU_ASSERT_TRUE(type->fp32_tflops >= 8);
-    CU_ASSERT_TRUE(type->bf16_tflops == HR_UNTOLD || type->bf16_tflops == type->fp16_tflops);
-    CU_ASSERT_TRUE(type->achievable == HR_UNTOLD || is_between(type->achievable, 0.5, 0.9));
+    CU_ASSERT_TRUE(type->bf16_tflops == HR_UNKNOWN_NUMBER || type->bf16_tflops == type->fp16_tflops);
+    CU_ASSERT_TRUE(type->achievable == HR_UNKNOWN_NUMBER || is_between(type->achievable, 0.5, 0.9));
     CU_ASSERT_TRUE(is_pcie(type->pcie_gb_s));
     CU_ASSERT_TRUE(type->nvlink_gb_s == 0 || is_between(type->nvlink_gb_s / type->pcie_gb_s, 2, 100));
     CU_ASSERT_TRUE(type->mig_slices == 0 || is_between(type->mig_slices, 2, 8));
@@ -98,7 +98,7 @@ static void some_gpus(void) {
   CU_ASSERT_EQUAL(gpu("H100")->mig_slices, 7);
   CU_ASSERT_EQUAL(gpu("T4")->nvlink_gb_s, 0);
   CU_ASSERT_EQUAL(gpu("T4")->mig_slices, 0);
-  CU_ASSERT_EQUAL(gpu("T4")->bf16_tflops, HR_UNTOLD);
+  CU_ASSERT_EQUAL(gpu("T4")->bf16_tflops, HR_UNKNOWN_NUMBER);
   CU_ASSERT_EQUAL(gpu("P100")->fp16_tflops, 21.2);
 }
 
@@ -147,7 +147,7 @@ static void instances_are_whole(void) {
     CU_ASSERT_EQUAL(hr_catalog_instance(catalog, type->provider, type->name, &found, NULL), HR_OK);
     CU_ASSERT_PTR_EQUAL(found, type);
     CU_ASSERT_TRUE(type->gpus >= 1 && type->gpus == floor(type->gpus));
-    CU_ASSERT_TRUE(type->vcpus == HR_UNTOLD || type->vcpus >= type->gpus);
+    CU_ASSERT_TRUE(type->vcpus == HR_UNKNOWN_NUMBER || type->vcpus >= type->gpus);
     CU_ASSERT_STRING_EQUAL(gpu(type->gpu)->name, type->gpu);
   }
   const struct hr_instance_type *p5 = NULL;

@@ -3,7 +3,7 @@
 
 #include "harness.h"
 
-#include "headroom/catalog.h"
+#include "headroom/unstable/catalog.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ static void gpus_are_added_and_replaced(void) {
   CU_ASSERT_EQUAL_FATAL(hr_catalog_gpu(own, "A100-80", &type, NULL), HR_OK);
   CU_ASSERT_EQUAL(type - own->gpus, 8); /* where the row was that it replaces */
   CU_ASSERT_EQUAL(type->tdp_w, 300);
-  CU_ASSERT_EQUAL(type->nvlink_gb_s, HR_UNTOLD);
+  CU_ASSERT_EQUAL(type->nvlink_gb_s, HR_UNKNOWN_NUMBER);
   CU_ASSERT_STRING_EQUAL(type->status, "stated");
   CU_ASSERT_STRING_EQUAL(type->source, file);
   CU_ASSERT_EQUAL_FATAL(hr_catalog_gpu(own, "mi300x", &type, NULL), HR_OK);
@@ -92,7 +92,7 @@ static void instances_and_discounts_are_added(void) {
   catalog = load(&(struct hr_catalog_files){.instances = file});
   const struct hr_instance_type *type = NULL;
   CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "home", "rack", &type, NULL), HR_OK);
-  CU_ASSERT_EQUAL(type->vcpus, HR_UNTOLD);
+  CU_ASSERT_EQUAL(type->vcpus, HR_UNKNOWN_NUMBER);
   hr_catalog_destroy(catalog);
 
   write_text("provider,family,term,upfront,off,as_of\naws,p5,3y,,0.5,2026\n");
@@ -118,7 +118,7 @@ static void presets_are_added(void) {
   CU_ASSERT_EQUAL(preset->spec.down.a, 900);
   CU_ASSERT_EQUAL(preset->spec.batch_mean, 1);
   CU_ASSERT_EQUAL(preset->spec.rate_per_h, 0);
-  CU_ASSERT_EQUAL(preset->discount, HR_UNTOLD);
+  CU_ASSERT_EQUAL(preset->discount, HR_UNKNOWN_NUMBER);
   hr_catalog_destroy(catalog);
 }
 

@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "scarce_memory.h"
 
-#include "headroom/catalog.h"
+#include "headroom/unstable/catalog.h"
 
 #include <unistd.h>
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Grids: levels in each of their forms, what is refused, and docs/sweep.schema.json against the table of keys. */
+/* Grids: levels in each of their forms, what is refused, and docs/reference/schemas/sweep.schema.json against the table
+ * of keys. */
 
 #include "harness.h"
+#include "headroom/unstable/experiments.h"
 
-#include "headroom/sweep.h"
+#include "headroom/unstable/sweep.h"
 #include "key_schema.h"
 
 #include <math.h>
@@ -159,7 +161,7 @@ static void bad_rest(void) {
 
 static void schema_is_the_table(void) {
   struct hr__json_file schema;
-  key_schema_read(PROJECT_DIR "/docs/sweep.schema.json", &schema);
+  key_schema_read(PROJECT_DIR "/docs/reference/schemas/sweep.schema.json", &schema);
   key_schema_expect_table(&schema, hr__grid_keys());
   key_schema_expect_known(&schema, hr__grid_keys());
   hr__json_file_finish(&schema);

@@ -3,8 +3,8 @@
 
 #include "harness.h"
 
-#include "traces/json_repeat.h"
-#include "traces/json_scan.h"
+#include "traces/json/json_file.h"
+#include "traces/json/json_scan.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>

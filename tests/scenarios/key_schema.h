@@ -4,8 +4,8 @@
 
 /* A JSON Schema held against a table of keys: neither says more or less than the other, bounds included. */
 
-#include "scenarios/keys.h"
-#include "traces/json_file.h"
+#include "scenarios/schema/keys.h"
+#include "traces/json/json_file.h"
 
 /* Reads the schema; failing is a failed test. */
 void key_schema_read(const char *path, struct hr__json_file *schema);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a pool takes from the catalogue, held against the catalogue itself, and the words for names that it lacks. */
 
+#include "headroom/unstable/catalog.h"
 #include "loading.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The loader: what a good file becomes, and the exact words for each way to be wrong. */
 
+#include "headroom/unstable/catalog.h"
 #include "loading.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #define POLICY "\"policy\":{\"name\":\"queue\"}"
 static const char least[] = "{" CLUSTER "," POLICY "}";
 
-static void least_file_has_defaults(void) {
+static void min_file_has_defaults(void) {
   write_text(least);
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_STRING_EQUAL(scenario->path, file_name);
@@ -455,7 +456,7 @@ static void leaves_nothing_of_it_behind(void) {
   leaves_nothing_behind();
 }
 
-TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(least_file_has_defaults), TEST(every_key_is_read),
+TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(min_file_has_defaults), TEST(every_key_is_read),
           TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(nodes_have_an_order),
           TEST(overrides_change_and_add), TEST(settings_are_policies), TEST(bad_values_are_told),
           TEST(unknown_column_field_is_told), TEST(bad_overrides_are_told), TEST(override_mends_the_file),

@@ -54,7 +54,7 @@ static void no_market_costs_nothing(void) {
   const struct hr_market_spec *market = market_of(scenario, 0);
   CU_ASSERT_EQUAL(market->market, HR_MARKET_NONE);
   CU_ASSERT_EQUAL(market->price_uusd_h, 0);
-  CU_ASSERT_EQUAL(market->on_demand_uusd_h, HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(market->on_demand_uusd_h, HR_UNKNOWN_UUSD_H);
   CU_ASSERT_EQUAL(market->from_us, 0);
   CU_ASSERT_EQUAL(market->to_us, HR_NEVER_US);
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].storage_mib_s, 2560);
@@ -89,7 +89,7 @@ static void stated_prices_are_exact(void) {
   expect_price(WITH(OD "\"usd_per_node_hour\":0.000004"), 1, 1);
   expect_price(WITH(OD "\"on_demand_usd_per_gpu_hour\":2"), 2000000, 2000000);
   expect_price(WITH(RESERVED "\"usd_per_gpu_hour\":2.1,\"on_demand_usd_per_gpu_hour\":3.43"), 2100000, 3430000);
-  expect_price(WITH("\"market\":\"owned\",\"usd_per_gpu_hour\":0.9"), 900000, HR_UNKNOWN_US);
+  expect_price(WITH("\"market\":\"owned\",\"usd_per_gpu_hour\":0.9"), 900000, HR_UNKNOWN_UUSD_H);
 }
 
 static void discounts_are_off_the_on_demand_price(void) {
@@ -151,7 +151,7 @@ static void bad_prices_are_told(void) {
 
 static void owned_nodes_amortise(void) {
   /* 87,600 $ over 10 years of 8,760 h is 1 $ an hour, for 8 GPUs */
-  expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10"), 125000, HR_UNKNOWN_US);
+  expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10"), 125000, HR_UNKNOWN_UUSD_H);
   /* and 10 kW at 0.1 $ x PUE 1.2, and at 73 $ a month: 1.2 $ and 1 $ */
   expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10,\"power_kw_per_node\":10,\"pue\":1.2,"
                      "\"usd_per_kwh\":0.1,\"colocation_usd_per_kw_month\":73"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* docs/scenario.schema.json says what the loader's table of keys says, neither more nor less, bounds included; and the
-   scenarios that ship load. */
+/* docs/reference/schemas/scenario.schema.json says what the loader's table of keys says, neither more nor less, bounds
+   included; and the scenarios that ship load. */
 
 #include "harness.h"
 
@@ -78,7 +78,7 @@ static void shipped_scenarios_load(void) {
 }
 
 static void schema_is_json(void) {
-  key_schema_read(PROJECT_DIR "/docs/scenario.schema.json", &schema);
+  key_schema_read(PROJECT_DIR "/docs/reference/schemas/scenario.schema.json", &schema);
 }
 
 static void done(void) {

@@ -2,10 +2,9 @@
 /* Records of spot capacity and of spot prices: small ones by hand, real ones against what is known of them. */
 
 #include "harness.h"
-#include "scenarios/spot_levels.h"
-#include "scenarios/spot_prices.h"
-#include "sim/price_walk.h"
-#include "sim/supply.h"
+#include "scenarios/build/spot_records.h"
+#include "sim/market/price.h"
+#include "sim/market/supply.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -207,8 +206,8 @@ static void what_has_no_price_is_named_with_the_nearest(void) {
 
 static void a_price_walk_keeps_to_its_mean_and_bounds(void) {
   struct hr__price_walk walk = {.mean_uusd_h = 1000000,
-                                .least_uusd_h = 100000,
-                                .most_uusd_h = 2000000,
+                                .min_uusd_h = 100000,
+                                .max_uusd_h = 2000000,
                                 .volatility = 0.2,
                                 .reversion_h = 12,
                                 .interval_us = 3600 * S,
@@ -217,7 +216,7 @@ static void a_price_walk_keeps_to_its_mean_and_bounds(void) {
   CU_ASSERT_EQUAL_FATAL(hr__price_walk_draw(&walk, 1, 0, &prices.steps, &prices.n_steps, &error), HR_OK);
   double sum = 0, squares = 0, lagged = 0, before = 0;
   for (uint32_t i = 0; i < prices.n_steps; i++) {
-    CU_ASSERT_FATAL(prices.steps[i].uusd_h >= walk.least_uusd_h && prices.steps[i].uusd_h <= walk.most_uusd_h);
+    CU_ASSERT_FATAL(prices.steps[i].uusd_h >= walk.min_uusd_h && prices.steps[i].uusd_h <= walk.max_uusd_h);
     double x = log((double)prices.steps[i].uusd_h / 1e6);
     sum += x, squares += x * x, lagged += x * before, before = x;
   }

@@ -6,9 +6,9 @@
  * A pool is available while all its nodes can be had; its reclaim rate is how often that ends, per hour of it.
  */
 
+#include "scenarios/build/spot_records.h"
 #include "harness.h"
-#include "scenarios/spot_levels.h"
-#include "sim/supply.h"
+#include "sim/market/supply.h"
 
 #include <math.h>
 #include <string.h>

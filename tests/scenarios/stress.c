@@ -7,7 +7,7 @@
 #include "loading.h"
 
 #include "headroom/report.h"
-#include "headroom/stress.h"
+#include "headroom/unstable/stress.h"
 
 #include <math.h>
 
@@ -49,7 +49,7 @@ static struct hr_spot_figures watch(const struct hr_scenario *scenario, int64_t 
   const struct hr_trace trace = {
       .source = "test", .format = "memory", .n_jobs = 1, .submit_us = submit_us, .work_us = work_us, .gpus = gpus};
   struct hr_usage *usage = hr_usage_create(&trace);
-  const struct hr_fold fold = hr_usage_fold(usage);
+  const struct hr_observer observer = hr_usage_observer(usage);
   const struct hr_run_config config = {.trace = &trace,
                                        .cluster = &scenario->cluster,
                                        .policy = scenario->policy.ops,
@@ -57,8 +57,8 @@ static struct hr_spot_figures watch(const struct hr_scenario *scenario, int64_t 
                                        .seed = scenario->seed,
                                        .horizon_us = HR_NEVER_US,
                                        .classes = scenario->classes,
-                                       .folds = &fold,
-                                       .n_folds = 1};
+                                       .observers = &observer,
+                                       .n_observers = 1};
   struct hr_result *result = NULL;
   struct hr_summary *summary = NULL;
   struct hr_error error;
@@ -248,7 +248,7 @@ static void prices_are_so_many_times_what_they_were(void) {
   CU_ASSERT_EQUAL(after[2].market.price_uusd_h, 200000);
   CU_ASSERT_EQUAL(after[2].market.on_demand_uusd_h, 1750000);
   CU_ASSERT_EQUAL(after[3].market.price_uusd_h, 0);
-  CU_ASSERT_EQUAL(after[3].market.on_demand_uusd_h, HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(after[3].market.on_demand_uusd_h, HR_UNKNOWN_UUSD_H);
   hr_scenario_destroy(plain);
   hr_scenario_destroy(scenario);
 }

@@ -92,7 +92,7 @@ static void count_stay(const struct brute_log *log, struct brute_books *books, c
     account->gpu_time += gpu_time;
     pool->used += amount;
     pool->used_time += gpu_time;
-    if (market->on_demand_uusd_h != HR_UNKNOWN_US) pool->on_demand += gpu_time * market->on_demand_uusd_h;
+    if (market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H) pool->on_demand += gpu_time * market->on_demand_uusd_h;
     books->jobs[stay->job] += amount;
   }
 }

@@ -3,9 +3,9 @@
 #define HR_TESTS_SIM_BRUTE_BOOKS_H
 
 /* An accountant who knows afterwards all that was, and walks every interval from one change to the next: the rules of
-   docs/costs.md without the ledger's code or its shortcuts. */
+   docs/planner/costs.md without the ledger's code or its shortcuts. */
 
-#include "headroom/ledger.h"
+#include "headroom/sim.h"
 
 enum {
   BRUTE_POOLS = 4,

@@ -110,11 +110,11 @@ static struct hr_result *run_case(struct memory_case memory) {
 
 /* Deaths, attempts, and in seconds: end, time of work that was kept, of work that was lost, restarting, held. */
 static bool fate_is(const struct hr_result *result, uint32_t job, uint32_t kills, const int64_t *figures) {
-  const struct hr_job_fate *fate = &result->fate[job];
-  const int64_t found[] = {fate->attempts,    fate->end_us / S,        fate->kept_us / S,
-                           fate->lost_us / S, fate->restarting_us / S, fate->held_us / S};
-  bool same = fate->oom_kills == kills && memcmp(found, figures, sizeof found) == 0;
-  if (!same) fprintf(stderr, "job %u: %u/%u kills;", job, fate->oom_kills, kills);
+  const struct hr_job_accounting *accounting = &result->accounting[job];
+  const int64_t found[] = {accounting->attempts,    accounting->end_us / S,        accounting->kept_us / S,
+                           accounting->lost_us / S, accounting->restarting_us / S, accounting->held_us / S};
+  bool same = accounting->oom_kills == kills && memcmp(found, figures, sizeof found) == 0;
+  if (!same) fprintf(stderr, "job %u: %u/%u kills;", job, accounting->oom_kills, kills);
   for (uint32_t i = 0; !same && i < 6; i++) fprintf(stderr, " %lld/%lld", (long long)found[i], (long long)figures[i]);
   return same;
 }
@@ -134,7 +134,7 @@ static void the_second_dies_until_the_first_has_left(void) {
   FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
   CU_ASSERT_EQUAL(result->pools[0].oom_kills, 4);
   CU_ASSERT(result->pools[0].back_off_milli_us == (hr_amount)500 * 150 * S);
-  CU_ASSERT_FALSE(result->stood_still);
+  CU_ASSERT_FALSE(result->stalled);
   hr_result_destroy(result);
 }
 
@@ -193,9 +193,9 @@ static void a_run_may_end_while_one_is_dead(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .horizon_s = 60, TWO_OF_9_GIB});
   CU_ASSERT_EQUAL(result->n_running, 2);
-  CU_ASSERT_EQUAL(result->fate[1].oom_kills, 3);
-  CU_ASSERT_EQUAL(result->fate[1].restarting_us, 60 * S);
-  CU_ASSERT_EQUAL(result->fate[1].held_us, 60 * S);
+  CU_ASSERT_EQUAL(result->accounting[1].oom_kills, 3);
+  CU_ASSERT_EQUAL(result->accounting[1].restarting_us, 60 * S);
+  CU_ASSERT_EQUAL(result->accounting[1].held_us, 60 * S);
   hr_result_destroy(result);
 }
 
@@ -204,11 +204,11 @@ static void a_gang_that_is_in_its_own_way_dies_for_ever(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 1, .work_s = {50}, .tasks = {2}, .gib = {9}, .replicas = 2, .mem_gib = 16});
   int64_t in_cap = (YEAR_S + 50 - 610) / 300;
-  CU_ASSERT_TRUE(result->stood_still);
+  CU_ASSERT_TRUE(result->stalled);
   CU_ASSERT_EQUAL(result->n_running, 1);
-  CU_ASSERT_EQUAL(result->fate[0].oom_kills, 7 + in_cap);
+  CU_ASSERT_EQUAL(result->accounting[0].oom_kills, 7 + in_cap);
   CU_ASSERT_EQUAL(result->end_us, (610 + 300 * in_cap) * S);
-  CU_ASSERT_EQUAL(result->fate[0].restarting_us, result->end_us);
+  CU_ASSERT_EQUAL(result->accounting[0].restarting_us, result->end_us);
   hr_result_destroy(result);
 }
 

@@ -3,9 +3,9 @@
    knows nothing but who was put where and when: it scans all jobs from one moment to the next, and says when each dies,
    comes up and ends, to the microsecond. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
-#include "sim/philox.h"
 
 #include <string.h>
 
@@ -68,51 +68,53 @@ static enum hr_status no_create(const struct hr_policy_env *env, void **self, st
 }
 
 /* On the same GPUs. */
-static bool has_room_for_all(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+static bool has_room_for_all(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   for (uint32_t gpu = 0; gpu < GPUS; gpu++)
-    if (gpus >> gpu & 1 && hr_stock_gpus(stock, node)[gpu] < request->tasks * hr_stock_milli(stock, request, node))
+    if (gpus >> gpu & 1 &&
+        hr_gpu_inventory_gpus(inventory, node)[gpu] < request->tasks * hr_gpu_inventory_milli(inventory, request, node))
       return false;
   return true;
 }
 
 static bool place(const struct hr_view *view, hr_job job, struct hr_slice *slices, struct hr_placement *placement) {
-  const struct hr_stock *stock = hr_cluster_stock(view->cluster);
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
   const struct hr_request *request = &requests->request[requests->of_job[job.id]];
   uint32_t from = draw(NODES), apart = draw(2);
   *placement = (struct hr_placement){{0}, 0, slices};
   for (uint32_t i = 0; i < request->tasks; i++) {
     hr_node node = {(from + i * apart) % NODES};
-    if (!hr_stock_fits(stock, request, node)) return false;
-    uint64_t gpus = hr_stock_pick(stock, request, node);
-    if (!apart && !has_room_for_all(stock, request, node, gpus)) return false;
-    slices[placement->n_slices++] = (struct hr_slice){node, request->gpus * hr_stock_milli(stock, request, node), gpus};
+    if (!hr_gpu_inventory_fits(inventory, request, node)) return false;
+    uint64_t gpus = hr_gpu_inventory_pick(inventory, request, node);
+    if (!apart && !has_room_for_all(inventory, request, node, gpus)) return false;
+    slices[placement->n_slices++] =
+        (struct hr_slice){node, request->gpus * hr_gpu_inventory_milli(inventory, request, node), gpus};
   }
   return true;
 }
 
 /* Stops some, at once or after a grace, with their work or without, and starts some; now and then in a plan that is
    thrown away. */
-static enum hr_status act(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status act(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   for (uint32_t round = 0; round < 2; round++) {
-    uint32_t mark = hr_plan_mark(plan);
+    uint32_t mark = hr_moves_mark(plan);
     for (uint32_t i = 0; i < JOBS; i++) {
       hr_job job = {i};
       struct hr_slice slices[MOST_TASKS];
       struct hr_placement placement;
       if (view->state[i] == HR_JOB_RUNNING && view->attempt_us[i] < view->now_us && draw(40) == 0)
-        (void)(draw(2) ? hr_plan_preempt(plan, job, HR_REASON_PREEMPTED)
-                       : hr_plan_requeue(plan, job, HR_REASON_POLICY));
+        (void)(draw(2) ? hr_moves_preempt(plan, job, HR_REASON_PREEMPTED)
+                       : hr_moves_requeue(plan, job, HR_REASON_POLICY));
       if (view->state[i] == HR_JOB_RUNNING && view->attempt_us[i] < view->now_us && draw(40) == 0)
-        (void)hr_plan_notice(plan, job, view->now_us + 1 + draw(100) * S, true);
+        (void)hr_moves_notice(plan, job, view->now_us + 1 + draw(100) * S, true);
       if (view->state[i] == HR_JOB_WAITING && draw(3) && place(view, job, slices, &placement))
-        (void)hr_plan_start(plan, job, &placement, HR_REASON_IN_ORDER);
+        (void)hr_moves_start(plan, job, &placement, HR_REASON_IN_ORDER);
     }
-    if (draw(4) == 0) hr_plan_rollback(plan, mark);
+    if (draw(4) == 0) hr_moves_rollback(plan, mark);
   }
-  return hr_plan_wake_at(plan, view->now_us + 1 + draw(200) * S);
+  return hr_moves_wake_at(plan, view->now_us + 1 + draw(200) * S);
 }
 
 static uint32_t stops(void *self) {
@@ -161,15 +163,15 @@ static struct hr_result *run(void) {
   const struct hr_cluster_spec cluster = {&pool, 1};
   struct hr_class_spec classes[HR_N_CLASSES];
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i] = (struct hr_class_spec){.restart_us = world.restart_us};
-  struct hr_fold fold = {.on_event = hear};
+  struct hr_observer observer = {.on_event = hear};
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = &chance_ops,
                                  .horizon_us = world.horizon_us,
                                  .check = true,
                                  .classes = classes,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   struct hr_result *result;
   struct hr_error error = {0};
   world.n_told = 0;
@@ -234,7 +236,7 @@ static int64_t speed_of(uint32_t job) {
   return least;
 }
 
-static void try_to_come_up(uint32_t job, int64_t now_us) {
+static void try_to_begin_execution(uint32_t job, int64_t now_us) {
   bool over = false;
   clock_of[job].doing = RESTARTING;
   clock_of[job].until_us = now_us + (clock_of[job].attempts > 1 ? world.restart_us : 0);
@@ -263,7 +265,7 @@ static void turn(int64_t now_us) {
       clock_of[job].end_us = now_us;
     }
   for (uint32_t job = 0; job < JOBS; job++) {
-    if (clock_of[job].doing == DEAD && clock_of[job].until_us == now_us) try_to_come_up(job, now_us);
+    if (clock_of[job].doing == DEAD && clock_of[job].until_us == now_us) try_to_begin_execution(job, now_us);
     if (clock_of[job].doing == RESTARTING && clock_of[job].until_us == now_us) clock_of[job].doing = WORKING;
   }
 }
@@ -279,7 +281,7 @@ static void hear_again(const struct told *told) {
   clock_of[job].attempts++;
   clock_of[job].done = clock_of[job].kept_us * MILLION;
   clock_of[job].wait_s = 10;
-  try_to_come_up(job, told->at_us);
+  try_to_begin_execution(job, told->at_us);
   if (clock_of[job].doing == RESTARTING && clock_of[job].until_us == told->at_us) clock_of[job].doing = WORKING;
 }
 
@@ -331,14 +333,14 @@ static void each_dies_and_ends_as_the_clock_says(void) {
     struct hr_result *result = run();
     run_clock();
     for (uint32_t job = 0; job < JOBS; job++) {
-      const struct hr_job_fate *fate = &result->fate[job];
-      bool same = fate->oom_kills == clock_of[job].kills && fate->end_us == clock_of[job].end_us &&
-                  fate->restarting_us == clock_of[job].idle_us && fate->attempts == clock_of[job].attempts;
-      if (!same) printf("seed %u, job %u: %u and %u kills\n", seed, job, fate->oom_kills, clock_of[job].kills);
+      const struct hr_job_accounting *accounting = &result->accounting[job];
+      bool same = accounting->oom_kills == clock_of[job].kills && accounting->end_us == clock_of[job].end_us &&
+                  accounting->restarting_us == clock_of[job].idle_us && accounting->attempts == clock_of[job].attempts;
+      if (!same) printf("seed %u, job %u: %u and %u kills\n", seed, job, accounting->oom_kills, clock_of[job].kills);
       CU_ASSERT_FATAL(same);
-      kills += fate->oom_kills;
-      ended += fate->end_us != HR_NEVER_US;
-      stopped += fate->attempts > 1;
+      kills += accounting->oom_kills;
+      ended += accounting->end_us != HR_NEVER_US;
+      stopped += accounting->attempts > 1;
     }
     hr_result_destroy(result);
   }

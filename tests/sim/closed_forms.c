@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole runs against what theory says: Daly's completion time under interruptions, the newsvendor's reservation. */
 
+#include "base/random.h"
 #include "harness.h"
-#include "headroom/ledger.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #define S HR_SECOND_US
 
 static struct hr_result *run(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
-                             const struct hr_class_spec *classes, int64_t market_rule, struct hr_fold *fold) {
+                             const struct hr_class_spec *classes, int64_t market_rule, struct hr_observer *observer) {
   struct hr_policy_choice choice = queue_choice("skip", "first-fit");
   queue_set_place(&choice, "market", market_rule);
   queue_set(&choice, "spot_wait_s", "0");
@@ -29,8 +28,8 @@ static struct hr_result *run(const struct hr_trace *trace, const struct hr_clust
                                  .seed = 11,
                                  .horizon_us = HR_NEVER_US,
                                  .classes = classes,
-                                 .folds = fold,
-                                 .n_folds = fold ? 1 : 0};
+                                 .observers = observer,
+                                 .n_observers = observer ? 1 : 0};
   struct hr_result *result = NULL;
   struct hr_error error;
   enum hr_status status = hr_sim_run(&config, &result, &error);
@@ -80,7 +79,7 @@ static double mean_completion_s(double mean_s, double restart_s, double interval
   struct hr_result *result = run(&trace, &cluster, classes, 0, NULL);
   double sum = 0, squares = 0;
   for (uint32_t i = 0; i < N_JOBS; i++) {
-    double s = (double)(result->fate[i].end_us - result->start_us[i]) / (double)S;
+    double s = (double)(result->accounting[i].end_us - result->start_us[i]) / (double)S;
     sum += s;
     squares += s * s;
   }
@@ -156,8 +155,8 @@ static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t
   struct hr_cluster_spec cluster = {pools, 2};
   struct hr_ledger *ledger = hr_ledger_create(&trace, &cluster, false);
   CU_ASSERT_PTR_NOT_NULL_FATAL(ledger);
-  struct hr_fold fold = hr_ledger_fold(ledger);
-  struct hr_result *result = run(&trace, &cluster, NULL, 1, &fold);
+  struct hr_observer observer = hr_ledger_observer(ledger);
+  struct hr_result *result = run(&trace, &cluster, NULL, 1, &observer);
   CU_ASSERT_EQUAL_FATAL(hr_ledger_close(ledger, result), HR_OK);
   hr_amount sum = hr_ledger_pool(ledger, (hr_pool){0})->cost + hr_ledger_pool(ledger, (hr_pool){1})->cost;
   hr_result_destroy(result);

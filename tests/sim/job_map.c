@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A map of a few jobs against a column by job. */
 
-#include "sim/job_map.h"
+#include "base/job_map.h"
 
+#include "base/random.h"
 #include "harness.h"
-#include "sim/philox.h"
 
 enum { JOBS = 500, STEPS = 40000 };
 

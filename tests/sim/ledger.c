@@ -131,7 +131,7 @@ static void owned_pays_from_zero_to_the_end(void) {
 static void without_a_price_time_alone_is_counted(void) {
   const struct hr_charge *list;
   prepare(HR_MARKET_NONE);
-  run.pools[0].market.on_demand_uusd_h = HR_UNKNOWN_US;
+  run.pools[0].market.on_demand_uusd_h = HR_UNKNOWN_UUSD_H;
   begin();
   job_runs(0, 5 * S, 3, 1);
   struct hr_pool_account account = end(5 * S);

@@ -2,10 +2,10 @@
 /* The ledger beside real runs on markets, cut by a horizon and not: what it books from events must be what the engine
    says that jobs held and that nodes were up. */
 
+#include "base/random.h"
 #include "harness.h"
-#include "headroom/ledger.h"
 #include "headroom/policies.h"
-#include "sim/philox.h"
+#include "headroom/sim.h"
 
 enum { RUNS = 40, JOBS = 150, POOLS = 3, PRICE = 1234567 };
 
@@ -69,7 +69,7 @@ static void replay(uint32_t seed, struct hr_billing billing) {
     run.classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 600 * HR_SECOND_US};
   run.ledger = hr_ledger_create(&run.trace, &run.cluster, true);
   CU_ASSERT_PTR_NOT_NULL_FATAL(run.ledger);
-  struct hr_fold fold = hr_ledger_fold(run.ledger);
+  struct hr_observer observer = hr_ledger_observer(run.ledger);
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "queue", &error), HR_OK);
   struct hr_run_config config = {.trace = &run.trace,
                                  .cluster = &run.cluster,
@@ -78,8 +78,8 @@ static void replay(uint32_t seed, struct hr_billing billing) {
                                  .seed = seed,
                                  .horizon_us = seed % 2 ? HR_NEVER_US : 3600 * HR_SECOND_US,
                                  .classes = run.classes,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &run.result, &error), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_ledger_close(run.ledger, run.result), HR_OK);
   hr_policy_choice_finish(&choice);
@@ -114,7 +114,7 @@ static void booked_is_what_the_engine_says(void) {
     replay(seed, (struct hr_billing){0});
     check_balance();
     for (uint32_t i = 0; i < JOBS; i++) {
-      hr_amount gpu_time = (hr_amount)run.result->fate[i].held_us * run.gpus[i] * 1000;
+      hr_amount gpu_time = (hr_amount)run.result->accounting[i].held_us * run.gpus[i] * 1000;
       equal &= hr_ledger_job(run.ledger, (hr_job){i}) == gpu_time * PRICE;
     }
     CU_ASSERT(equal);

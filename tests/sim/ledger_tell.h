@@ -4,12 +4,12 @@
 
 /* Events told to a ledger by hand, without an engine. */
 
-#include "headroom/ledger.h"
+#include "headroom/sim.h"
 
 static inline void tell(struct hr_ledger *ledger, const struct hr_event *event) {
-  struct hr_fold fold = hr_ledger_fold(ledger);
+  struct hr_observer observer = hr_ledger_observer(ledger);
   struct hr_view view = {.size = sizeof view, .now_us = event->at_us};
-  fold.on_event(fold.self, &view, event);
+  observer.on_event(observer.self, &view, event);
 }
 
 static inline void tell_job(struct hr_ledger *ledger, int64_t at_us, enum hr_event_kind kind, uint32_t job,

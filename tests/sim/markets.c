@@ -74,7 +74,7 @@ static void run_with(const struct hr_trace *trace, const struct hr_cluster_spec 
   }
   static const struct hr_param_value params[16] = {{0}};
   struct hr_policy_choice queue = queue_choice("skip", "first-fit");
-  struct hr_fold fold = {&outcome->log, log_event, NULL};
+  struct hr_observer observer = {&outcome->log, log_event, NULL};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = cluster,
                                  .policy = policy ? policy : queue.ops,
@@ -83,8 +83,8 @@ static void run_with(const struct hr_trace *trace, const struct hr_cluster_spec 
                                  .horizon_us = horizon_us,
                                  .check = true,
                                  .classes = classes,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   memset(&outcome->log, 0, sizeof outcome->log);
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &outcome->result, &outcome->error), HR_OK);
   hr_policy_choice_finish(&queue);
@@ -127,7 +127,7 @@ static void run_case(struct spot_case spot, struct outcome *outcome) {
 
 /* A job's fate in seconds: attempts, end, kept, lost, saving, restarting, held. */
 static bool fate_is(const struct outcome *outcome, uint32_t job, uint32_t attempts, const int64_t *seconds) {
-  struct hr_job_fate f = outcome->result->fate[job];
+  struct hr_job_accounting f = outcome->result->accounting[job];
   const int64_t found[] = {f.end_us / S,    f.kept_us / S,       f.lost_us / S,
                            f.saving_us / S, f.restarting_us / S, f.held_us / S};
   bool same = f.attempts == attempts && memcmp(found, seconds, sizeof found) == 0;
@@ -418,31 +418,31 @@ static uint32_t all_abilities(void *self) {
   return HR_POLICY_PREEMPTS | HR_POLICY_MANAGES_CAPACITY;
 }
 
-static enum hr_status make(struct hr_plan *plan, const struct step *step) {
+static enum hr_status make(struct hr_moves *plan, const struct step *step) {
   struct hr_slice slice = {{step->node}, 4000, 0};
   struct hr_placement placement = {.pool = {0}, .n_slices = 1, .slices = &slice};
   switch (step->move) {
   case START:
-    return hr_plan_start(plan, (hr_job){step->job}, &placement, HR_REASON_IN_ORDER);
+    return hr_moves_start(plan, (hr_job){step->job}, &placement, HR_REASON_IN_ORDER);
   case PREEMPT:
-    return hr_plan_preempt(plan, (hr_job){step->job}, HR_REASON_POLICY);
+    return hr_moves_preempt(plan, (hr_job){step->job}, HR_REASON_POLICY);
   case ACQUIRE:
-    return hr_plan_acquire(plan, (hr_pool){0}, 1);
+    return hr_moves_acquire(plan, (hr_pool){0}, 1);
   case RELEASE:
-    return hr_plan_release(plan, (hr_node){step->node});
+    return hr_moves_release(plan, (hr_node){step->node});
   case ROLL_BACK_ALL:
-    hr_plan_rollback(plan, 0);
+    hr_moves_rollback(plan, 0);
   }
   return HR_OK;
 }
 
-static enum hr_status decide_scripted(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide_scripted(void *self, const struct hr_view *view, struct hr_moves *plan) {
   const struct script *todo = self;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < todo->n_steps && status == HR_OK; i++) {
     if (todo->steps[i].at_s * S == view->now_us) status = make(plan, &todo->steps[i]);
     if (status == HR_OK && todo->steps[i].at_s * S > view->now_us)
-      return hr_plan_wake_at(plan, todo->steps[i].at_s * S);
+      return hr_moves_wake_at(plan, todo->steps[i].at_s * S);
   }
   return status;
 }

@@ -3,7 +3,7 @@
 
 #include "harness.h"
 
-#include "headroom/catalog.h"
+#include "headroom/unstable/catalog.h"
 
 #include <string.h>
 

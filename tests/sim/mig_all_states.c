@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "mig_brute.h"
 
-#include "headroom/catalog.h"
+#include "headroom/unstable/catalog.h"
 
 #include <string.h>
 
@@ -127,9 +127,9 @@ static void states_are_the_same(void) {
   }
 }
 
-/* As docs/sharing.md has them. A30 by hand: a half of it is empty, has a 1g on either side, two of them or a 2g, so
-   there are 5 x 5 states and 4g; with 5 instances in the 5 of a half, 2 x 5 x 5 more in which one of them has the media
-   engines. */
+/* As docs/reference/sharing.md has them. A30 by hand: a half of it is empty, has a 1g on either side, two of them or a
+   2g, so there are 5 x 5 states and 4g; with 5 instances in the 5 of a half, 2 x 5 x 5 more in which one of them has
+   the media engines. */
 static void states_are_so_many(void) {
   for (size_t i = 0; i < n_own; i++) {
     static struct gathered all;

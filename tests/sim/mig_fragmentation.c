@@ -3,12 +3,12 @@
  * What good starts are worth: instances come to one A100-80 and go again, and one that would fit by its slices is
  * refused because of where the others are. The same requests are served with the best start for all profiles, with the
  * best for those that are asked for, with the first one that is legal, and with the worst (of the least outlook). The
- * figures are those of docs/sharing.md.
+ * figures are those of docs/reference/sharing.md.
  */
 
 #include "harness.h"
 
-#include "headroom/catalog.h"
+#include "headroom/unstable/catalog.h"
 
 #include <string.h>
 

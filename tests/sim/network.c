@@ -3,10 +3,10 @@
  */
 
 #include "harness.h"
+#include "headroom/cluster.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
 #include "headroom/sim.h"
-#include "headroom/topology.h"
 
 #include <string.h>
 
@@ -83,7 +83,7 @@ struct network_case {
   uint32_t cpu_milli_per_node, cpu_milli_per_gpu;
   char notes[400]; /* what is said of links without figures */
   enum hr_tier span[MOST_JOBS];
-  struct hr_fold folds[2];
+  struct hr_observer observers[2];
 };
 
 static void note_spans(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -120,16 +120,16 @@ static struct hr_result *run_case(struct network_case *it) {
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&queue, "queue", NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "placement", "first-fit", NULL), HR_OK);
   struct hr_links *links = hr_links_create(&trace, &speeds);
-  it->folds[0] = (struct hr_fold){.self = it, .on_event = note_spans};
-  it->folds[1] = hr_links_fold(links);
+  it->observers[0] = (struct hr_observer){.self = it, .on_event = note_spans};
+  it->observers[1] = hr_links_observer(links);
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = queue.ops,
                                  .params = queue.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
-                                 .folds = it->folds,
-                                 .n_folds = 2,
+                                 .observers = it->observers,
+                                 .n_observers = 2,
                                  .speeds = it->speeds,
                                  .network_speeds = &speeds};
   struct hr_result *result = NULL;
@@ -164,7 +164,7 @@ static void the_widest_tier_says_the_speed(void) {
   for (int i = 0; i < 4; i++) it.work_us[i] = 1000;
   for (int pass = 0; pass < 2; pass++, it.interrupts = true) {
     struct hr_result *result = run_case(&it);
-    CU_ASSERT_EQUAL(result->fate != NULL, it.interrupts);
+    CU_ASSERT_EQUAL(result->accounting != NULL, it.interrupts);
     CU_ASSERT_EQUAL(it.span[0], HR_TIER_RACK);
     CU_ASSERT_EQUAL(end_of(result, 0), 1112); /* 1000 / 0.9, rounded up */
     CU_ASSERT_EQUAL(end_of(result, 1), 1000); /* node 2 alone */

@@ -2,11 +2,11 @@
 /* Every allocation of a run fails once, for each way to backfill and to ask for nodes: each time the caller is told,
    and nothing crashes or leaks. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "scarce_memory.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

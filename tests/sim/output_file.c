@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A file appears under its name whole or not at all. */
 
-#include "sim/output_file.h"
+#include "base/output_file.h"
 #include "harness.h"
-#include "sim/unfinished.h"
 
 #include <dirent.h>
 #include <errno.h>

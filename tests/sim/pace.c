@@ -2,10 +2,10 @@
 /* Jobs whose speeds change as neighbours come and go, against a clock that goes on by single microseconds: each job
    ends in the very one. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <string.h>
 
@@ -88,15 +88,15 @@ static void run(void) {
   struct hr_speed_row row = {model, 1};
   const struct hr_speeds speeds = {.rows = &row, .n_rows = 1, .n_pools = 1, .ppm = world.speed_ppm};
   struct hr_policy_choice choice = queue_choice("skip", draw(2) ? "best-fit" : "spread");
-  struct hr_fold fold = {.on_event = remember};
+  struct hr_observer observer = {.on_event = remember};
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
-                                 .folds = &fold,
-                                 .n_folds = 1,
+                                 .observers = &observer,
+                                 .n_observers = 1,
                                  .speeds = &speeds};
   struct hr_result *result;
   struct hr_error error = {0};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The engine's containers against plain arrays, on random operations. */
 
+#include "base/arena.h"
+#include "base/bitset.h"
+#include "base/names.h"
+#include "base/random.h"
 #include "harness.h"
-#include "sim/arena.h"
-#include "sim/bitset.h"
-#include "sim/event_heap.h"
-#include "sim/names.h"
-#include "sim/philox.h"
+#include "sim/engine/event_heap.h"
 
 #include <stdalign.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static void arena_memory_is_zero_and_aligned(void) {
 }
 
 static void names_number_in_order_of_appearance(void) {
-  struct hr__names names = {0};
+  struct hr__name_table names = {0};
   char text[32];
   for (uint32_t i = 0; i < 5000; i++) {
     int length = snprintf(text, sizeof text, "name-%u", (unsigned)i);

@@ -2,10 +2,10 @@
 /* A thousand random runs, told to the ledger event by event, against an accountant who knows the whole story. All
    accounts, pools and jobs must agree to the last unit, and what tenants pay plus what is idle is what pools cost. */
 
+#include "base/random.h"
 #include "brute_books.h"
 #include "harness.h"
 #include "ledger_tell.h"
-#include "sim/philox.h"
 
 #include <string.h>
 
@@ -100,7 +100,7 @@ static void draw_pool(uint32_t pool) {
   struct hr_market_spec *market = &spec->market;
   market->market = (enum hr_market)draw(HR_N_MARKETS);
   if (market->market != HR_MARKET_NONE) draw_prices(pool);
-  market->on_demand_uusd_h = chance(4) ? HR_UNKNOWN_US : (int64_t)draw(9000000);
+  market->on_demand_uusd_h = chance(4) ? HR_UNKNOWN_UUSD_H : (int64_t)draw(9000000);
   market->billing = (struct hr_billing){granularities[draw(4)], minimums[draw(3)], chance(3) ? 0 : HOUR};
   market->to_us = HR_NEVER_US;
   if (market->market == HR_MARKET_RESERVED) {

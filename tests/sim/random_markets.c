@@ -201,7 +201,7 @@ static void track_stop(struct tracker *tracker, const struct hr_event *event) {
 }
 
 /* The least level of a recorded pool from a time until the end of the notice. */
-static uint32_t least_level(const struct hr_pool_spec *pool, int64_t at_us) {
+static uint32_t min_level(const struct hr_pool_spec *pool, int64_t at_us) {
   const struct hr_spot_spec *spot = &pool->market.spot;
   uint32_t least = UINT32_MAX;
   for (int64_t round = at_us / spot->period_us; round * spot->period_us <= at_us + spot->notice_us; round++)
@@ -218,7 +218,7 @@ static void track_launch(struct tracker *tracker, const struct hr_event *event) 
   const struct hr_pool_spec *pool = &tracker->random->pools[event->pool.id];
   uint32_t number = event->node.id - tracker->first_node[event->pool.id];
   if (pool->market.market == HR_MARKET_SPOT && pool->market.spot.model == HR_SPOT_TRACE &&
-      number >= least_level(pool, event->at_us))
+      number >= min_level(pool, event->at_us))
     fault(tracker, "a launch of a node that cannot be had", event);
 }
 
@@ -309,7 +309,7 @@ static struct hr_policy_choice chosen(const struct random_case *random, uint32_t
 static struct hr_result *run(const struct random_case *random, uint32_t backfill, uint32_t placement, bool check,
                              struct tracker *tracker) {
   struct hr_policy_choice choice = chosen(random, backfill, placement);
-  struct hr_fold fold = {tracker, track, NULL};
+  struct hr_observer observer = {tracker, track, NULL};
   struct hr_error error;
   tracker_init(tracker, random);
   struct hr_run_config config = {.trace = &random->trace,
@@ -320,8 +320,8 @@ static struct hr_result *run(const struct random_case *random, uint32_t backfill
                                  .horizon_us = INT64_C(3) * 86400 * HR_SECOND_US,
                                  .check = check,
                                  .classes = random->classes,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .observers = &observer,
+                                 .n_observers = 1};
   struct hr_result *result = NULL;
   if (hr_sim_run(&config, &result, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
   hr_policy_choice_finish(&choice);
@@ -342,12 +342,13 @@ static bool no_node_outlives_its_notice(const struct random_case *random, const 
 /* What the tracker saw a job hold is what its fate says, and what it did not complete was not possible. */
 static bool fates_agree(const struct random_case *random, const struct tracker *tracker,
                         const struct hr_result *result) {
-  for (uint32_t i = 0; i < random->trace.n_jobs && result->fate; i++) {
-    const struct hr_job_fate *fate = &result->fate[i];
+  for (uint32_t i = 0; i < random->trace.n_jobs && result->accounting; i++) {
+    const struct hr_job_accounting *accounting = &result->accounting[i];
     int64_t held_us = tracker->held_us[i] + (tracker->runs[i] ? result->end_us - tracker->since_us[i] : 0);
-    if (fate->held_us != held_us) return false;
-    if (held_us != fate->kept_us + fate->lost_us + fate->saving_us + fate->restarting_us) return false;
-    if (result->state[i] == HR_JOB_COMPLETED && fate->kept_us != random->work_us[i]) return false;
+    if (accounting->held_us != held_us) return false;
+    if (held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
+      return false;
+    if (result->state[i] == HR_JOB_COMPLETED && accounting->kept_us != random->work_us[i]) return false;
   }
   return true;
 }

@@ -43,14 +43,14 @@ static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *p
   char name[] = "main", gpu[] = "T4";
   struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 2, .gpus_per_node = 4};
   struct hr_cluster_spec cluster = {&pool, 1};
-  struct hr_fold fold = {log, log_event, log_instant};
+  struct hr_observer observer = {log, log_event, log_instant};
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
                                  .policy = policy,
                                  .horizon_us = horizon_us,
                                  .check = true,
-                                 .folds = &fold,
-                                 .n_folds = log ? 1 : 0};
+                                 .observers = &observer,
+                                 .n_observers = log ? 1 : 0};
   return hr_sim_run(&config, result, error);
 }
 
@@ -63,13 +63,13 @@ static enum hr_status create_nothing(const struct hr_policy_env *env, void **sel
   return HR_OK;
 }
 
-static enum hr_status decide_greedy(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide_greedy(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   for (hr_job job = {0}; job.id < view->jobs->n_jobs; job.id++) {
     struct hr_placement placement = {0};
     if (view->state[job.id] != HR_JOB_WAITING) continue;
     if (hr_cluster_free_milli(view->cluster, (hr_pool){0}) < view->jobs->gpus[job.id] * 1000u) continue;
-    enum hr_status status = hr_plan_start(plan, job, &placement, HR_REASON_IN_ORDER);
+    enum hr_status status = hr_moves_start(plan, job, &placement, HR_REASON_IN_ORDER);
     if (status != HR_OK) return status;
   }
   return HR_OK;
@@ -172,13 +172,13 @@ static void simulated_time_does_not_overflow(void) {
 
 /* ---- Moves that break a rule ------------------------------------------------------------------------ */
 
-static enum hr_status start_on(struct hr_plan *plan, uint32_t job, const struct hr_slice *slices, uint32_t n_slices) {
+static enum hr_status start_on(struct hr_moves *plan, uint32_t job, const struct hr_slice *slices, uint32_t n_slices) {
   struct hr_placement placement = {{0}, n_slices, slices};
-  return hr_plan_start(plan, (hr_job){job}, &placement, HR_REASON_IN_ORDER);
+  return hr_moves_start(plan, (hr_job){job}, &placement, HR_REASON_IN_ORDER);
 }
 
 #define WRONG_START(name, job, ...)                                                                                    \
-  static enum hr_status name(void *self, const struct hr_view *view, struct hr_plan *plan) {                           \
+  static enum hr_status name(void *self, const struct hr_view *view, struct hr_moves *plan) {                          \
     const struct hr_slice slices[] = {__VA_ARGS__};                                                                    \
     (void)self;                                                                                                        \
     (void)view;                                                                                                        \
@@ -192,7 +192,7 @@ WRONG_START(no_such_node, 0, {{2}, 4000, 0})
 WRONG_START(twice_the_same_node, 0, {{0}, 3000, 0}, {{1}, 500, 0}, {{0}, 1500, 0})
 WRONG_START(empty_slice, 0, {{0}, 4000, 0}, {{1}, 0, 0})
 
-static enum hr_status start_twice(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status start_twice(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   (void)view;
   const struct hr_slice slice = {{0}, 4000, 0}, other = {{1}, 4000, 0};
@@ -201,19 +201,19 @@ static enum hr_status start_twice(void *self, const struct hr_view *view, struct
   return HR_OK;
 }
 
-static enum hr_status wrong_pool(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status wrong_pool(void *self, const struct hr_view *view, struct hr_moves *plan) {
   struct hr_placement placement = {.pool = {1}};
   (void)self;
   (void)view;
-  return hr_plan_start(plan, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
+  return hr_moves_start(plan, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
 }
 
-static enum hr_status wake_in_the_past(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status wake_in_the_past(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
-  return hr_plan_wake_at(plan, view->now_us);
+  return hr_moves_wake_at(plan, view->now_us);
 }
 
-static void refused(enum hr_status (*decide)(void *, const struct hr_view *, struct hr_plan *), const char *rule) {
+static void refused(enum hr_status (*decide)(void *, const struct hr_view *, struct hr_moves *), const char *rule) {
   struct jobs jobs = {1, {0}, {10}, {4}};
   struct hr_policy_ops policy = POLICY(decide);
   struct hr_error error = {0};
@@ -249,17 +249,17 @@ static void another_interface_is_refused(void) {
 /* ---- Roll-back and timers --------------------------------------------------------------------------- */
 
 /* Starts all, takes it back, then starts only job 1: nothing of job 0 may remain. */
-static enum hr_status decide_with_second_thoughts(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide_with_second_thoughts(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   if (view->state[0] != HR_JOB_WAITING) return HR_OK;
   const struct hr_slice both[] = {{{0}, 4000, 0}, {{1}, 4000, 0}}, one = {{1}, 4000, 0};
-  uint32_t mark = hr_plan_mark(plan);
+  uint32_t mark = hr_moves_mark(plan);
   if (start_on(plan, 0, both, 2) != HR_OK) return HR_BAD_POLICY;
   if (hr_cluster_free_milli(view->cluster, (hr_pool){0}) != 0) return HR_BAD_POLICY;
-  hr_plan_rollback(plan, mark);
+  hr_moves_rollback(plan, mark);
   if (hr_cluster_free_milli(view->cluster, (hr_pool){0}) != 8000 || view->n_waiting != 2) return HR_BAD_POLICY;
   if (start_on(plan, 1, &one, 1) != HR_OK) return HR_BAD_POLICY;
-  return hr_plan_reject(plan, (hr_job){0}, HR_REASON_POLICY);
+  return hr_moves_reject(plan, (hr_job){0}, HR_REASON_POLICY);
 }
 
 static void rolled_back_moves_leave_no_trace(void) {
@@ -275,8 +275,8 @@ static void rolled_back_moves_leave_no_trace(void) {
   hr_result_destroy(result);
 }
 
-static enum hr_status decide_at_100(void *self, const struct hr_view *view, struct hr_plan *plan) {
-  if (view->now_us < 100) return hr_plan_wake_at(plan, 100);
+static enum hr_status decide_at_100(void *self, const struct hr_view *view, struct hr_moves *plan) {
+  if (view->now_us < 100) return hr_moves_wake_at(plan, 100);
   return decide_greedy(self, view, plan);
 }
 
@@ -291,7 +291,7 @@ static void a_timer_brings_a_pass(void) {
 
 /* ---- Gangs over nodes, again and again -------------------------------------------------------------- */
 
-static enum hr_status decide_spread(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide_spread(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   for (uint32_t job = 0; job < view->jobs->n_jobs; job++) {
     const struct hr_slice halves[] = {{{0}, 2000, 0}, {{1}, 2000, 0}};

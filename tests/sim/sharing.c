@@ -59,15 +59,15 @@ static enum hr_status no_create(const struct hr_policy_env *env, void **self, st
   return HR_OK;
 }
 
-static enum hr_status play(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status play(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   for (uint32_t i = 0; view->now_us == 0 && i < script_now->count; i++) {
     const struct wanted *wanted = &script_now->wanted[i];
     struct hr_placement placement = {{0}, wanted->n_slices, wanted->slice};
-    if (hr_plan_start(plan, (hr_job){wanted->job}, &placement, HR_REASON_IN_ORDER) != HR_OK) return HR_OK;
+    if (hr_moves_start(plan, (hr_job){wanted->job}, &placement, HR_REASON_IN_ORDER) != HR_OK) return HR_OK;
   }
   for (uint32_t job = 0; job < JOBS; job++)
-    if (view->state[job] == HR_JOB_WAITING) (void)hr_plan_reject(plan, (hr_job){job}, HR_REASON_POLICY);
+    if (view->state[job] == HR_JOB_WAITING) (void)hr_moves_reject(plan, (hr_job){job}, HR_REASON_POLICY);
   return HR_OK;
 }
 
@@ -153,42 +153,43 @@ static struct chance *chance_now;
 /* Tasks of one job go to nodes one after the other, from a random one on, each to one of its own. */
 static bool place(struct chance *chance, const struct hr_view *view, hr_job job, struct hr_slice *slices,
                   struct hr_placement *placement) {
-  const struct hr_stock *stock = hr_cluster_stock(view->cluster);
+  const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
   const struct hr_request *request = &requests->request[requests->of_job[job.id]];
-  uint32_t from = below(chance, stock->n_nodes);
+  uint32_t from = below(chance, inventory->n_nodes);
   *placement = (struct hr_placement){{HR_NONE}, 0, slices};
   if (!hr_request_needs_node(request)) placement->pool = (hr_pool){0};
   if (!hr_request_needs_node(request)) return true;
-  for (uint32_t i = 0; i < stock->n_nodes && placement->n_slices < request->tasks; i++) {
-    hr_node node = {(from + i) % stock->n_nodes};
-    hr_pool pool = {stock->pool[node.id]};
+  for (uint32_t i = 0; i < inventory->n_nodes && placement->n_slices < request->tasks; i++) {
+    hr_node node = {(from + i) % inventory->n_nodes};
+    hr_pool pool = {inventory->pool[node.id]};
     if (!hr_cluster_accepts(view->cluster, request->accept_class, pool)) continue;
     if (placement->pool.id != HR_NONE && pool.id != placement->pool.id) continue;
-    if (!hr_stock_fits(stock, request, node)) continue;
+    if (!hr_gpu_inventory_fits(inventory, request, node)) continue;
     placement->pool = pool;
-    slices[placement->n_slices++] = hr_stock_slice(stock, request, node, hr_stock_pick(stock, request, node));
+    slices[placement->n_slices++] =
+        hr_gpu_inventory_slice(inventory, request, node, hr_gpu_inventory_pick(inventory, request, node));
   }
   return placement->n_slices == request->tasks;
 }
 
-static enum hr_status act(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status act(void *self, const struct hr_view *view, struct hr_moves *plan) {
   struct chance *chance = chance_now;
   (void)self;
   for (uint32_t round = 0; round < 3; round++) {
-    uint32_t mark = hr_plan_mark(plan);
+    uint32_t mark = hr_moves_mark(plan);
     for (uint32_t job = 0; job < view->jobs->n_jobs; job++) {
       struct hr_slice slices[8];
       struct hr_placement placement;
       hr_job this = {job};
       if (view->state[job] == HR_JOB_RUNNING && view->attempt_us[job] < view->now_us && below(chance, 8) == 0)
-        (void)hr_plan_preempt(plan, this, HR_REASON_PREEMPTED);
+        (void)hr_moves_preempt(plan, this, HR_REASON_PREEMPTED);
       if (view->state[job] == HR_JOB_WAITING && below(chance, 3) && place(chance, view, this, slices, &placement))
-        (void)hr_plan_start(plan, this, &placement, HR_REASON_IN_ORDER);
+        (void)hr_moves_start(plan, this, &placement, HR_REASON_IN_ORDER);
     }
-    if (below(chance, 3) == 0) hr_plan_rollback(plan, mark);
+    if (below(chance, 3) == 0) hr_moves_rollback(plan, mark);
   }
-  return view->n_waiting ? hr_plan_wake_at(plan, view->now_us + 1 + below(chance, 5)) : HR_OK;
+  return view->n_waiting ? hr_moves_wake_at(plan, view->now_us + 1 + below(chance, 5)) : HR_OK;
 }
 
 static uint32_t stops(void *self) {
@@ -308,14 +309,14 @@ static void what_is_free_is_what_jobs_leave(void) {
     const struct hr_cluster_spec cluster = {pools, 2};
     chance_now = &chance;
     struct told told = {0};
-    struct hr_fold fold = {.self = &told, .on_event = hear};
+    struct hr_observer observer = {.self = &told, .on_event = hear};
     struct hr_run_config config = {.trace = &trace,
                                    .cluster = &cluster,
                                    .policy = &chance_ops,
                                    .horizon_us = 2000,
                                    .check = true,
-                                   .folds = &fold,
-                                   .n_folds = 1};
+                                   .observers = &observer,
+                                   .n_observers = 1};
     struct hr_result *result;
     struct hr_error error = {0};
     enum hr_status status = hr_sim_run(&config, &result, &error);

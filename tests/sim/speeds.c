@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Jobs that work at other speeds in other pools: ends, stops and checkpoints worked out by hand, to the microsecond. */
 
-#include "sim/speeds.h"
+#include "sim/cluster/speeds.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
@@ -100,7 +100,7 @@ static void a_job_runs_at_the_speed_of_its_pool(void) {
   struct speed_case it = {.n_jobs = 3, .work_us = {10, 10, 10}, .gpus = {8, 8, 8}};
   it.speeds = (struct hr_speeds){.n_pools = 2, .ppm = ppm};
   struct hr_result *result = run_case(&it);
-  CU_ASSERT_PTR_NULL(result->fate);
+  CU_ASSERT_PTR_NULL(result->accounting);
   CU_ASSERT_EQUAL(end_of(result, 0), 10);
   CU_ASSERT_EQUAL(end_of(result, 1), 31);
   CU_ASSERT_EQUAL(result->start_us[2], 10);
@@ -159,27 +159,27 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 static int64_t seen_done_us;
 
-static enum hr_status start_in(struct hr_plan *plan, uint32_t pool) {
+static enum hr_status start_in(struct hr_moves *plan, uint32_t pool) {
   struct hr_slice slice = {{pool}, 8000, 0};
   struct hr_placement placement = {{pool}, 1, &slice};
-  return hr_plan_start(plan, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
+  return hr_moves_start(plan, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
 }
 
-static enum hr_status move_at_7(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status move_at_7(void *self, const struct hr_view *view, struct hr_moves *plan) {
   hr_job job = {0};
   (void)self;
   if (view->now_us == 0 && view->state[0] == HR_JOB_WAITING) {
-    enum hr_status status = hr_plan_wake_at(plan, 7);
+    enum hr_status status = hr_moves_wake_at(plan, 7);
     return status == HR_OK ? start_in(plan, 0) : status;
   }
   if (view->now_us != 7) return HR_OK;
   seen_done_us = hr_view_done_us(view, job);
-  uint32_t mark = hr_plan_mark(plan);
-  enum hr_status status = hr_plan_preempt(plan, job, HR_REASON_POLICY);
+  uint32_t mark = hr_moves_mark(plan);
+  enum hr_status status = hr_moves_preempt(plan, job, HR_REASON_POLICY);
   if (status == HR_OK) status = start_in(plan, 1);
-  hr_plan_rollback(plan, mark); /* as if it had not been tried */
+  hr_moves_rollback(plan, mark); /* as if it had not been tried */
   CU_ASSERT_EQUAL(hr_view_done_us(view, job), seen_done_us);
-  if (status == HR_OK) status = hr_plan_preempt(plan, job, HR_REASON_POLICY);
+  if (status == HR_OK) status = hr_moves_preempt(plan, job, HR_REASON_POLICY);
   return status == HR_OK ? start_in(plan, 1) : status;
 }
 
@@ -194,11 +194,11 @@ static void expect_move(uint32_t from_ppm, uint32_t to_ppm, int64_t restart_us, 
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(seen_done_us, done_us);
   CU_ASSERT_EQUAL(end_of(result, 0), end_us);
-  CU_ASSERT_EQUAL(result->fate[0].held_us, end_us);
-  CU_ASSERT_EQUAL(result->fate[0].kept_us, end_us - restart_us);
-  CU_ASSERT_EQUAL(result->fate[0].restarting_us, restart_us);
-  CU_ASSERT_EQUAL(result->fate[0].lost_us, 0);
-  CU_ASSERT_EQUAL(result->fate[0].attempts, 2);
+  CU_ASSERT_EQUAL(result->accounting[0].held_us, end_us);
+  CU_ASSERT_EQUAL(result->accounting[0].kept_us, end_us - restart_us);
+  CU_ASSERT_EQUAL(result->accounting[0].restarting_us, restart_us);
+  CU_ASSERT_EQUAL(result->accounting[0].lost_us, 0);
+  CU_ASSERT_EQUAL(result->accounting[0].attempts, 2);
   hr_result_destroy(result);
 }
 
@@ -224,13 +224,13 @@ static void checkpoints_are_made_by_work(void) {
       .boot = {HR_DURATION_FIXED, 0, 0},
       .spot = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 3, .period_us = INT64_C(100000) * S}};
   struct hr_result *result = run_case(&it);
-  const struct hr_job_fate *fate = &result->fate[0];
-  CU_ASSERT_EQUAL(fate->end_us, 462 * S); /* 200 + 7 + 4 x 60 + 3 x 5 */
-  CU_ASSERT_EQUAL(fate->kept_us, 300 * S);
-  CU_ASSERT_EQUAL(fate->lost_us, 35 * S);
-  CU_ASSERT_EQUAL(fate->saving_us, 20 * S);
-  CU_ASSERT_EQUAL(fate->restarting_us, 7 * S);
-  CU_ASSERT_EQUAL(fate->held_us, 362 * S);
+  const struct hr_job_accounting *accounting = &result->accounting[0];
+  CU_ASSERT_EQUAL(accounting->end_us, 462 * S); /* 200 + 7 + 4 x 60 + 3 x 5 */
+  CU_ASSERT_EQUAL(accounting->kept_us, 300 * S);
+  CU_ASSERT_EQUAL(accounting->lost_us, 35 * S);
+  CU_ASSERT_EQUAL(accounting->saving_us, 20 * S);
+  CU_ASSERT_EQUAL(accounting->restarting_us, 7 * S);
+  CU_ASSERT_EQUAL(accounting->held_us, 362 * S);
   hr_result_destroy(result);
 }
 

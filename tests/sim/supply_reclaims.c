@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Spot nodes that are hit at a rate, alone or together, and nodes that end by age. */
 
-#include "sim/supply.h"
+#include "sim/market/supply.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>
@@ -19,11 +19,11 @@ struct tally {
 /* Blows until a time. The nodes of each are checked: different ones, in order. */
 static struct tally blows_of(const struct hr_spot_spec *spec, uint32_t n_nodes, double hours) {
   struct tally tally = {0};
-  struct hr__blow_source source;
-  hr__blow_source_init(&source, spec, n_nodes, 77, 3);
+  struct hr__interruption_source source;
+  hr__interruption_source_init(&source, spec, n_nodes, 77, 3);
   uint32_t nodes[MOST_NODES], count;
   int64_t before_us = 0, at_us;
-  while ((double)(at_us = hr__blow_source_next(&source, nodes, &count)) < hours * HOUR_US) {
+  while ((double)(at_us = hr__interruption_source_next(&source, nodes, &count)) < hours * HOUR_US) {
     CU_ASSERT_FATAL(at_us > before_us && count >= 1 && count <= n_nodes);
     for (uint32_t i = 0; i < count; i++) {
       CU_ASSERT_FATAL(nodes[i] < n_nodes && (i == 0 || nodes[i] > nodes[i - 1]));
@@ -87,12 +87,12 @@ static void blows_are_a_poisson_process(void) {
   enum { BLOWS = 20000 };
   struct hr_spot_spec spec = {.model = HR_SPOT_ADVISOR, .rate_per_h = 0.01, .batch_mean = 3};
   double *hours = malloc(BLOWS * sizeof *hours), per_h = 20 * 0.01 / 3 / (1 - pow(2 / 3.0, 20));
-  struct hr__blow_source source;
-  hr__blow_source_init(&source, &spec, 20, 5, 0);
+  struct hr__interruption_source source;
+  hr__interruption_source_init(&source, &spec, 20, 5, 0);
   uint32_t nodes[20], count;
   int64_t before_us = 0;
   for (int i = 0; i < BLOWS; i++) {
-    int64_t at_us = hr__blow_source_next(&source, nodes, &count);
+    int64_t at_us = hr__interruption_source_next(&source, nodes, &count);
     hours[i] = (double)(at_us - before_us) / HOUR_US;
     before_us = at_us;
   }
@@ -103,11 +103,11 @@ static void blows_are_a_poisson_process(void) {
 /* Which nodes a blow of two takes: each of the ten pairs of five equally often. */
 static void batches_are_chosen_without_favour(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 2};
-  struct hr__blow_source source;
-  hr__blow_source_init(&source, &spec, 5, 9, 0);
+  struct hr__interruption_source source;
+  hr__interruption_source_init(&source, &spec, 5, 9, 0);
   uint32_t nodes[5], count, pairs[5][5] = {{0}}, n_pairs = 0;
   for (int i = 0; i < 40000; i++) {
-    hr__blow_source_next(&source, nodes, &count);
+    hr__interruption_source_next(&source, nodes, &count);
     if (count != 2) continue;
     pairs[nodes[0]][nodes[1]]++;
     n_pairs++;
@@ -121,11 +121,11 @@ static void batches_are_chosen_without_favour(void) {
 
 /* How often the first `held` of n nodes are hit, in times of how often one is; each blow is looked at. */
 static double share_seen(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
-  struct hr__blow_source source;
-  hr__blow_source_init(&source, spec, n_nodes, 5, 0);
+  struct hr__interruption_source source;
+  hr__interruption_source_init(&source, spec, n_nodes, 5, 0);
   uint32_t nodes[MOST_NODES], count, any = 0, all = 0;
   for (uint32_t blow = 0; blow < 100000; blow++) {
-    hr__blow_source_next(&source, nodes, &count);
+    hr__interruption_source_next(&source, nodes, &count);
     any += nodes[0] < held; /* they are in order */
     all += count;
   }
@@ -156,27 +156,28 @@ static void no_rate_is_no_blow(void) {
                                        {.model = HR_SPOT_BATHTUB, .rate_per_h = 1, .batch_mean = 1}};
   uint32_t nodes[3], count = 1;
   for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-    struct hr__blow_source source;
-    hr__blow_source_init(&source, &specs[i], 3, 1, 0);
-    CU_ASSERT_EQUAL(hr__blow_source_next(&source, nodes, &count), HR_NEVER_US);
+    struct hr__interruption_source source;
+    hr__interruption_source_init(&source, &specs[i], 3, 1, 0);
+    CU_ASSERT_EQUAL(hr__interruption_source_next(&source, nodes, &count), HR_NEVER_US);
     CU_ASSERT_EQUAL(count, 0);
   }
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 4};
-  struct hr__blow_source source;
-  hr__blow_source_init(&source, &spec, 0, 1, 0);
-  CU_ASSERT_EQUAL(hr__blow_source_next(&source, nodes, &count), HR_NEVER_US);
+  struct hr__interruption_source source;
+  hr__interruption_source_init(&source, &spec, 0, 1, 0);
+  CU_ASSERT_EQUAL(hr__interruption_source_next(&source, nodes, &count), HR_NEVER_US);
 }
 
 static bool same_blows(uint32_t zone, uint32_t replication) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 4}, other = spec;
   other.zone = zone;
-  struct hr__blow_source one, two;
-  hr__blow_source_init(&one, &spec, 30, 1, 0);
-  hr__blow_source_init(&two, &other, 30, 1, replication);
+  struct hr__interruption_source one, two;
+  hr__interruption_source_init(&one, &spec, 30, 1, 0);
+  hr__interruption_source_init(&two, &other, 30, 1, replication);
   uint32_t of_one[30], of_two[30], n_one, n_two;
   for (int i = 0; i < 200; i++) {
     for (int k = 0; k < 30; k++) of_two[k] = (uint32_t)i; /* what stands there does not matter */
-    if (hr__blow_source_next(&one, of_one, &n_one) != hr__blow_source_next(&two, of_two, &n_two)) return false;
+    if (hr__interruption_source_next(&one, of_one, &n_one) != hr__interruption_source_next(&two, of_two, &n_two))
+      return false;
     if (n_one != n_two) return false;
     for (uint32_t k = 0; k < n_one; k++)
       if (of_one[k] != of_two[k]) return false;

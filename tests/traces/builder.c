@@ -2,7 +2,7 @@
 /* The builder as an embedding program uses it: ids, duplicates, order, what it refuses. */
 #include "harness.h"
 
-#include "sim/sort.h"
+#include "base/sort.h"
 #include "trace_files.h"
 
 #include <string.h>

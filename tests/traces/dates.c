@@ -2,7 +2,7 @@
 /* ISO 8601 dates; expected values are from `date -u -d ... +%s`. */
 #include "harness.h"
 
-#include "traces/dates.h"
+#include "traces/core/dates.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "samples.h"
 #include "trace_files.h"
-#include "traces/formats.h"
+#include "traces/formats/formats.h"
 
 #include <ctype.h>
 #include <stdlib.h>

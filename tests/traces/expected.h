@@ -4,7 +4,7 @@
 
 /* A trace against the jobs that a person reads out of the same file. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 struct expected_job {
   const char *id;

@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "trace_files.h"
-#include "traces/formats.h"
+#include "traces/formats/formats.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "expected.h"
 #include "samples.h"
 #include "trace_files.h"
-#include "traces/job_states.h"
-#include "traces/tres.h"
+#include "traces/formats/job_facts.h"
+#include "traces/formats/slurm.h"
 
 #include <string.h>
 
@@ -193,7 +193,7 @@ static void spans_and_memory(void) {
 }
 
 static void states(void) {
-  struct hr__job_state state;
+  struct hr__slurm_state state;
   CU_ASSERT(hr__job_state_parse(text_of("CANCELLED by 1000"), &state));
   CU_ASSERT_EQUAL(state.outcome, HR_OUTCOME_CANCELLED);
   CU_ASSERT(hr__job_state_parse(text_of("CANCELLED+"), &state));

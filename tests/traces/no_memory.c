@@ -5,7 +5,7 @@
  */
 #include "harness.h"
 
-#include "headroom/workload.h"
+#include "headroom/unstable/replications.h"
 #include "samples.h"
 #include "scarce_memory.h"
 #include "trace_files.h"

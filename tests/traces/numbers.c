@@ -2,7 +2,7 @@
 /* Decimal text to integers. */
 #include "harness.h"
 
-#include "traces/numbers.h"
+#include "traces/core/numbers.h"
 
 #include <string.h>
 

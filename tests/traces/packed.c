@@ -4,7 +4,7 @@
 
 #include "schema_check.h"
 #include "trace_files.h"
-#include "traces/builder.h"
+#include "traces/core/builder.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -150,7 +150,7 @@ static void json_fits_its_schema(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL_FATAL(hr_trace_pack(trace, packed_file("jobs.hrt"), &packed, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr_packed_write_json(&packed, packed_file("packed.json"), NULL), HR_OK);
-  cJSON *tree = json_at(packed_path), *schema = json_at(PROJECT_DIR "/docs/packed.schema.json");
+  cJSON *tree = json_at(packed_path), *schema = json_at(PROJECT_DIR "/docs/reference/schemas/packed.schema.json");
   CU_ASSERT_TRUE(schema_fits(schema, tree, "packed"));
   CU_ASSERT_EQUAL((uint32_t)cJSON_GetArraySize(schema_get(tree, "sections")), packed.n_sections);
   cJSON_AddNumberToObject(tree, "extra", 0);

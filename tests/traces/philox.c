@@ -2,7 +2,7 @@
 /* Philox4x32-10 against the known answers of its authors (Random123, tests/kat_vectors), and the streams made of it. */
 #include "harness.h"
 
-#include "sim/philox.h"
+#include "base/random.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 /* Traces written down in a test. A job's work, which redrawing keeps, tells which one it is: its number + 1. */
 
-#include "headroom/workload.h"
+#include "headroom/unstable/replications.h"
 
 #define HOUR_US (3600 * HR_SECOND_US)
 #define DAY_US (24 * HOUR_US)

@@ -6,7 +6,7 @@
 #include "headroom/sim.h"
 #include "recorded.h"
 #include "trace_files.h"
-#include "traces/builder.h"
+#include "traces/core/builder.h"
 
 #include <math.h>
 #include <string.h>

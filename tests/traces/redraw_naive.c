@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Redrawn workloads against the definitions of docs/workload.md, written down a second time: each job of the trace is
- * looked at for each position and layer, with random numbers straight from Philox. Random traces, lengths and growths.
+ * Redrawn workloads against the definitions of docs/researcher/workload.md, written down a second time: each job of the
+ * trace is looked at for each position and layer, with random numbers straight from Philox. Random traces, lengths and
+ * growths.
  */
 #include "harness.h"
 
+#include "base/random.h"
 #include "recorded.h"
-#include "sim/philox.h"
 
 #include <math.h>
 
@@ -141,8 +142,8 @@ static uint32_t below(uint32_t bound) {
 
 /* From a few hours to five weeks, in whole hours (so that many jobs come together and at midnight) or not. */
 static void random_trace(void) {
-  static const uint32_t most_hours[] = {5, 60, 400, 900};
-  uint32_t n_jobs = 1 + below(60), hours = most_hours[below(4)];
+  static const uint32_t max_hours[] = {5, 60, 400, 900};
+  uint32_t n_jobs = 1 + below(60), hours = max_hours[below(4)];
   int64_t gap_us = (int64_t)(1 + below(hours)) * HOUR_US / n_jobs, submit_us = 0;
   recorded_begin(&recorded);
   for (uint32_t job = 0; job < n_jobs; job++) {

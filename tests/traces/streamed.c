@@ -4,7 +4,7 @@
 
 #include "samples.h"
 #include "trace_files.h"
-#include "traces/builder.h"
+#include "traces/core/builder.h"
 
 #include <string.h>
 

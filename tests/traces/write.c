@@ -43,7 +43,7 @@ static void csv_and_packed_traces_that_are_read_again_are_the_same(void) {
   uint32_t n_sorted = 0, n_dated = 0, n_ids = 0;
   for (uint64_t seed = 0; seed < 160; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 40, .all_fields = seed % 4 == 0});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 40, .all_fields = seed % 4 == 0});
     struct hr_trace_written written;
     struct hr_trace *again = written_and_read(trace, names[seed % 5], &written);
     CU_ASSERT_PTR_NOT_NULL_FATAL(again);
@@ -154,7 +154,7 @@ static void real_traces_become_csv(void) {
 static void swf_loses_nothing_that_it_can_tell(void) {
   for (uint64_t seed = 0; seed < 80; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 40, .plain = true});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 40, .plain = true});
     struct hr_trace_written written;
     struct hr_trace *swf = written_and_read(trace, seed % 2 ? "plain.swf" : "plain.swf.gz", &written);
     CU_ASSERT_PTR_NOT_NULL_FATAL(swf);
@@ -173,7 +173,7 @@ static void swf_loses_nothing_that_it_can_tell(void) {
 static void swf_counts_what_it_loses(void) {
   for (uint64_t seed = 0; seed < 80; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 60});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 60});
     struct hr_trace_written written;
     uint64_t n_left = 0, n_models = 0, n_shares = 0, n_dedicated = 0, n_starts = 0, n_users = 0, n_zero_limits = 0;
     uint64_t n_bounds = 0;

@@ -2,7 +2,7 @@
 /* Pseudonyms: what they are was computed by `openssl dgst -sha256 -hmac KEY` of "KIND\0NAME". */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"
 #include "trace_files.h"
 
@@ -77,7 +77,7 @@ static void nothing_but_names_changes(void) {
   const struct hr_anonymise_spec spec = with_key();
   for (uint64_t seed = 0; seed < 200; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 30}), *made = anonymised(trace, &spec);
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 30}), *made = anonymised(trace, &spec);
     struct hr_trace a = without_names(trace), b = without_names(made);
     CU_ASSERT_EQUAL_FATAL(made->n_jobs, trace->n_jobs);
     for (uint32_t job = 0; job < trace->n_jobs; job++) CU_ASSERT(same_job(&a, job, &b, job, 0));
@@ -128,7 +128,7 @@ static void times_can_be_moved_or_undated(void) {
 static void fields_can_be_left_out(void) {
   struct hr_anonymise_spec spec = with_key();
   random_start(4);
-  struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 60, .all_fields = true});
+  struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 60, .all_fields = true});
   CU_ASSERT_EQUAL(hr_fields_parse("job_id,user,model,deadline,within,dedicated,gpu_type", &spec.forget, NULL), HR_OK);
   struct hr_trace *made = anonymised(trace, &spec);
   CU_ASSERT(!made->id_text && !made->id_number && !made->user && !made->model && !made->deadline_us && !made->within &&

@@ -3,6 +3,7 @@
    how many seeds. */
 
 #include "harness.h"
+#include "headroom/scenario.h"
 #include "planted.h"
 #include "trace_files.h"
 

@@ -3,6 +3,7 @@
    and recorded waits against sums that look at everything. */
 
 #include "harness.h"
+#include "headroom/scenario.h"
 #include "planted.h"
 
 #include <math.h>

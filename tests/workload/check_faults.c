@@ -3,6 +3,7 @@
    severity and as often as it was planted. An argument says how many seeds. */
 
 #include "harness.h"
+#include "headroom/trace_files.h"
 #include "planted.h"
 
 enum { N_JOBS = 1500 };

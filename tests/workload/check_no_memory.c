@@ -2,6 +2,8 @@
 /* Every allocation of a check and of its files fails once: each time the caller is told, and nothing is left. */
 
 #include "harness.h"
+#include "headroom/scenario.h"
+#include "headroom/unstable/trace_report.h"
 #include "planted.h"
 #include "scarce_memory.h"
 
@@ -12,7 +14,11 @@ static struct hr_scenario *scenario;
 static struct hr_trace_check *made;
 
 static enum hr_status make(void) {
-  struct hr_trace_check_config config = {.trace = trace, .scenario = scenario};
+  struct hr_trace_check_config config = {.trace = trace,
+                                         .cluster = scenario ? &scenario->cluster : NULL,
+                                         .cluster_name = scenario ? scenario->name : NULL,
+                                         .classes = scenario ? scenario->classes : NULL,
+                                         .speeds = scenario ? scenario->speeds : NULL};
   struct hr_trace_check *check;
   struct hr_error error;
   enum hr_status status = hr_trace_check_make(&config, &check, &error);

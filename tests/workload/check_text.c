@@ -3,6 +3,8 @@
    allowed, and the JSON against its schema. */
 
 #include "harness.h"
+#include "headroom/scenario.h"
+#include "headroom/unstable/trace_report.h"
 #include "output_files.h"
 #include "planted.h"
 #include "samples.h"
@@ -109,13 +111,13 @@ static void what_is_allowed_is_not_told(void) {
 
 /* All but what readers note has words for a person, and a row in the page. */
 static void every_kind_is_explained(void) {
-  char *page = files_read(PROJECT_DIR "/docs/trace-check.md");
+  char *page = files_read(PROJECT_DIR "/docs/reference/trace-check.md");
   for (unsigned code = 0; code < HR_N_FINDINGS; code++) {
     char row[64];
     snprintf(row, sizeof row, "\n| `%s` |", hr_finding_name((enum hr_finding_code)code));
     CU_ASSERT(code == HR_FINDING_READER || hr_finding_meaning((enum hr_finding_code)code));
     if (!strstr(page, row))
-      printf("\n    docs/trace-check.md has no row of %s", hr_finding_name((enum hr_finding_code)code));
+      printf("\n    docs/reference/trace-check.md has no row of %s", hr_finding_name((enum hr_finding_code)code));
     CU_ASSERT_PTR_NOT_NULL(strstr(page, row));
   }
   free(page);
@@ -140,7 +142,7 @@ static void expect_schema(const cJSON *schema, const struct hr_trace_check *chec
 static void every_key_is_in_the_schema(void) {
   struct hr_scenario *scenario = NULL;
   struct hr_error error = {0};
-  char *text = files_read(PROJECT_DIR "/docs/trace-check.schema.json");
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/trace-check.schema.json");
   cJSON *schema = cJSON_Parse(text);
   free(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(schema);

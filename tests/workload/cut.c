@@ -2,7 +2,7 @@
 /* Windows of random traces against the jobs that a look at each one keeps. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"
 #include "trace_files.h"
 
@@ -39,7 +39,7 @@ static bool same_id(const struct hr_trace *a, uint32_t i, const struct hr_trace 
 static uint32_t expect_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, const struct hr_trace *made) {
   uint32_t n = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    if (!naive_keeps(trace, spec, job) || (spec->most_jobs && n == spec->most_jobs)) continue;
+    if (!naive_keeps(trace, spec, job) || (spec->max_jobs && n == spec->max_jobs)) continue;
     bool same = made && n < made->n_jobs && same_job(trace, job, made, n, 0) && same_id(trace, job, made, n);
     CU_ASSERT(same);
     n++;
@@ -52,7 +52,7 @@ static void windows_hold_what_is_submitted_in_them(void) {
   uint32_t n_made = 0, n_none = 0, n_unknown = 0;
   for (uint64_t seed = 0; seed < 500; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 30});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 30});
     struct hr_cut_spec spec;
     hr_cut_spec_init(&spec);
     if (random_below(2)) spec.from_us = (int64_t)random_below(40) * HR_SECOND_US;
@@ -60,7 +60,7 @@ static void windows_hold_what_is_submitted_in_them(void) {
     if (random_below(4) == 0) spec.tenants = (struct hr_name_list){tenants, 1};
     if (random_below(4) == 0) spec.users = (struct hr_name_list){users, 1};
     if (random_below(4) == 0) spec.gpu_types = (struct hr_name_list){types, 1};
-    if (random_below(2)) spec.most_jobs = 1 + random_below(10);
+    if (random_below(2)) spec.max_jobs = 1 + random_below(10);
     struct hr_trace *made;
     struct hr_error error = {0};
     enum hr_status status = hr_transform_cut(trace, &spec, &made, &error);
@@ -80,7 +80,7 @@ static void windows_hold_what_is_submitted_in_them(void) {
 static void all_of_a_sorted_trace_is_the_same_trace(void) {
   for (uint64_t seed = 0; seed < 100; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 30, .plain = true}), *made;
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 30, .plain = true}), *made;
     struct hr_cut_spec spec;
     hr_cut_spec_init(&spec);
     CU_ASSERT_EQUAL(hr_transform_cut(trace, &spec, &made, NULL), HR_OK);

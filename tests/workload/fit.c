@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fits against values worked by hand, samples whose distribution is known, and their own likelihood nearby. */
 
-#include "workload/fit.h"
+#include "traces/tools/fit.h"
 
 #include "harness.h"
 
@@ -19,7 +19,7 @@ static void expect(double value, double expected, double within) {
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
 static void by_hand(void) {
-  struct hr__fit fits[HR__N_FAMILIES];
+  struct hr__distribution_fit fits[HR__N_FAMILIES];
   const double few[] = {1, 2, 3};
   CU_ASSERT_TRUE_FATAL(hr__fit_all(few, 3, fits));
   expect(fits[HR__EXPONENTIAL].b, 2, 1e-12);
@@ -35,7 +35,7 @@ static void by_hand(void) {
 }
 
 static void what_cannot_be_fitted(void) {
-  struct hr__fit fits[HR__N_FAMILIES];
+  struct hr__distribution_fit fits[HR__N_FAMILIES];
   const double alike[] = {0, 7, 7, 7}, alone[] = {5};
   CU_ASSERT_TRUE(hr__fit_all(alike, 4, fits));
   for (unsigned i = 0; i < HR__N_FAMILIES; i++) CU_ASSERT_FALSE(fits[i].known);
@@ -52,7 +52,7 @@ static double share(size_t i) {
 
 static void known_distributions(void) {
   double values[N];
-  struct hr__fit fits[HR__N_FAMILIES];
+  struct hr__distribution_fit fits[HR__N_FAMILIES];
   for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_lognormal_Pinv(share(i), 6, 2);
   CU_ASSERT_TRUE_FATAL(hr__fit_all(values, N, fits));
   expect(fits[HR__LOG_NORMAL].a, 6, 1e-9);
@@ -72,7 +72,7 @@ static void known_distributions(void) {
 /* Nine tenths spread evenly up to 100, and a tail from there on. */
 static void a_tail_is_found(void) {
   double values[N];
-  struct hr__fit fits[HR__N_FAMILIES];
+  struct hr__distribution_fit fits[HR__N_FAMILIES];
   enum { BODY = N * 9 / 10, TAIL = N - BODY };
   for (size_t i = 0; i < BODY; i++) values[i] = 100 * ((double)i + 0.5) / BODY;
   for (size_t i = 0; i < TAIL; i++) values[BODY + i] = gsl_cdf_pareto_Pinv(((double)i + 0.5) / TAIL, 1.5, 100);
@@ -98,12 +98,12 @@ static double naive_likelihood(enum hr__family family, double a, double b, const
 static void nothing_nearby_is_likelier(void) {
   enum { COUNT = 300 };
   double values[COUNT];
-  struct hr__fit fits[HR__N_FAMILIES];
+  struct hr__distribution_fit fits[HR__N_FAMILIES];
   for (size_t i = 0; i < COUNT; i++) values[i] = floor(1 + 5000 * pow((double)i / COUNT, 4));
   CU_ASSERT_TRUE_FATAL(hr__fit_all(values, COUNT, fits));
   for (unsigned i = 0; i < HR__PARETO_TAIL; i++) {
     enum hr__family family = (enum hr__family)i;
-    const struct hr__fit *fit = &fits[i];
+    const struct hr__distribution_fit *fit = &fits[i];
     double best = naive_likelihood(family, fit->a, fit->b, values, COUNT);
     expect(fit->log_likelihood, best, 1e-6 * fabs(best));
     CU_ASSERT(naive_likelihood(family, fit->a * 1.01, fit->b, values, COUNT) <= best);

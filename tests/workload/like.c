@@ -2,9 +2,9 @@
 /* Workloads like another: what is fitted comes back, what is drawn has the laws of what it is like; fixed seeds. */
 #include "harness.h"
 
+#include "base/random.h"
 #include "distance.h"
-#include "headroom/random.h"
-#include "sim/philox.h"
+#include "headroom/base.h"
 #include "trace_files.h"
 
 #include <gsl/gsl_cdf.h>

@@ -3,9 +3,9 @@
  */
 #include "harness.h"
 
+#include "base/random.h"
 #include "distance.h"
-#include "headroom/random.h"
-#include "sim/philox.h"
+#include "headroom/base.h"
 #include "trace_files.h"
 #include "workload/like_demand.h"
 

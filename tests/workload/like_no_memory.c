@@ -2,7 +2,7 @@
 /* Each allocation of fitting, writing, reading and drawing fails once. */
 #include "harness.h"
 
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 #include "scarce_memory.h"
 #include "trace_files.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is written of models and of what was drawn, against docs/like.schema.json and docs/like-result.schema.json. */
+/* What is written of models and of what was drawn, against docs/reference/schemas/like.schema.json and
+ * docs/reference/schemas/like-result.schema.json. */
 #include "harness.h"
 
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 #include "schema_check.h"
 #include "trace_files.h"
 
@@ -43,8 +44,8 @@ static void models_fit_their_schema(void) {
   CU_ASSERT_EQUAL(hr_like_write(model, model_path, &error), HR_OK);
   CU_ASSERT_EQUAL(hr_like_generate(model, &spec, jobs_path, &figures, &error), HR_OK);
   CU_ASSERT_EQUAL(hr_like_figures_write(model, &spec, &figures, figures_path, &error), HR_OK);
-  fits(model_path, PROJECT_DIR "/docs/like.schema.json");
-  fits(figures_path, PROJECT_DIR "/docs/like-result.schema.json");
+  fits(model_path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");
+  fits(figures_path, PROJECT_DIR "/docs/reference/schemas/like-result.schema.json");
   hr_like_destroy(model);
   hr_trace_destroy(trace);
 }
@@ -53,7 +54,7 @@ static void shipped_models_fit_it_too(void) {
   for (const char *const *name = hr_like_names(); *name; name++) {
     char path[300];
     snprintf(path, sizeof path, PROJECT_DIR "/scenarios/workloads/%s.json", *name);
-    fits(path, PROJECT_DIR "/docs/like.schema.json");
+    fits(path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");
   }
 }
 

@@ -2,7 +2,7 @@
 /* Several traces as one, against the list that is put together and sorted by hand. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"
 #include "trace_files.h"
 
@@ -52,7 +52,7 @@ static void jobs_of_all_traces_stand_on_one_clock(void) {
     struct placed list[MOST_TRACES * MOST_JOBS];
     random_start(seed);
     uint32_t n_traces = 1 + random_below(MOST_TRACES);
-    for (uint32_t i = 0; i < n_traces; i++) traces[i] = random_trace(&(struct random_spec){.most_jobs = MOST_JOBS});
+    for (uint32_t i = 0; i < n_traces; i++) traces[i] = random_trace(&(struct random_spec){.max_jobs = MOST_JOBS});
     const struct hr_merge_spec spec = {.align = random_below(3) ? HR_ALIGN_START : HR_ALIGN_CLOCK, .labels = labels};
     struct hr_error error = {0};
     enum hr_status status = hr_transform_merge((const struct hr_trace *const *)traces, n_traces, &spec, &made, &error);

@@ -2,7 +2,7 @@
 /* Each allocation fails once: told as such, and nothing is left behind (run it with a leak checker). */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "scarce_memory.h"
 #include "trace_files.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sorting and hashing against what the C library does, and the values that parts of a check share. */
 
-#include "workload/pairs.h"
 #include "harness.h"
 #include "planted.h"
-#include "workload/checking.h"
+#include "traces/tools/check.h"
 
 #include <string.h>
 
 static int by_key_then_place(const void *a, const void *b) {
-  const struct hr__pair *first = a, *second = b;
+  const struct hr__job_value *first = a, *second = b;
   if (first->key != second->key) return first->key < second->key ? -1 : 1;
   return (first->value > second->value) - (first->value < second->value);
 }
@@ -17,10 +16,10 @@ static int by_key_then_place(const void *a, const void *b) {
 static void sorted_as_qsort_does(void) {
   struct planted random = {.state = 5};
   for (uint32_t round = 0; round < 200; round++) {
-    struct hr__pair pairs[300], expected[300];
+    struct hr__job_value pairs[300], expected[300];
     uint32_t n = planted_below(&random, 300), bits = planted_below(&random, 63);
     for (uint32_t i = 0; i < n; i++)
-      pairs[i] = (struct hr__pair){(int64_t)(planted_uniform(&random) * (double)(INT64_C(1) << bits)), i};
+      pairs[i] = (struct hr__job_value){(int64_t)(planted_uniform(&random) * (double)(INT64_C(1) << bits)), i};
     memcpy(expected, pairs, sizeof expected);
     qsort(expected, n, sizeof *expected, by_key_then_place);
     CU_ASSERT(hr__pairs_sort(pairs, n));
@@ -69,7 +68,7 @@ static void steps_and_shares(void) {
 }
 
 static void the_most_frequent(void) {
-  const struct hr__pair values[] = {{1, 4}, {2, 3}, {2, 9}, {2, 1}, {3, 0}, {5, 7}, {5, 6}, {8, 2}};
+  const struct hr__job_value values[] = {{1, 4}, {2, 3}, {2, 9}, {2, 1}, {3, 0}, {5, 7}, {5, 6}, {8, 2}};
   uint32_t begin;
   CU_ASSERT_EQUAL(hr__most_frequent(values, 8, 0, &begin), 3);
   CU_ASSERT_EQUAL(begin, 1);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "planted.h"
 
+#include "headroom/scenario.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,7 +171,11 @@ struct hr_trace *planted_trace(const struct planted *planted) {
 }
 
 struct hr_trace_check *check_of(const struct hr_trace *trace, const struct hr_scenario *scenario) {
-  struct hr_trace_check_config config = {.trace = trace, .scenario = scenario};
+  struct hr_trace_check_config config = {.trace = trace,
+                                         .cluster = scenario ? &scenario->cluster : NULL,
+                                         .cluster_name = scenario ? scenario->name : NULL,
+                                         .classes = scenario ? scenario->classes : NULL,
+                                         .speeds = scenario ? scenario->speeds : NULL};
   struct hr_trace_check *check = NULL;
   struct hr_error error = {0};
   if (hr_trace_check_make(&config, &check, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);

@@ -4,7 +4,8 @@
 
 /* Workloads in which nothing is wrong, of many shapes, into which a test plants a fault; and checks of them. */
 
-#include "headroom/trace_check.h"
+#include "headroom/scenario.h"
+#include "headroom/unstable/trace_check.h"
 
 #define SECOND_US HR_SECOND_US
 #define MINUTE_US (60 * SECOND_US)

@@ -2,7 +2,7 @@
 /* Loads: what each way keeps, measured, and what it changes. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"
 #include "trace_files.h"
 
@@ -94,7 +94,7 @@ static void thinned_jobs_are_jobs_of_the_trace(void) {
   uint64_t n_jobs = 0, n_kept = 0, n_none = 0;
   for (uint64_t seed = 0; seed < 300; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 60}), *made, *more;
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 60}), *made, *more;
     const struct hr_scale_spec spec = {.by = HR_SCALING_THIN, .load = 0.3, .seed = seed};
     struct hr_error error = {0};
     bool some = hr_transform_scale(trace, &spec, &made, &error) == HR_OK;
@@ -131,7 +131,7 @@ static void thinning_keeps_shapes(void) {
 
 static void a_load_of_one_is_the_trace(void) {
   random_start(9);
-  struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 60, .plain = true});
+  struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 60, .plain = true});
   static const enum hr_scaling ways[] = {HR_SCALING_THIN, HR_SCALING_DUPLICATE, HR_SCALING_COMPRESS};
   for (size_t i = 0; i < 3; i++) {
     struct hr_trace *made = scaled(trace, ways[i], 1, HR_SECOND_US, 1);
@@ -158,7 +158,7 @@ static void copies_are_like_their_jobs_and_near_them(void) {
   const int64_t jitter_us = 7 * HR_SECOND_US;
   for (uint64_t seed = 0; seed < 200; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 40});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 40});
     struct hr_trace *made = scaled(trace, HR_SCALING_DUPLICATE, 3, jitter_us, seed);
     uint32_t n_of[4] = {0};
     CU_ASSERT_EQUAL_FATAL(made->n_jobs, 3 * trace->n_jobs);
@@ -245,7 +245,7 @@ static void compression_divides_submits_alone(void) {
   static const int64_t over[] = {1, 2, 1, 4, 1000, 1}, under[] = {2, 1, 3, 5, 1, 1000}; /* 1 / load */
   for (uint64_t seed = 0; seed < 60; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 40});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 40});
     size_t k = seed % 6;
     struct hr_trace *made = scaled(trace, HR_SCALING_COMPRESS, loads[k], 0, 0);
     CU_ASSERT_EQUAL_FATAL(made->n_jobs, trace->n_jobs);

@@ -2,7 +2,7 @@
 /* Jobs that change places: what is kept, what is not, and that every order is as likely as any other. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"
 #include "trace_files.h"
 
@@ -41,7 +41,7 @@ static void jobs_are_all_there_at_other_submits(void) {
   uint32_t n_arrivals = 0, n_rows = 0;
   for (uint64_t seed = 0; seed < 200; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 40});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 40});
     struct hr_trace *arrivals = shuffled(trace, HR_SHUFFLE_ARRIVALS, seed);
     struct hr_trace *rows = shuffled(trace, HR_SHUFFLE_ROWS, seed);
     n_arrivals += expect_moved(trace, arrivals);
@@ -76,7 +76,7 @@ static void users_get_as_many_jobs_but_others(void) {
   uint32_t n_other = 0;
   for (uint64_t seed = 0; seed < 100; seed++) {
     random_start(seed);
-    struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 30, .plain = true});
+    struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 30, .plain = true});
     struct hr_trace *made = shuffled(trace, HR_SHUFFLE_USERS, seed);
     for (uint32_t job = 0; job < trace->n_jobs; job++) {
       char before[200], after[200];
@@ -119,7 +119,7 @@ static void every_order_is_as_likely(void) {
 
 static void seeds_settle_the_order(void) {
   random_start(5);
-  struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 300});
+  struct hr_trace *trace = random_trace(&(struct random_spec){.max_jobs = 300});
   struct hr_trace *a = shuffled(trace, HR_SHUFFLE_ARRIVALS, 1), *b = shuffled(trace, HR_SHUFFLE_ARRIVALS, 1),
                   *c = shuffled(trace, HR_SHUFFLE_ARRIVALS, 2);
   CU_ASSERT(same_trace(a, b));

@@ -2,6 +2,7 @@
 /* The statistics of random traces, as their JSON has them, against the plainest way to compute each. */
 
 #include "harness.h"
+#include "headroom/unstable/trace_report.h"
 
 #include "headroom/headroom.h"
 #include "output_files.h"
@@ -277,7 +278,7 @@ static void expect_lines_fit(void) {
 }
 
 static void random_traces(void) {
-  char *text = files_read(PROJECT_DIR "/docs/trace-stats.schema.json");
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/trace-stats.schema.json");
   cJSON *schema = cJSON_Parse(text);
   for (int world = 0; world < 25; world++) {
     state = (uint64_t)world;

@@ -2,7 +2,7 @@
 /* Times as a person writes them. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "trace_files.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is told of a transformation: sizes by hand, the table within 80 columns, the JSON against its schema. */
 #include "harness.h"
+#include "headroom/unstable/trace_report.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "schema_check.h"
 #include "trace_files.h"
 
@@ -62,7 +63,7 @@ static double number_in(const cJSON *object, const char *key) {
 static void json_is_what_its_schema_says(void) {
   char path[200];
   snprintf(path, sizeof path, "%s", file_path("done.json"));
-  cJSON *schema = json_of(PROJECT_DIR "/docs/transform.schema.json");
+  cJSON *schema = json_of(PROJECT_DIR "/docs/reference/schemas/transform.schema.json");
   CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
   for (int seeded = 0; seeded < 2; seeded++) {
     tell(UINT64_MAX, seeded, path, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A program of somebody else with a policy of its own (docs/examples/patience.c) built in: replays a scenario with it
-   and prints the digest. */
+/* A program of somebody else with a policy of its own (docs/researcher/examples/patience.c) built in: replays a
+   scenario with it and prints the digest. */
 
-#include <headroom/headroom.h>
+#include "headroom/headroom.h"
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A program of somebody else: uses the installed library, and proves that it is the one it was compiled for. */
 
-#include <headroom/headroom.h>
+#include "headroom/headroom.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "base/console.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *hr__bold(const struct hr__console *console) {
+  return console->colour ? "\033[1m" : "";
+}
+
+const char *hr__dim(const struct hr__console *console) {
+  return console->colour ? "\033[2m" : "";
+}
+
+const char *hr__plain(const struct hr__console *console) {
+  return console->colour ? "\033[0m" : "";
+}
+
+/* ---- Text ------------------------------------------------------------------------------------------- */
+
+static bool begins_character(char byte) {
+  return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+size_t hr__width_of(const char *text, size_t bytes) {
+  size_t width = 0;
+  for (size_t i = 0; i < bytes; i++) width += begins_character(text[i]);
+  return width;
+}
+
+/* The bytes that the first `width` characters take. */
+static size_t bytes_of(const char *text, size_t width) {
+  size_t bytes = 0;
+  while (text[bytes] && (width > 0 || !begins_character(text[bytes]))) width -= begins_character(text[bytes++]);
+  return bytes;
+}
+
+/* A copy that a terminal can show: control characters, those of Latin-1 too, become question marks. */
+char *hr__presentable(struct hr__console *console, const char *text) {
+  char *copy = hr__utf8_copy(text);
+  if (!copy) console->out_of_memory = true;
+  for (unsigned char *at = (unsigned char *)copy; at && *at; at++) {
+    if (*at < 0x20 || *at == 0x7f) *at = '?';
+    if (*at == 0xc2 && at[1] < 0xa0) memcpy(at, "??", 2);
+  }
+  return copy;
+}
+
+/* A text in at most `width` columns: what is too long loses its end, or its begin where the end matters more. */
+char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end) {
+  char *copy = hr__presentable(console, text);
+  if (!copy) return NULL;
+  size_t length = strlen(copy), all = hr__width_of(copy, length);
+  if (all <= width) return copy;
+  if (keep_end) {
+    size_t from = bytes_of(copy, all - width + 3);
+    memmove(copy + 3, copy + from, length - from + 1);
+    memcpy(copy, "...", 3);
+  } else {
+    strcpy(copy + bytes_of(copy, width - 3), "...");
+  }
+  return copy;
+}
+
+/* Whether the text begins with what a number before it counts: units of time, per cent, bytes. */
+static bool begins_with_unit(const char *text) {
+  static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
+  size_t bytes = strcspn(text, " ,;:.)");
+  if (text[bytes] == '.' && text[bytes + 1] && text[bytes + 1] != ' ') return false;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strlen(units[i]) == bytes && memcmp(text, units[i], bytes) == 0) return true;
+  return false;
+}
+
+static bool ends_with_digit(const char *text, size_t bytes) {
+  return bytes > 0 && text[bytes - 1] >= '0' && text[bytes - 1] <= '9';
+}
+
+/* The bytes up to where a line may be broken: a number and its unit stay together. */
+static size_t unbroken_bytes(const char *text) {
+  size_t bytes = strcspn(text, " ");
+  while (text[bytes] == ' ' && ends_with_digit(text, bytes) && begins_with_unit(text + bytes + 1))
+    bytes += 1 + strcspn(text + bytes + 1, " ");
+  return bytes;
+}
+
+/* Words one after the other, broken between words where a line would pass the width. */
+static void print_wrapped(struct hr__console *console, const char *text) {
+  size_t room = HR__LINE_WIDTH - HR__LABEL_WIDTH, column = 0;
+  while (*text) {
+    size_t bytes = unbroken_bytes(text), width = hr__width_of(text, bytes);
+    if (column > 0 && column + 1 + width > room) {
+      fprintf(console->out, "\n%*s", HR__LABEL_WIDTH, "");
+      column = 0;
+    }
+    if (column > 0) fputc(' ', console->out);
+    fwrite(text, 1, width > room ? bytes_of(text, room) : bytes, console->out);
+    column += width + (column > 0);
+    text += bytes;
+    text += strspn(text, " ");
+  }
+  fputc('\n', console->out);
+}
+
+void hr__put_label(struct hr__console *console, const char *label) {
+  bool fits = hr__width_of(label, strlen(label)) < HR__LABEL_WIDTH - 2;
+  fprintf(console->out, "  %s%-*s%s%s", hr__dim(console), HR__LABEL_WIDTH - 2, label, fits ? "" : " ",
+          hr__plain(console));
+}
+
+void hr__put_field(struct hr__console *console, const char *label, const char *format, ...) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) {
+    console->out_of_memory = true;
+    return;
+  }
+  va_list arguments;
+  va_start(arguments, format);
+  bool failed = vfprintf(stream, format, arguments) < 0;
+  va_end(arguments);
+  failed |= fclose(stream) != 0;
+  char *clean = failed ? NULL : hr__presentable(console, text);
+  if (clean) {
+    hr__put_label(console, label);
+    print_wrapped(console, clean);
+  } else {
+    console->out_of_memory = true;
+  }
+  free(clean);
+  free(text);
+}
+
+void hr__markdown_text(struct hr__console *page, const char *text) {
+  char *clean = hr__presentable(page, text);
+  for (const char *at = clean; at && *at; at++) {
+    if (strchr("\\`*_|<>[]#~", *at)) fputc('\\', page->out);
+    fputc(*at, page->out);
+  }
+  free(clean);
+}
+
+void hr__markdown_head(struct hr__console *page, const char *first, const char *columns) {
+  size_t count = 1;
+  for (const char *at = columns; *at; at++) count += *at == '|';
+  fprintf(page->out, "\n| %s |%s|\n|---|", first, columns);
+  for (size_t i = 0; i < count; i++) fputs("---:|", page->out);
+  fputc('\n', page->out);
+}

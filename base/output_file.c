@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "base/output_file.h"
+
+#include "headroom/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 1 << 16 };
+
+static enum hr_status cannot_write(const char *path, int number, struct hr_error *error) {
+  enum hr_status status = number == ENOSPC || number == EIO || number == EDQUOT ? HR_IO_ERROR : HR_BAD_INPUT;
+  return hr_fail(error, status, "%s: cannot be written: %s", path, strerror(number));
+}
+
+/* An existing file keeps its mode; a new one gets what the umask leaves of 0666. */
+static mode_t mode_for(const char *path) {
+  struct stat info;
+  if (stat(path, &info) == 0) return info.st_mode & 07777;
+  mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+/* Pipes, terminals and /dev/null cannot be renamed onto: they are written directly. */
+static bool is_special(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static void forget(struct hr__output_file *file) {
+  free(file->path);
+  if (hr__unfinished_remove(file->place)) free(file->temporary);
+  *file = (struct hr__output_file){0};
+}
+
+static unsigned hr__unfinished_discards(void);
+
+static int hr__unfinished_make_nameless(const char *path);
+
+/* The descriptor of a new file without a name or, where there are no such, beside `path`; -1 with errno set. */
+static int make(struct hr__output_file *file) {
+  static const char suffix[] = ".XXXXXX";
+  file->begun = hr__unfinished_discards();
+  int descriptor = hr__unfinished_make_nameless(file->path);
+  file->nameless = descriptor >= 0;
+  if (file->nameless || errno == ENOMEM) return descriptor;
+  file->temporary = malloc(strlen(file->path) + sizeof suffix);
+  if (!file->temporary) errno = ENOMEM;
+  if (!file->temporary) return -1;
+  strcpy(file->temporary, file->path);
+  strcat(file->temporary, suffix);
+  return hr__unfinished_make(file->temporary, &file->place);
+}
+
+static enum hr_status open_new(struct hr__output_file *file, const char *path, struct hr_error *error) {
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR, error);
+  file->path = strdup(path);
+  if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  int descriptor = make(file);
+  int number = errno;
+  if (descriptor >= 0) {
+    (void)fchmod(descriptor, mode_for(path));
+    file->stream = fdopen(descriptor, "w");
+    number = errno;
+    if (!file->stream) {
+      close(descriptor);
+      if (file->temporary) unlink(file->temporary);
+    }
+  }
+  if (file->stream) return HR_OK;
+  forget(file);
+  return number == ENOMEM ? hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path) : cannot_write(path, number, error);
+}
+
+enum hr_status hr__output_open(struct hr__output_file *file, const char *path, struct hr_error *error) {
+  *file = (struct hr__output_file){0};
+  if (strcmp(path, "-") == 0) {
+    file->stream = stdout;
+    return HR_OK;
+  }
+  if (!is_special(path)) return open_new(file, path, error);
+  file->path = strdup(path);
+  if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  file->stream = fopen(path, "w");
+  if (file->stream) return HR_OK;
+  int number = errno;
+  forget(file);
+  return cannot_write(path, number, error);
+}
+
+void hr__output_write(struct hr__output_file *file, const char *bytes, size_t count) {
+  if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
+}
+
+static bool hr__unfinished_link(int descriptor, const char *path);
+
+static char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place);
+
+/* Gives a file that has no name its own, or, where another has that, one beside it, to be renamed. */
+static bool name_file(struct hr__output_file *file) {
+  int descriptor = fileno(file->stream);
+  if (!file->nameless) return true;
+  if (file->begun != hr__unfinished_discards()) {
+    errno = ECANCELED;
+    return false;
+  }
+  if (hr__unfinished_link(descriptor, file->path)) return true;
+  if (errno != EEXIST) return false;
+  file->temporary = hr__unfinished_name(descriptor, file->path, &file->place);
+  return file->temporary != NULL;
+}
+
+/* Whether all is written, and safe on disk. */
+static bool is_whole(const struct hr__output_file *file) {
+  if (fflush(file->stream) != 0 || ferror(file->stream)) return false;
+  return (!file->temporary && !file->nameless) || fsync(fileno(file->stream)) == 0;
+}
+
+enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error) {
+  const char *name = file->path ? file->path : "standard output";
+  errno = 0;
+  bool failed = !is_whole(file) || !name_file(file);
+  int number = file->failure ? file->failure : errno;
+  const char *why = number ? strerror(number) : "a write failed; is the disk full?";
+  if (file->stream != stdout && fclose(file->stream) != 0 && !failed) {
+    failed = true;
+    why = strerror(errno);
+  }
+  if (!failed && file->temporary && rename(file->temporary, file->path) != 0) {
+    failed = true;
+    why = strerror(errno);
+  }
+  enum hr_status status = HR_OK;
+  if (failed) {
+    if (file->temporary) unlink(file->temporary);
+    status = number == ENOMEM ? hr_fail(error, HR_NO_MEMORY, "%s: out of memory", name)
+                              : hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", name, why);
+  }
+  forget(file);
+  return status;
+}
+
+void hr__output_abandon(struct hr__output_file *file) {
+  if (!file->stream) return;
+  if (file->stream != stdout) fclose(file->stream);
+  if (file->temporary) unlink(file->temporary);
+  forget(file);
+}
+
+/*
+ * The list is the one thing of the library that belongs to the process and not to a run: a signal handler is handed
+ * nothing and can reach nothing else. It is an array of pointers, each taken and given with one atomic exchange, so
+ * that threads and handler need no lock; who takes a path owns it.
+ */
+
+enum { MOST_FILES = 64, LINK_BYTES = 32, MOST_NAMES = 1000 };
+static char *_Atomic unfinished[MOST_FILES];
+static atomic_uint discards;
+static atomic_bool all_named; /* as where there are no files without a name */
+
+static uint32_t add(char *path) {
+  for (uint32_t i = 0; i < MOST_FILES; i++) {
+    char *none = NULL;
+    if (atomic_compare_exchange_strong(&unfinished[i], &none, path)) return i + 1;
+  }
+  return 0;
+}
+
+int hr__unfinished_make(char *path, uint32_t *place) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before); /* no file is there that is not listed */
+  int descriptor = mkstemp(path), number = errno;
+  *place = descriptor >= 0 ? add(path) : 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = number;
+  return descriptor;
+}
+
+/* ---- Files without a name ---------------------------------------------------------------------------- */
+
+#ifdef O_TMPFILE
+static int open_in_folder_of(const char *path) {
+  char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+  if (!folder) errno = ENOMEM;
+  if (!folder) return -1;
+  if (slash) slash[slash == folder] = '\0'; /* of "/file", "/" stays */
+  int descriptor = open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  free(folder);
+  return descriptor;
+}
+#endif
+
+/* What the descriptor is called under /proc, through which it gets its name. */
+static const char *link_of(int descriptor, char buffer[LINK_BYTES]) {
+  snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", descriptor);
+  return buffer;
+}
+
+void hr__unfinished_name_all(bool all) {
+  atomic_store(&all_named, all);
+}
+
+/* A new file without a name in the folder of `path`: it goes with the process, whatever ends that. -1 where the
+   system has no such files; errno is ENOMEM if it may well have. */
+static int hr__unfinished_make_nameless(const char *path) {
+#ifdef O_TMPFILE
+  char at[LINK_BYTES];
+  errno = EOPNOTSUPP;
+  if (atomic_load(&all_named)) return -1;
+  int descriptor = open_in_folder_of(path);
+  if (descriptor < 0 || access(link_of(descriptor, at), F_OK) == 0) return descriptor;
+  close(descriptor);
+#else
+  (void)path;
+#endif
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
+/* Gives such a file a name that is not taken. Whether that was possible; errno is set if not. */
+static bool hr__unfinished_link(int descriptor, const char *path) {
+  char at[LINK_BYTES];
+  return linkat(AT_FDCWD, link_of(descriptor, at), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* In the folder of `path`, and short whatever that is called. */
+static bool link_beside(int descriptor, const char *path, char *name, size_t size) {
+  const char *slash = strrchr(path, '/');
+  int folder_bytes = slash ? (int)(slash - path) + 1 : 0;
+  for (unsigned i = 0; i < MOST_NAMES; i++) {
+    snprintf(name, size, "%.*s.headroom-%ld-%u", folder_bytes, path, (long)getpid(), i);
+    if (hr__unfinished_link(descriptor, name)) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+/* A name beside `path` for the file of `descriptor`, which has none, in the list as above; `*name` is the caller's,
+   NULL with errno set where there is none. Only where hr__unfinished_make_nameless made the descriptor. */
+static char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place) {
+  enum { SUFFIX_BYTES = 40 };
+  sigset_t all, before;
+  size_t size = strlen(path) + SUFFIX_BYTES;
+  char *name = malloc(size);
+  *place = 0;
+  if (!name) errno = ENOMEM;
+  if (!name) return NULL;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  bool linked = link_beside(descriptor, path, name, size);
+  int number = errno;
+  if (linked) *place = add(name);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (linked) return name;
+  free(name);
+  errno = number;
+  return NULL;
+}
+
+/* ---- Ends -------------------------------------------------------------------------------------------- */
+
+bool hr__unfinished_remove(uint32_t place) {
+  return place == 0 || atomic_exchange(&unfinished[place - 1], NULL);
+}
+
+/* How often all that was unfinished was given up: a file that was begun before the last time is to get no name. */
+static unsigned hr__unfinished_discards(void) {
+  return atomic_load(&discards);
+}
+
+void hr_discard_unfinished(void) {
+  int number = errno;
+  atomic_fetch_add(&discards, 1);
+  for (uint32_t i = 0; i < MOST_FILES; i++) {
+    const char *path = atomic_exchange(&unfinished[i], NULL);
+    if (path) unlink(path);
+  }
+  errno = number;
+}

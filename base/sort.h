@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_BASE_SORT_H
+#define HR_BASE_SORT_H
+
+#include "headroom/base.h"
+
+struct hr__keyed_row {
+  uint64_t key;
+  uint32_t row;
+};
+
+/* Sorts by key; equal keys stay in order. False when out of memory. */
+bool hr__sort_keyed_rows(struct hr__keyed_row *rows, size_t count);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* printf costs more than all else in writing a row of numbers, and asks the locale for the decimal point. */
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *hr__put_u64(char *at, uint64_t value) {
+  char digits[20];
+  size_t first = sizeof digits;
+  do {
+    digits[--first] = (char)('0' + value % 10);
+    value /= 10;
+  } while (value);
+  while (first < sizeof digits) *at++ = digits[first++];
+  return at;
+}
+
+static uint64_t magnitude_of(int64_t value) {
+  return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+char *hr__put_i64(char *at, int64_t value) {
+  if (value < 0) *at++ = '-';
+  return hr__put_u64(at, magnitude_of(value));
+}
+
+/* `unit` is 10^`digits`; both are constants where this is expanded, so that no division is left in it. */
+static inline char *put_scaled(char *at, int64_t value, uint32_t unit, unsigned digits) {
+  uint64_t magnitude = magnitude_of(value);
+  uint32_t fraction = (uint32_t)(magnitude % unit);
+  if (value < 0) *at++ = '-';
+  at = hr__put_u64(at, magnitude / unit);
+  if (fraction == 0) return at;
+  *at = '.';
+  for (unsigned i = digits; i > 0; i--) {
+    at[i] = (char)('0' + fraction % 10);
+    fraction /= 10;
+  }
+  while (at[digits] == '0') digits--;
+  return at + digits + 1;
+}
+
+char *hr__put_millionths(char *at, int64_t value) {
+  return put_scaled(at, value, 1000000, 6);
+}
+
+char *hr__put_thousandths(char *at, int64_t value) {
+  return put_scaled(at, value, 1000, 3);
+}
+
+char *hr__put_usd(char *at, int64_t uusd) {
+  enum { DECIMALS = 6 };
+  uint64_t magnitude = magnitude_of(uusd);
+  uint32_t fraction = (uint32_t)(magnitude % 1000000);
+  if (uusd < 0) *at++ = '-';
+  at = hr__put_u64(at, magnitude / 1000000);
+  *at = '.';
+  for (unsigned i = DECIMALS; i > 0; i--) {
+    at[i] = (char)('0' + fraction % 10);
+    fraction /= 10;
+  }
+  return at + DECIMALS + 1;
+}
+
+/* Values so large that millionths do not fit an integer have no decimals that mean anything. */
+static bool has_micros(double value) {
+  return fabs(value) < 9e12;
+}
+
+/* No figure reaches 10^18. */
+static char *put_huge(char *at, double value) {
+  if (value < 0) *at++ = '-';
+  value = fmin(fabs(value), 1e18);
+  return hr__put_u64(at, (uint64_t)value);
+}
+
+const char *hr__decimal_text(double value, char *buffer) {
+  char *end = has_micros(value) ? hr__put_millionths(buffer, llround(value * 1e6)) : put_huge(buffer, value);
+  *end = '\0';
+  return buffer;
+}
+
+const char *hr__exact_text(double value, char *buffer) {
+  enum { LEAST_DIGITS = 15, MOST_DIGITS = 17 };
+  for (int digits = LEAST_DIGITS; digits <= MOST_DIGITS; digits++) {
+    snprintf(buffer, HR__NUMBER_BYTES, "%.*g", digits, value);
+    if (!(strtod(buffer, NULL) < value || strtod(buffer, NULL) > value)) break;
+  }
+  char *comma = strchr(buffer, ','); /* a locale's */
+  if (comma) *comma = '.';
+  return buffer;
+}
+
+static char *put_grouped(char *at, uint64_t value) {
+  char digits[20];
+  size_t count = (size_t)(hr__put_u64(digits, value) - digits);
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && (count - i) % 3 == 0) *at++ = ',';
+    *at++ = digits[i];
+  }
+  return at;
+}
+
+const char *hr__count_text(uint64_t count, char *buffer) {
+  *put_grouped(buffer, count) = '\0';
+  return buffer;
+}
+
+const char *hr__fixed_text(double value, unsigned decimals, char *buffer) {
+  if (!has_micros(value)) {
+    *put_huge(buffer, value) = '\0';
+    return buffer;
+  }
+  uint64_t unit = 1;
+  for (unsigned i = 0; i < decimals; i++) unit *= 10;
+  uint64_t scaled = (uint64_t)llround(fabs(value) * (double)unit);
+  char *at = buffer;
+  if (value < 0 && scaled) *at++ = '-';
+  at = put_grouped(at, scaled / unit);
+  if (decimals) *at++ = '.';
+  for (uint64_t place = unit / 10; place; place /= 10) *at++ = (char)('0' + scaled / place % 10);
+  *at = '\0';
+  return buffer;
+}
+
+const char *hr__factor_text(double value, char *buffer) {
+  double size = fabs(value);
+  if (!isfinite(value) || size < 9999999.5) return hr__fixed_text(value, size < 10000 ? 2 : 0, buffer);
+  int exponent = (int)floor(log10(size));
+  if (size / pow(10, exponent) >= 9.995) exponent++;
+  hr__fixed_text(value / pow(10, exponent), 2, buffer);
+  char *at = buffer + strlen(buffer);
+  *at++ = 'e';
+  *hr__put_i64(at, exponent) = '\0';
+  return buffer;
+}
+
+const char *hr__usd_text(int64_t uusd, char *buffer) {
+  uint64_t cents = (magnitude_of(uusd) + 5000) / 10000, dollars = (cents + 50) / 100;
+  char *at = buffer;
+  if (uusd < 0 && cents) *at++ = '-';
+  *at++ = '$';
+  if (dollars >= 10000) {
+    *put_grouped(at, dollars) = '\0';
+    return buffer;
+  }
+  at = put_grouped(at, cents / 100);
+  *at++ = '.';
+  *at++ = (char)('0' + cents / 10 % 10);
+  *at++ = (char)('0' + cents % 10);
+  *at = '\0';
+  return buffer;
+}
+
+/* "3 h 12 min"; a second part of zero is left out. */
+static const char *two_parts(uint64_t large, const char *large_unit, uint64_t small, const char *small_unit,
+                             char *buffer) {
+  char *at = put_grouped(buffer, large);
+  at = stpcpy(at, large_unit);
+  if (small) {
+    *at++ = ' ';
+    at = stpcpy(hr__put_u64(at, small), small_unit);
+  }
+  *at = '\0';
+  return buffer;
+}
+
+const char *hr__duration_text(double seconds, char *buffer) {
+  if (seconds <= 0) return strcpy(buffer, "0 s");
+  if (seconds < 59.95) {
+    const char *text = hr__fixed_text(seconds, seconds < 9.995 ? 2 : 1, buffer);
+    return strcmp(text, "0.00") == 0 ? strcpy(buffer, "< 0.01 s") : strcat(buffer, " s");
+  }
+  uint64_t whole = (uint64_t)fmin(round(seconds), 1e18);
+  if (whole < 3600) return two_parts(whole / 60, " min", whole % 60, " s", buffer);
+  uint64_t minutes = (whole + 30) / 60;
+  if (minutes < 24 * 60) return two_parts(minutes / 60, " h", minutes % 60, " min", buffer);
+  uint64_t hours = (whole + 1800) / 3600;
+  return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
+}
+
+/* The bytes of the well-formed sequence (RFC 3629) that begins at `at`; 0 when there is none. */
+static size_t sequence_length(const unsigned char *at) {
+  if (at[0] < 0x80) return 1;
+  size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+  if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+  bool surrogate = at[0] == 0xed && at[1] > 0x9f, beyond = at[0] == 0xf4 && at[1] > 0x8f;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+static bool is_utf8(const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  while (*at) {
+    size_t length = sequence_length(at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+char *hr__utf8_copy(const char *text) {
+  if (is_utf8(text)) return strdup(text);
+  char *copy = malloc(2 * strlen(text) + 1), *end = copy;
+  if (!copy) return NULL;
+  for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+    if (*at >= 0x80) *end++ = (char)(0xc0 | *at >> 6);
+    *end++ = (char)(*at >= 0x80 ? 0x80 | (*at & 0x3f) : *at);
+  }
+  *end = '\0';
+  return copy;
+}
+
+static const char *const size_names[HR__SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
+
+uint32_t hr__size_of(uint32_t gpus) {
+  if (gpus <= 1) return gpus;
+  if (gpus <= 4) return 2;
+  uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
+  return doublings < HR__SIZES - 1 ? doublings : HR__SIZES - 1;
+}
+
+const char *hr__size_name(uint32_t size) {
+  return size < HR__SIZES ? size_names[size] : NULL;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom advise`: what to do otherwise, and what that saves. */
+
+#include "headroom/unstable/advise.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/process.h"
+#include "headroom/unstable/compare.h"
+
+struct advise_args {
+  struct input_args input;
+  const char *json;
+  uint64_t replications, threads; /* 0: not given */
+  bool quiet;
+};
+
+#define AT(field) offsetof(struct advise_args, field)
+static const struct option options[] = {
+    {.name = "json",
+     .kind = OPTION_TEXT,
+     .offset = AT(json),
+     .value = "FILE",
+     .help = "write all of it as JSON ('-': standard output, and no table)"},
+    {.name = "replications",
+     .kind = OPTION_WHOLE,
+     .offset = AT(replications),
+     .value = "N",
+     .help = "runs of the scenario and of each change, where anything is random; unless given the scenario's, or 10",
+     .min = 1,
+     .max = HR_MAX_REPLICATIONS},
+    THREADS_OPTION(advise_args),
+    QUIET_OPTION(advise_args),
+    INPUT_OPTIONS(advise_args),
+    {0}};
+
+static const char details[] = "Looks at one run for GPU types that do not fit, reservations that stand idle,\n"
+                              "classes that could use spot nodes and checkpoints that are too rare or too\n"
+                              "frequent. Each change is run beside the scenario over the same random events,\n"
+                              "and told with its dollars a month and the --set options that make it.\n"
+                              "docs/planner/advise.md says what is looked for and what is taken for granted.\n\n"
+                              "Examples:\n"
+                              "  headroom advise scenarios/agency-before.json\n"
+                              "  headroom advise scenarios/reserved-spot-mix.json --json - | jq '.advice[].set'\n";
+
+struct advise {
+  const struct advise_args *args;
+  struct input input;
+  struct hr_advice *advice;
+  struct hr_perf perf;
+};
+
+static enum hr_status make(struct advise *advise, struct hr_error *error) {
+  struct progress_bar bar;
+  const struct advise_args *args = advise->args;
+  struct hr_advise_config config = {.scenario = advise->input.scenario,
+                                    .overrides = advise->input.overrides.words.at,
+                                    .n_overrides = advise->input.overrides.words.count,
+                                    .trace = advise->input.trace,
+                                    .n_replications = (uint32_t)args->replications,
+                                    .n_threads = count_threads(args->threads),
+                                    .progress = progress_bar_start(&bar, !args->quiet)};
+  double begin_s = clock_s();
+  enum hr_status status = hr_advise(&config, &advise->advice, error);
+  advise->perf =
+      (struct hr_perf){.load_s = advise->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  progress_bar_stop(&bar);
+  return status;
+}
+
+static enum hr_status tell(const struct advise *advise, struct hr_error *error) {
+  const struct advise_args *args = advise->args;
+  const struct hr_notes *notes = hr_advice_notes(advise->advice);
+  enum hr_status status = HR_OK;
+  if (args->json) status = hr_advice_write_json(args->json, advise->advice, &advise->perf, error);
+  if (status != HR_OK || args->quiet) return status;
+  input_print_notes(stderr, &advise->input);
+  for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+  if (!is_stdout(args->json)) status = hr_advice_print(stdout, advise->advice, &advise->perf, wants_colour());
+  if (status == HR_OK) return HR_OK;
+  return hr_fail(error, status, "the advice cannot be printed: %s", hr_status_meaning(status));
+}
+
+static enum hr_status run_all(struct advise *advise, const char *path, struct hr_error *error) {
+  const struct output outputs[] = {{"json", advise->args->json}};
+  enum hr_status status = input_open(&advise->input, path, &advise->args->input, error);
+  if (status == HR_OK) status = input_check_outputs(&advise->input, path, outputs, 1, error);
+  if (status == HR_OK) status = input_read_trace(&advise->input, &advise->args->input, error);
+  if (status == HR_OK) status = make(advise, error);
+  return status == HR_OK ? tell(advise, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct advise advise = {.args = args};
+  enum hr_status status = run_all(&advise, operands->at[0], error);
+  hr_advice_destroy(advise.advice);
+  input_finish(&advise.input);
+  return status;
+}
+
+const struct verb verb_advise = {.name = "advise",
+                                 .operands = "SCENARIO",
+                                 .min_operands = 1,
+                                 .max_operands = 1,
+                                 .summary = "find what would cost less and serve as well, each with its dollars",
+                                 .details = details,
+                                 .options = options,
+                                 .args_bytes = sizeof(struct advise_args),
+                                 .run = run_verb};

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom check`: runs a suite, or a scenario, and holds it against what it gave before. */
+
+#include "headroom/unstable/check.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/process.h"
+#include "headroom/unstable/compare.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct check_args {
+  struct input_args input;
+  const char *baseline, *json, *junit, *markdown;
+  struct words tolerances;
+  uint64_t threads; /* 0: not given */
+  bool update, only_worse, github, quiet;
+};
+
+#define AT(field) offsetof(struct check_args, field)
+#define FILE_OPTION(name_, field, help_)                                                                               \
+  { .name = name_, .kind = OPTION_TEXT, .offset = AT(field), .value = "FILE", .help = help_ }
+#define FLAG_OPTION(name_, field, help_)                                                                               \
+  { .name = name_, .kind = OPTION_FLAG, .offset = AT(field), .help = help_ }
+
+static const struct option options[] = {
+    FILE_OPTION("baseline", baseline, "what the runs gave before; --update writes it"),
+    FLAG_OPTION("update", update, "make what the runs give now the baseline, and say what moved"),
+    {.name = "tolerance",
+     .kind = OPTION_LIST,
+     .offset = AT(tolerances),
+     .value = "FIGURE=BY",
+     .help = "let a figure move by so much, e.g. wait_s.p95=2% or monthly_usd=100; '*' is any; may be given more "
+             "than once"},
+    FLAG_OPTION("only-worse", only_worse, "nothing fails that moves for the better"),
+    FILE_OPTION("json", json, "write all that moved as JSON ('-': standard output, and no table)"),
+    FILE_OPTION("junit", junit, "write JUnit XML, a test case for each run ('-': likewise)"),
+    FILE_OPTION("md", markdown, "write Markdown for the comment of a pull request ('-': likewise)"),
+    FLAG_OPTION("github", github, "print GitHub's annotations; of itself where GITHUB_ACTIONS is true"),
+    THREADS_OPTION(check_args),
+    INPUT_OPTIONS(check_args),
+    QUIET_OPTION(check_args),
+    {0}};
+
+static const char details[] = "SUITE is a JSON file with runs of scenarios, under policies, with tolerances\n"
+                              "(docs/ci/check.md). A scenario alone is a suite of one run, and only then may the\n"
+                              "options that change a scenario be given.\n"
+                              "Unless a tolerance is given, all figures and the digest of all that happened\n"
+                              "have to be what they were. Replicated runs are held against intervals.\n"
+                              "Exit code: 0 nothing moved too far, 1 something did, or the suite has other runs\n"
+                              "than the baseline, 2 bad input or usage, 3 a policy broke its contract, 4 the\n"
+                              "system failed.\n\n"
+                              "Examples:\n"
+                              "  headroom check scenarios/demo.json --baseline demo.base.json --update\n"
+                              "  headroom check scenarios/demo.json --baseline demo.base.json\n"
+                              "  headroom check suite.json --baseline base.json --junit check.xml --md -\n";
+
+struct check_check {
+  const struct check_args *args;
+  struct hr_suite *suite;
+  struct hr_baseline *baseline;
+  struct hr_check *check;
+};
+
+/* ---- What is run ------------------------------------------------------------------------------------ */
+
+/* The first option that changes a scenario, NULL for none. */
+static const char *scenario_option(const struct input_args *args) {
+  return args->trace       ? "trace"
+         : args->format    ? "format"
+         : args->map       ? "map"
+         : args->lenient   ? "lenient"
+         : args->policy    ? "policy"
+         : args->set.count ? "set"
+         : args->seed      ? "seed"
+                           : NULL;
+}
+
+/* "trace.columns.submit=..." of each of --map. */
+static enum hr_status add_columns(struct overrides *overrides, const char *map, struct hr_error *error) {
+  struct hr_column_map columns = {0};
+  struct hr_error inner = {0};
+  enum hr_status status = hr_column_map_parse(&columns, map, &inner);
+  if (status != HR_OK) hr_fail(error, status, "--map %.200s: %s", map, inner.text);
+  for (size_t i = 0; i < columns.count && status == HR_OK; i++) {
+    char path[100];
+    snprintf(path, sizeof path, "trace.columns.%s", columns.entry[i].field);
+    status = overrides_add(overrides, path, columns.entry[i].column, error);
+  }
+  hr_column_map_finish(&columns);
+  return status;
+}
+
+/* How the trace is read, as part of the scenario. */
+static enum hr_status add_reading(struct overrides *overrides, const struct input_args *args, struct hr_error *error) {
+  enum hr_status status = args->format ? overrides_add(overrides, "trace.format", args->format, error) : HR_OK;
+  if (status == HR_OK && args->lenient) status = overrides_add(overrides, "trace.lenient", "true", error);
+  return status == HR_OK && args->map ? add_columns(overrides, args->map, error) : status;
+}
+
+static enum hr_status open_scenario(struct check_check *check, const char *path, struct hr_error *error) {
+  struct input input;
+  const struct input_args *args = &check->args->input;
+  enum hr_status status = input_open(&input, path, args, error);
+  if (status == HR_OK && !input.trace_path)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
+  if (status == HR_OK) status = add_reading(&input.overrides, args, error);
+  if (status == HR_OK)
+    status = hr_suite_of_scenario(path, args->trace, input.overrides.words.at, input.overrides.words.count,
+                                  &check->suite, error);
+  input_finish(&input);
+  return status;
+}
+
+static enum hr_status open_suite(struct check_check *check, const char *path, struct hr_error *error) {
+  bool is_suite;
+  const char *option = scenario_option(&check->args->input);
+  enum hr_status status = hr_suite_recognise(path, &is_suite, error);
+  if (status != HR_OK) return status;
+  if (is_suite && option)
+    return hr_fail(error, HR_BAD_INPUT, "--%s: is for a scenario, and %s is a suite, whose runs say it themselves",
+                   option, path);
+  status = is_suite ? hr_suite_load(path, &check->suite, error) : open_scenario(check, path, error);
+  for (size_t i = 0; i < check->args->tolerances.count && status == HR_OK; i++)
+    status = hr_suite_add_tolerance(check->suite, check->args->tolerances.at[i], error);
+  if (status == HR_OK && check->args->only_worse) hr_suite_set_only_worse(check->suite);
+  return status;
+}
+
+/* ---- The baseline ----------------------------------------------------------------------------------- */
+
+/* What cannot be read any more may be written anew, but not what never was a baseline. */
+static enum hr_status open_old(struct check_check *check, struct hr_error *error) {
+  const char *path = check->args->baseline;
+  enum hr_status status = hr_baseline_load(path, &check->baseline, error);
+  if (status != HR_BAD_INPUT || !check->args->update || !hr_baseline_recognise(path)) return status;
+  fprintf(stderr, "note: %s; it is replaced\n", error->text);
+  return HR_OK;
+}
+
+static enum hr_status open_baseline(struct check_check *check, struct hr_error *error) {
+  const char *path = check->args->baseline;
+  if (!path)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "check: --baseline FILE is missing: what to hold the runs against\nTry 'headroom help check'.");
+  if (is_stdout(path)) return hr_fail(error, HR_BAD_INPUT, "--baseline -: a file is wanted");
+  if (access(path, F_OK) == 0) return open_old(check, error);
+  if (check->args->update && errno == ENOENT) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--baseline %s: %s%s", path, strerror(errno),
+                 errno == ENOENT ? "; --update writes it" : "");
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+static bool wants_annotations(const struct check_args *args) {
+  const char *actions = getenv("GITHUB_ACTIONS");
+  return args->github || (actions && strcmp(actions, "true") == 0);
+}
+
+static enum hr_status write_files(const struct check_check *check, struct hr_error *error) {
+  const struct check_args *args = check->args;
+  enum hr_status status = HR_OK;
+  if (args->json) status = hr_check_write_json(args->json, check->check, error);
+  if (status == HR_OK && args->junit) status = hr_check_write_junit(args->junit, check->check, error);
+  if (status == HR_OK && args->markdown) status = hr_check_write_markdown(args->markdown, check->check, error);
+  if (status == HR_OK && args->update) status = hr_check_write_baseline(args->baseline, check->check, error);
+  return status;
+}
+
+/* Annotations are read from either stream; they go where no file goes. */
+static enum hr_status tell(const struct check_check *check, struct hr_error *error) {
+  const struct check_args *args = check->args;
+  bool piped = is_stdout(args->json) || is_stdout(args->junit) || is_stdout(args->markdown);
+  const struct hr_notes *notes = hr_check_notes(check->check);
+  enum hr_status status = write_files(check, error);
+  if (status != HR_OK) return status;
+  for (size_t i = 0; i < notes->count && !args->quiet; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+  if (!piped && !args->quiet) status = hr_check_print(stdout, check->check, args->update, wants_colour());
+  if (status == HR_OK && !args->update && wants_annotations(args))
+    status = hr_check_annotate(piped ? stderr : stdout, check->check);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "the check cannot be printed: %s", hr_status_meaning(status));
+}
+
+static enum hr_status judge(const struct check_check *check, const char *path, struct hr_error *error) {
+  if (check->args->update || hr_check_passed(check->check)) return HR_OK;
+  size_t runs = hr_check_runs(check->check);
+  return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s not as in %s; if that is meant, --update", path,
+                 hr_check_failures(check->check), runs, runs == 1 ? " is" : "s are", check->args->baseline);
+}
+
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+static enum hr_status check_outputs(const struct check_check *check, const char *path, struct hr_error *error) {
+  const struct check_args *args = check->args;
+  const struct output outputs[] = {{"json", args->json},
+                                   {"junit", args->junit},
+                                   {"md", args->markdown},
+                                   {"baseline", args->update ? args->baseline : NULL}};
+  size_t count = sizeof outputs / sizeof *outputs;
+  const char *const named[] = {path, args->update ? path : args->baseline};
+  enum hr_status status = outputs_check(outputs, count, named, sizeof named / sizeof *named, error);
+  for (size_t i = 0; i < check->suite->n_runs && status == HR_OK; i++) {
+    const struct hr_suite_run *run = &check->suite->runs[i];
+    const char *const read[] = {run->scenario, run->trace ? run->trace : run->scenario};
+    status = outputs_check(outputs, count, read, sizeof read / sizeof *read, error);
+  }
+  return status;
+}
+
+static enum hr_status run_all(struct check_check *check, const char *path, struct hr_error *error) {
+  struct progress_bar bar;
+  enum hr_status status = open_suite(check, path, error);
+  if (status == HR_OK) status = open_baseline(check, error);
+  if (status == HR_OK) status = check_outputs(check, path, error);
+  if (status != HR_OK) return status;
+  const struct hr_check_config config = {.suite = check->suite,
+                                         .baseline = check->baseline,
+                                         .baseline_path = check->args->baseline,
+                                         .n_threads = count_threads(check->args->threads),
+                                         .progress = progress_bar_start(&bar, !check->args->quiet)};
+  status = hr_check(&config, &check->check, error);
+  progress_bar_stop(&bar);
+  if (status == HR_OK) status = tell(check, error);
+  return status == HR_OK ? judge(check, path, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct check_check check = {.args = args};
+  enum hr_status status = run_all(&check, operands->at[0], error);
+  hr_check_destroy(check.check);
+  hr_baseline_destroy(check.baseline);
+  hr_suite_destroy(check.suite);
+  return status;
+}
+
+const struct verb verb_check = {.name = "check",
+                                .operands = "SCENARIO|SUITE",
+                                .min_operands = 1,
+                                .max_operands = 1,
+                                .summary = "hold runs against a baseline: exit code 0 or 1, for CI",
+                                .details = details,
+                                .options = options,
+                                .args_bytes = sizeof(struct check_args),
+                                .run = run_verb};

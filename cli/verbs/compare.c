@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom compare`: one trace, several policies. Each policy of the list is what `run --policy` would make of it: the
+   scenario is loaded once more under it, so that there is one rule for both. */
+
+#include "headroom/unstable/compare.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/process.h"
+#include "cli/run_files.h"
+#include "headroom/unstable/replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_REPLICATIONS = 10 };
+
+struct compare_args {
+  struct input_args input;
+  const char *policies, *json, *csv, *markdown;
+  struct page_args page;
+  uint64_t replications, threads; /* 0: not given */
+  bool quiet;
+};
+
+#define AT(field) offsetof(struct compare_args, field)
+static const struct option options[] = {
+    {.name = "policies",
+     .kind = OPTION_TEXT,
+     .offset = AT(policies),
+     .value = "A,B,...",
+     .help = "what to compare, each as --policy has it; the first is what the others are compared with"},
+    {.name = "replications",
+     .kind = OPTION_WHOLE,
+     .offset = AT(replications),
+     .value = "N",
+     .help = "runs of each policy where anything is random, 10 unless given; of nothing random one run tells all",
+     .min = 1,
+     .max = HR_MAX_REPLICATIONS},
+    THREADS_OPTION(compare_args),
+    {.name = "json",
+     .kind = OPTION_TEXT,
+     .offset = AT(json),
+     .value = "FILE",
+     .help = "write everything as JSON, each policy's whole summary too ('-': standard output, and no table)"},
+    {.name = "csv",
+     .kind = OPTION_TEXT,
+     .offset = AT(csv),
+     .value = "FILE",
+     .help = "write a CSV row for each policy, figure, and tenant or class ('-' likewise)"},
+    {.name = "md",
+     .kind = OPTION_TEXT,
+     .offset = AT(markdown),
+     .value = "FILE",
+     .help = "write the tables as Markdown ('-' likewise)"},
+    REPORT_OPTION(AT(page)),
+    QUIET_OPTION(compare_args),
+    INPUT_OPTIONS(compare_args),
+    {0}};
+
+static const char details[] = "A policy of the list that is the scenario's own starts from the parameters that\n"
+                              "the scenario gives it. Commas stand between policies and between parameters: a\n"
+                              "KEY=VALUE belongs to the policy before it.\n"
+                              "Replication 0 is the run of the scenario's seed; all policies of a replication\n"
+                              "meet the same random events. Files are written only when all runs succeeded.\n"
+                              "Exit code: 0 fine, 2 bad input or usage, 3 a policy broke its contract, 4 the\n"
+                              "system failed.\n\n"
+                              "Examples:\n"
+                              "  headroom compare scenarios/demo.json --policies fifo,sjf,conservative\n"
+                              "  headroom compare scenarios/demo.json \\\n"
+                              "    --policies queue:order=sjf,backfill=easy,queue:order=fifo --md table.md\n"
+                              "  headroom compare scenarios/reserved-spot-mix.json --replications 30 \\\n"
+                              "    --policies queue:market=spot-first,queue:market=on-demand-only --csv -\n";
+
+/* One policy of the list. */
+struct item {
+  char *label, *name;
+  struct hr_scenario *scenario; /* as it is under this policy */
+};
+
+struct compare {
+  const struct compare_args *args;
+  struct input input;
+  struct item *items;
+  uint32_t n_items;
+  struct hr_contender *contenders;
+  struct hr_comparison *comparison;
+  struct page page;
+  struct hr_perf perf;
+};
+
+/* ---- The list of policies --------------------------------------------------------------------------- */
+
+/* Whether a piece between commas is a parameter of the policy before it. */
+static bool is_param(const char *piece, size_t length) {
+  const char *equals = memchr(piece, '=', length), *colon = memchr(piece, ':', length);
+  return equals && !(colon && colon < equals);
+}
+
+/* The length of the policy that begins at `text`, with its parameters. */
+static size_t item_length(const char *text) {
+  size_t length = strcspn(text, ",");
+  while (text[length] == ',') {
+    size_t more = strcspn(text + length + 1, ",");
+    if (!is_param(text + length + 1, more)) break;
+    length += 1 + more;
+  }
+  return length;
+}
+
+static enum hr_status check_item(const struct compare *compare, const char *text, size_t length,
+                                 struct hr_error *error) {
+  const char *list = compare->args->policies;
+  if (length == 0) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: a policy between commas is empty", list);
+  if (is_param(text, strcspn(text, ",")))
+    return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: '%.*s' has no policy before it; NAME:KEY=VALUE is wanted",
+                   list, length > 60 ? 60 : (int)length, text);
+  for (uint32_t i = 0; i < compare->n_items; i++)
+    if (strlen(compare->items[i].label) == length && strncmp(compare->items[i].label, text, length) == 0)
+      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %.60s is there twice", list, compare->items[i].label);
+  return HR_OK;
+}
+
+static enum hr_status add_item(struct compare *compare, const char *text, size_t length, struct hr_error *error) {
+  struct item *grown = realloc(compare->items, (compare->n_items + 1) * sizeof *grown);
+  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  compare->items = grown;
+  struct item *item = &grown[compare->n_items++];
+  *item = (struct item){.label = strndup(text, length), .name = strndup(text, strcspn(text, ":,"))};
+  return item->label && item->name ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
+static enum hr_status split_policies(struct compare *compare, struct hr_error *error) {
+  const char *text = compare->args->policies;
+  if (!text)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "compare: --policies A,B,... is missing: what to compare\nTry 'headroom help compare'.");
+  for (;;) {
+    size_t length = item_length(text);
+    enum hr_status status = check_item(compare, text, length, error);
+    if (status == HR_OK) status = add_item(compare, text, length, error);
+    if (status != HR_OK || text[length] == '\0') return status;
+    text += length + 1;
+  }
+}
+
+/* The scenario under the same overrides and then the policy. */
+static enum hr_status load_item(const struct compare *compare, struct item *item, struct hr_error *error) {
+  struct overrides overrides = {0};
+  const struct words *given = &compare->input.overrides.words;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < given->count && status == HR_OK; i++)
+    status = words_add(&overrides.words, given->at[i], error);
+  if (status == HR_OK) status = overrides_add_policy(&overrides, "policies", item->label, error);
+  if (status == HR_OK) {
+    struct hr_error inner = {0};
+    status = hr_scenario_load(compare->input.scenario->path, overrides.words.at, overrides.words.count, &item->scenario,
+                              &inner);
+    if (status != HR_OK) hr_fail(error, status, "--policies %.200s: %s", item->label, inner.text);
+  }
+  overrides_finish(&overrides);
+  return status;
+}
+
+static enum hr_status load_items(struct compare *compare, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  compare->contenders = calloc(compare->n_items, sizeof *compare->contenders);
+  if (!compare->contenders) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
+    struct item *item = &compare->items[i];
+    status = load_item(compare, item, error);
+    if (status == HR_OK)
+      compare->contenders[i] = (struct hr_contender){item->name, item->label, &item->scenario->policy};
+  }
+  return status;
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+/* Where nothing is random, more than one replication is only asked for by who gives a number. */
+static uint32_t count_replications(const struct compare *compare, const struct hr_compare_config *config) {
+  if (compare->args->replications) return (uint32_t)compare->args->replications;
+  return hr_compare_is_random(config) ? DEFAULT_REPLICATIONS : 1;
+}
+
+static enum hr_status replay(struct compare *compare, struct hr_error *error) {
+  struct progress_bar bar;
+  struct hr_compare_config config = {.scenario = compare->input.scenario,
+                                     .overrides = compare->input.overrides.words.at,
+                                     .n_overrides = compare->input.overrides.words.count,
+                                     .trace = compare->input.trace,
+                                     .contenders = compare->contenders,
+                                     .n_contenders = compare->n_items,
+                                     .n_threads = count_threads(compare->args->threads),
+                                     .progress = progress_bar_start(&bar, !compare->args->quiet)};
+  config.n_replications = count_replications(compare, &config);
+  double begin_s = clock_s();
+  enum hr_status status = hr_compare(&config, &compare->comparison, error);
+  compare->perf =
+      (struct hr_perf){.load_s = compare->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  progress_bar_stop(&bar);
+  return status;
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+/* The page shows the first policy's run in depth: it is run once more, and followed. */
+static enum hr_status write_page(struct compare *compare, struct hr_error *error) {
+  const struct hr_scenario *scenario = compare->items[0].scenario;
+  const struct hr_replay_config config = {.scenario = scenario, .trace = compare->input.trace, .seed = scenario->seed};
+  char *text = hr_comparison_json(compare->comparison, &compare->perf);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the page");
+  const struct page_subject subject = {
+      .kind = "compare", .compare = text, .notes = hr_comparison_notes(compare->comparison)};
+  enum hr_status status = page_run_and_write(&compare->page, &subject, &config, error);
+  free(text);
+  return status;
+}
+
+static enum hr_status write_files(struct compare *compare, struct hr_error *error) {
+  const struct compare_args *args = compare->args;
+  enum hr_status status = HR_OK;
+  if (args->csv) status = hr_comparison_write_csv(args->csv, compare->comparison, error);
+  if (status == HR_OK && args->markdown)
+    status = hr_comparison_write_markdown(args->markdown, compare->comparison, error);
+  if (status == HR_OK && args->json)
+    status = hr_comparison_write_json(args->json, compare->comparison, &compare->perf, error);
+  if (status == HR_OK && args->page.report) status = write_page(compare, error);
+  return status;
+}
+
+static enum hr_status tell(struct compare *compare, struct hr_error *error) {
+  const struct compare_args *args = compare->args;
+  const struct hr_notes *notes = hr_comparison_notes(compare->comparison);
+  enum hr_status status = write_files(compare, error);
+  if (status != HR_OK || args->quiet) return status;
+  input_print_notes(stderr, &compare->input);
+  for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+  if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown) || is_stdout(args->page.report))
+    return HR_OK;
+  status = hr_comparison_print(stdout, compare->comparison, &compare->perf, wants_colour());
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "the table cannot be printed: %s", hr_status_meaning(status));
+}
+
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+static enum hr_status check_outputs(const struct compare *compare, const char *scenario_path, struct hr_error *error) {
+  const struct compare_args *args = compare->args;
+  const struct output outputs[] = {
+      {"csv", args->csv}, {"md", args->markdown}, {"json", args->json}, {"report", args->page.report}};
+  size_t count = sizeof outputs / sizeof *outputs;
+  enum hr_status status = input_check_outputs(&compare->input, scenario_path, outputs, count, error);
+  for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
+    const char *const library[] = {compare->items[i].name};
+    if (strchr(library[0], '/')) status = outputs_check(outputs, count, library, 1, error);
+  }
+  return status;
+}
+
+static enum hr_status run_all(struct compare *compare, const char *path, struct hr_error *error) {
+  enum hr_status status = split_policies(compare, error);
+  if (status == HR_OK) status = input_open(&compare->input, path, &compare->args->input, error);
+  if (status == HR_OK) status = load_items(compare, error);
+  if (status == HR_OK) status = check_outputs(compare, path, error);
+  if (status == HR_OK) status = page_prepare(&compare->page, &compare->args->page, error);
+  if (status == HR_OK) status = input_read_trace(&compare->input, &compare->args->input, error);
+  if (status == HR_OK) status = replay(compare, error);
+  return status == HR_OK ? tell(compare, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct compare compare = {.args = args};
+  enum hr_status status = run_all(&compare, operands->at[0], error);
+  page_finish(&compare.page);
+  hr_comparison_destroy(compare.comparison);
+  for (uint32_t i = 0; i < compare.n_items; i++) {
+    hr_scenario_destroy(compare.items[i].scenario);
+    free(compare.items[i].label);
+    free(compare.items[i].name);
+  }
+  free(compare.items);
+  free(compare.contenders);
+  input_finish(&compare.input);
+  return status;
+}
+
+static void set_command(void *args, const struct command *command) {
+  ((struct compare_args *)args)->page.command = *command;
+}
+
+const struct verb verb_compare = {.name = "compare",
+                                  .operands = "SCENARIO",
+                                  .min_operands = 1,
+                                  .max_operands = 1,
+                                  .summary = "run several policies on the same trace and say what differs",
+                                  .details = details,
+                                  .options = options,
+                                  .args_bytes = sizeof(struct compare_args),
+                                  .set_command = set_command,
+                                  .run = run_verb};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom fill`: how much of a cluster placement rules can fill with pods of a trace. */
+
+#include "headroom/unstable/fill.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_SEEDS = 10 };
+static const double default_to = 1.3;
+
+struct fill_args {
+  struct input_args input;
+  const char *policies, *json, *csv, *markdown;
+  uint64_t seeds, threads; /* 0: not given, as below */
+  double to;
+  bool quiet;
+};
+
+#define AT(field) offsetof(struct fill_args, field)
+static const struct option options[] = {
+    {.name = "policies",
+     .kind = OPTION_TEXT,
+     .offset = AT(policies),
+     .value = "A,B,...",
+     .help = "placement rules ('headroom list placements')"},
+    {.name = "seeds",
+     .kind = OPTION_WHOLE,
+     .offset = AT(seeds),
+     .value = "N",
+     .help = "runs of each rule, 10 unless given, under as many seeds from the scenario's on",
+     .min = 1,
+     .max = HR_MAX_FILL_SEEDS},
+    {.name = "to",
+     .kind = OPTION_REAL,
+     .offset = AT(to),
+     .value = "X",
+     .help = "pods come until they have asked for so many times the cluster's GPUs, 1.3 unless given",
+     .min = 0.01,
+     .max = HR_MAX_FILL_TO},
+    THREADS_OPTION(fill_args),
+    {.name = "csv",
+     .kind = OPTION_TEXT,
+     .offset = AT(csv),
+     .value = "FILE",
+     .help =
+         "write a CSV row for each rule, seed and whole per cent that arrived ('-': standard output, and no table)"},
+    {.name = "json",
+     .kind = OPTION_TEXT,
+     .offset = AT(json),
+     .value = "FILE",
+     .help = "write the means of all seeds, per cent by per cent, as JSON ('-' likewise)"},
+    {.name = "md",
+     .kind = OPTION_TEXT,
+     .offset = AT(markdown),
+     .value = "FILE",
+     .help = "write the table as Markdown ('-' likewise)"},
+    QUIET_OPTION(fill_args),
+    INPUT_OPTIONS(fill_args),
+    {0}};
+
+static const char details[] = "Pods are drawn from the trace with replacement, shuffled, and come one by one;\n"
+                              "none leaves, and what does not fit fails. All rules of a seed meet the same\n"
+                              "pods. docs/researcher/fill.md has the rules.\n"
+                              "Files are written only when all runs succeeded. Exit code: 0 fine, 2 bad input\n"
+                              "or usage, 4 the system failed.\n\n"
+                              "Examples:\n"
+                              "  headroom fill scenarios/openb.json --trace openb_pod_list_default.csv \\\n"
+                              "    --policies fgd,weighted-best-fit,random --csv fill.csv\n"
+                              "  headroom fill scenarios/demo.json --policies best-fit,spread --seeds 3 --to 1\n";
+
+struct fill {
+  const struct fill_args *args;
+  struct input input;
+  const struct hr_packing_rule **rules;
+  uint32_t n_rules;
+  struct hr_fill *result;
+  struct hr_perf perf;
+};
+
+/* ---- The list of rules ------------------------------------------------------------------------------ */
+
+static enum hr_status add_rule(struct fill *fill, const char *name, struct hr_error *error) {
+  const char *list = fill->args->policies;
+  if (!name[0]) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: a rule between commas is empty", list);
+  struct hr_error inner = {0};
+  const struct hr_packing_rule *rule = hr_packing_rule_find(name, &inner);
+  if (!rule) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s", list, inner.text);
+  for (uint32_t i = 0; i < fill->n_rules; i++)
+    if (fill->rules[i] == rule)
+      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s is there twice", list, rule->name);
+  const struct hr_packing_rule **grown = realloc(fill->rules, (fill->n_rules + 1) * sizeof(*grown));
+  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  fill->rules = grown;
+  fill->rules[fill->n_rules++] = rule;
+  return HR_OK;
+}
+
+static enum hr_status split_rules(struct fill *fill, struct hr_error *error) {
+  const char *text = fill->args->policies;
+  if (!text)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "fill: --policies A,B,... is missing: the rules to fill by\nTry 'headroom help fill'.");
+  for (;;) {
+    size_t length = strcspn(text, ",");
+    char *name = strndup(text, length);
+    enum hr_status status = name ? add_rule(fill, name, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+    free(name);
+    if (status != HR_OK || text[length] == '\0') return status;
+    text += length + 1;
+  }
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
+  struct progress_bar bar;
+  struct hr_fill_config config = {.scenario = fill->input.scenario,
+                                  .trace = fill->input.trace,
+                                  .rules = fill->rules,
+                                  .n_rules = fill->n_rules,
+                                  .n_seeds = fill->args->seeds ? (uint32_t)fill->args->seeds : DEFAULT_SEEDS,
+                                  .to = fill->args->to > 0 ? fill->args->to : default_to,
+                                  .n_threads = count_threads(fill->args->threads),
+                                  .progress = progress_bar_start(&bar, !fill->args->quiet)};
+  double begin_s = clock_s();
+  enum hr_status status = hr_fill(&config, &fill->result, error);
+  fill->perf =
+      (struct hr_perf){.load_s = fill->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  progress_bar_stop(&bar);
+  return status;
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+static enum hr_status tell(const struct fill *fill, struct hr_error *error) {
+  const struct fill_args *args = fill->args;
+  enum hr_status status = args->csv ? hr_fill_write_csv(args->csv, fill->result, error) : HR_OK;
+  if (status == HR_OK && args->markdown) status = hr_fill_write_markdown(args->markdown, fill->result, error);
+  if (status == HR_OK && args->json) status = hr_fill_write_json(args->json, fill->result, &fill->perf, error);
+  if (status != HR_OK || args->quiet) return status;
+  input_print_notes(stderr, &fill->input);
+  if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown)) return HR_OK;
+  status = hr_fill_print(stdout, fill->result, &fill->perf, wants_colour());
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "the table cannot be printed: %s", hr_status_meaning(status));
+}
+
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+static enum hr_status run_all(struct fill *fill, const char *path, struct hr_error *error) {
+  const struct fill_args *args = fill->args;
+  const struct output outputs[] = {{"csv", args->csv}, {"md", args->markdown}, {"json", args->json}};
+  enum hr_status status = split_rules(fill, error);
+  if (status == HR_OK) status = input_open(&fill->input, path, &fill->args->input, error);
+  if (status == HR_OK)
+    status = input_check_outputs(&fill->input, path, outputs, sizeof outputs / sizeof *outputs, error);
+  fill->input.untimed = true;
+  if (status == HR_OK) status = input_read_trace(&fill->input, &fill->args->input, error);
+  if (status == HR_OK) status = run_fill(fill, error);
+  return status == HR_OK ? tell(fill, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct fill fill = {.args = args};
+  enum hr_status status = run_all(&fill, operands->at[0], error);
+  hr_fill_destroy(fill.result);
+  free(fill.rules);
+  input_finish(&fill.input);
+  return status;
+}
+
+const struct verb verb_fill = {.name = "fill",
+                               .operands = "SCENARIO",
+                               .min_operands = 1,
+                               .max_operands = 1,
+                               .summary = "pack pods of a trace until the cluster is full, by several placement rules",
+                               .details = details,
+                               .options = options,
+                               .args_bytes = sizeof(struct fill_args),
+                               .run = run_verb};

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/options.h"
+#include "headroom/headroom.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A pool but for its market, on standard output, 80 columns wide. */
+void print_pool(const struct hr_pool_spec *pool);
+
+/* What `validate` tells of a pool but for its market: its nodes, who may use them, how its GPUs are shared and joined.
+ */
+
+static void write_classes(FILE *out, uint32_t classes) {
+  const char *before = ", only for ";
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    if (!(classes >> i & 1)) continue;
+    fprintf(out, "%s%s", before, hr_job_class_name((enum hr_job_class)i));
+    before = ", ";
+  }
+}
+
+static void write_nodes(FILE *out, const void *what) {
+  const struct hr_pool_spec *pool = what;
+  fprintf(out, "%s: %" PRIu32 " node%s x %" PRIu32 " %s", pool->name, pool->nodes, pool->nodes == 1 ? "" : "s",
+          pool->gpus_per_node, pool->gpu);
+  if (pool->gpu_mem_mib) fprintf(out, " of %.10g GB", pool->gpu_mem_mib / 1024.0);
+  if (pool->cpu_milli_per_node) fprintf(out, ", %.10g CPUs", pool->cpu_milli_per_node / 1000.0);
+  if (pool->mem_mib_per_node) fprintf(out, ", %.10g GB", (double)pool->mem_mib_per_node / 1024);
+  if (pool->cpu_milli_per_node || pool->mem_mib_per_node) fprintf(out, " a node");
+  if (pool->sharing != HR_SHARING_WHOLE) fprintf(out, ", shared: %s", hr_sharing_name(pool->sharing));
+  if (pool->replicas) fprintf(out, " in %" PRIu32, pool->replicas);
+  if (pool->clients) fprintf(out, ", at most %" PRIu32 " on a GPU", pool->clients);
+  if (pool->memory == HR_GPU_MEMORY_FIRST_COME) fprintf(out, ", memory: %s", hr_gpu_memory_name(pool->memory));
+  write_classes(out, pool->classes);
+}
+
+/* ---- Topology --------------------------------------------------------------------------------------- */
+
+static void write_size(FILE *out, const char *name, uint32_t size, const char *of) {
+  if (size) fprintf(out, " %s of %" PRIu32 " %s;", name, size, of);
+}
+
+static bool tells_topology(const struct hr_topology *topology) {
+  for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++) {
+    bool parts = tier != HR_TIER_NODE && tier != HR_TIER_POOL && hr_topology_has(topology, tier);
+    if (parts || topology->network[tier] != HR_NETWORK_NONE) return true;
+  }
+  return false;
+}
+
+/* The tiers that a pool has, and what joins them. */
+static void write_topology(FILE *out, const void *what) {
+  const struct hr_topology *topology = what;
+  fprintf(out, "topology:");
+  write_size(out, "islands", topology->island_gpus, "GPUs");
+  write_size(out, "NUMA domains", topology->numa_gpus, "GPUs");
+  write_size(out, "racks", topology->nodes_per_rack, "nodes");
+  write_size(out, "zones", topology->racks_per_zone, "racks");
+  const char *between = " joined:";
+  for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++) {
+    if (topology->network[tier] == HR_NETWORK_NONE) continue;
+    fprintf(out, "%s %s %s", between, hr_tier_name(tier), hr_network_name((enum hr_network)topology->network[tier]));
+    between = ",";
+  }
+}
+
+/* ---- Sharing ---------------------------------------------------------------------------------------- */
+
+/* How fast jobs are beside each other. */
+static void write_neighbours(FILE *out, const void *what) {
+  const struct hr_pool_spec *pool = what;
+  for (uint32_t i = 0; i < pool->n_interference; i++)
+    fprintf(out, "%s up to %.10g of a GPU together: speed %.10g",
+            i ? ";" : "neighbours:", pool->interference[i].up_to_milli / 1000.0, pool->interference[i].speed_ppm / 1e6);
+  for (uint32_t i = 0; i < pool->n_pairs; i++)
+    fprintf(out, "%s %s beside %s: speed %.10g", i || pool->n_interference ? ";" : "neighbours:", pool->pairs[i].model,
+            pool->pairs[i].with, pool->pairs[i].speed_ppm / 1e6);
+}
+
+struct layout {
+  const struct hr_mig_spec *mig;
+  uint32_t number, gpus_per_node;
+};
+
+/* As it is named, as it is, and which GPUs of a node have it at first. */
+static void write_layout(FILE *out, const void *what) {
+  const struct layout *layout = what;
+  const struct hr_mig_layout *of = &layout->mig->layouts[layout->number];
+  char text[HR_MIG_TEXT_BYTES];
+  hr_mig_text(&layout->mig->type, &of->gpu, text, sizeof text);
+  fprintf(out, "%s: %s", of->name, text[0] ? text : "no instance");
+  for (uint32_t gpu = 0, count = 0; gpu < layout->gpus_per_node; gpu++)
+    if (layout->mig->layout_of_gpu[gpu] == layout->number) fprintf(out, "%s%" PRIu32, count++ ? ", " : "; GPU ", gpu);
+}
+
+static void print_mig(const struct hr_mig_spec *mig, uint32_t gpus_per_node) {
+  printf("            MIG: %s", hr_mig_mode_name(mig->mode));
+  if (mig->lead_us) printf(", %.10g s until an instance is there", (double)mig->lead_us / (double)HR_SECOND_US);
+  putchar('\n');
+  for (uint32_t i = 0; i < mig->n_layouts; i++) {
+    const struct layout layout = {mig, i, gpus_per_node};
+    printf("%14s", "");
+    print_wrapped_from(stdout, write_layout, &layout, 14, 16);
+  }
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
+
+static void print_line(text_writer *write, const void *what) {
+  printf("%12s", "");
+  print_wrapped_from(stdout, write, what, 12, 14);
+}
+
+void print_pool(const struct hr_pool_spec *pool) {
+  printf("%10s", "");
+  print_wrapped_from(stdout, write_nodes, pool, 10, 12);
+  if (tells_topology(&pool->topology)) print_line(write_topology, &pool->topology);
+  if (pool->n_interference || pool->n_pairs) print_line(write_neighbours, pool);
+  if (pool->mig) print_mig(pool->mig, pool->gpus_per_node);
+}
+
+/* `headroom validate`: reads all that a run would read and says what was understood. */
+
+struct validate_args {
+  struct input_args input;
+};
+
+static const struct option options[] = {INPUT_OPTIONS(validate_args), {0}};
+
+static const char details[] = "The trace is read and checked too if the scenario or --trace names one.\n\n"
+                              "Example:\n"
+                              "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
+
+static double seconds(int64_t us) {
+  return (double)us / (double)HR_SECOND_US;
+}
+
+static void write_duration(FILE *out, const char *name, const struct hr_duration *duration) {
+  switch (duration->kind) {
+  case HR_DURATION_FIXED:
+    fprintf(out, ", %s %.10g s", name, duration->a);
+    return;
+  case HR_DURATION_EXPONENTIAL:
+    fprintf(out, ", %s exponential with mean %.10g s", name, duration->a);
+    return;
+  case HR_DURATION_LOG_NORMAL:
+    fprintf(out, ", %s log-normal (mu %.10g, sigma %.10g)", name, duration->a, duration->b);
+    return;
+  case HR_DURATION_WEIBULL:
+    fprintf(out, ", %s Weibull (shape %.10g, scale %.10g s)", name, duration->a, duration->b);
+    return;
+  }
+}
+
+struct reclaims {
+  const struct hr_spot_spec *spot;
+  const char *preset;
+};
+
+static void write_reclaims(FILE *out, const void *what) {
+  const struct reclaims *reclaims = what;
+  const struct hr_spot_spec *spot = reclaims->spot;
+  const char *preset = reclaims->preset;
+  fprintf(out, "reclaimed: %s", hr_spot_model_name(spot->model));
+  if (preset) fprintf(out, " (%s)", preset);
+  if (spot->model == HR_SPOT_TRACE)
+    fprintf(out, ", a record of %.4g h, again and again", seconds(spot->period_us) / 3600);
+  if (spot->model == HR_SPOT_ON_OFF) {
+    write_duration(out, "up", &spot->up);
+    write_duration(out, "down", &spot->down);
+  }
+  if (spot->model == HR_SPOT_EXPONENTIAL || spot->model == HR_SPOT_ADVISOR) {
+    fprintf(out, ", %.4g per node and hour", spot->rate_per_h);
+    if (spot->batch_mean > 1) fprintf(out, ", %.4g at a time", spot->batch_mean);
+  }
+  if (spot->model == HR_SPOT_BATHTUB) fprintf(out, ", at the latest after %.10g h", spot->bathtub.last_h);
+  if (spot->model != HR_SPOT_NONE) fprintf(out, ", notice %.10g s", seconds(spot->notice_us));
+}
+
+static void print_place(const struct hr_pool_source *source) {
+  const char *const parts[] = {source->provider, source->instance, source->region, source->zone};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (parts[i]) printf(" %s", parts[i]);
+}
+
+static void print_billing(const struct hr_billing *billing) {
+  if (billing->granularity_us)
+    printf("            billed by %.10g s", seconds(billing->granularity_us));
+  else
+    printf("            billed exactly");
+  if (billing->minimum_us) printf(", for %.10g s at least", seconds(billing->minimum_us));
+  if (billing->free_if_reclaimed_us)
+    printf(", free if reclaimed within %.10g s", seconds(billing->free_if_reclaimed_us));
+}
+
+static void print_price_curve(const struct hr_market_spec *market) {
+  int64_t lowest = market->price_uusd_h, highest = market->price_uusd_h;
+  for (uint32_t i = 0; i < market->n_prices; i++) {
+    if (market->prices[i].uusd_h < lowest) lowest = market->prices[i].uusd_h;
+    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
+  }
+  printf("            the price changes %" PRIu32 " times, from %.15g to %.15g $, for the last time at %.10g s\n",
+         market->n_prices - 1, (double)lowest / 1e6, (double)highest / 1e6,
+         seconds(market->prices[market->n_prices - 1].at_us));
+}
+
+/* Market, place, price and where that comes from. */
+static void print_market(const struct hr_market_spec *market, const struct hr_pool_source *source) {
+  char origin[800];
+  printf("            %s", hr_market_name(market->market));
+  print_place(source);
+  printf(", %.15g $ per GPU-hour\n              ", (double)market->price_uusd_h / 1e6);
+  snprintf(origin, sizeof origin, "%s%s%s: %s", source->status, source->as_of ? ", as of " : "",
+           source->as_of ? source->as_of : "", source->source);
+  print_wrapped(stdout, origin, 14, 14);
+  if (market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H && market->on_demand_uusd_h != market->price_uusd_h)
+    printf("            on demand %.15g $ per GPU-hour\n", (double)market->on_demand_uusd_h / 1e6);
+  if (market->n_prices > 1) print_price_curve(market);
+  if (market->from_us > 0 || market->to_us != HR_NEVER_US) {
+    printf("            from %.10g s", seconds(market->from_us));
+    if (market->to_us != HR_NEVER_US) printf(" to %.10g s", seconds(market->to_us));
+    putchar('\n');
+  }
+  if (hr_market_is_elastic(market->market)) {
+    print_billing(&market->billing);
+    write_duration(stdout, "boots in", &market->boot);
+    putchar('\n');
+  }
+  if (market->market == HR_MARKET_SPOT) {
+    const struct reclaims reclaims = {&market->spot, source->spot_preset};
+    printf("%12s", "");
+    print_wrapped_from(stdout, write_reclaims, &reclaims, 12, 14);
+  }
+}
+
+static void print_cluster(const struct hr_scenario *scenario) {
+  const struct hr_cluster_spec *cluster = &scenario->cluster;
+  uint64_t nodes = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) nodes += cluster->pools[i].nodes;
+  printf("cluster   %" PRIu64 " GPUs on %" PRIu64 " nodes in %" PRIu32 " pool%s\n", hr_cluster_spec_gpus(cluster),
+         nodes, cluster->n_pools, cluster->n_pools == 1 ? "" : "s");
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    print_pool(pool);
+    if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
+  }
+}
+
+/* How near together jobs of a class are to be, as long as they say nothing of it. */
+static void print_nearness(const struct hr_class_spec *classes) {
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    if (classes[i].within == HR_TIER_ANY) continue;
+    printf("class     %s: within one %s", i ? hr_job_class_name((enum hr_job_class)i) : "default",
+           hr_tier_name((enum hr_tier)classes[i].within));
+    if (classes[i].within_wait_us != HR_UNKNOWN_US)
+      printf(", for %.10g s after its submission", seconds(classes[i].within_wait_us));
+    putchar('\n');
+  }
+}
+
+static void print_limit(const char *name, uint64_t milli) {
+  if (milli != HR_NO_LIMIT) printf(", %s %.10g", name, (double)milli / 1000);
+}
+
+static void print_quota(const struct hr_quota_spec *quotas, const struct hr_quota_node *node) {
+  const char *cohort = node->parent == HR_NONE ? NULL : quotas->nodes[node->parent].name;
+  printf("          %s%s%s", node->name ? (node->is_tenant ? "tenant " : "cohort ") : "all other tenants",
+         node->name ? node->name : "", cohort ? " in " : "");
+  printf("%s: %.10g GPUs guaranteed", cohort ? cohort : "", (double)node->guaranteed_milli / 1000);
+  print_limit("borrows", node->borrow_milli);
+  print_limit("lends", node->lend_milli);
+  print_limit("at most", node->max_milli);
+  if (node->weight != 1) printf(", weight %.10g", node->weight);
+  putchar('\n');
+}
+
+static void print_quotas(const struct hr_quota_spec *quotas) {
+  uint32_t n_tenants = 0;
+  for (uint32_t i = 0; i < quotas->n_nodes; i++) n_tenants += quotas->nodes[i].is_tenant;
+  uint32_t n_cohorts = quotas->n_nodes - n_tenants;
+  printf("quotas    %" PRIu32 " cohort%s, %" PRIu32 " tenant%s\n", n_cohorts, n_cohorts == 1 ? "" : "s", n_tenants,
+         n_tenants == 1 ? "" : "s");
+  for (uint32_t i = 0; i < quotas->n_nodes; i++) print_quota(quotas, &quotas->nodes[i]);
+  print_quota(quotas, &quotas->fallback);
+}
+
+/* How fast jobs are by default, by pool; how many models have figures of their own. */
+static void write_speeds(FILE *out, const void *what) {
+  const struct hr_scenario *scenario = what;
+  const struct hr_speeds *speeds = scenario->speeds;
+  uint32_t n_models = 0;
+  for (uint32_t i = 0; i < speeds->n_rows; i++)
+    n_models += i == 0 || strcmp(speeds->rows[i - 1].model, speeds->rows[i].model) != 0;
+  fprintf(out, "of %" PRIu32 " model%s, relative to %s; of others", n_models, n_models == 1 ? "" : "s",
+          speeds->reference);
+  for (uint32_t i = 0; i < speeds->n_pools; i++)
+    fprintf(out, "%s %s %.6g", i ? "," : "", scenario->cluster.pools[i].name,
+            speeds->ppm[(size_t)speeds->n_rows * speeds->n_pools + i] / 1e6);
+}
+
+static void print_speeds(const struct hr_scenario *scenario) {
+  if (!scenario->speeds) return;
+  printf("speeds    ");
+  print_wrapped_from(stdout, write_speeds, scenario, 10, 10);
+}
+
+static void write_policy(FILE *out, const void *what) {
+  const struct hr_policy_choice *policy = what;
+  const char *separator = ":";
+  fprintf(out, "%s", policy->ops->name);
+  for (size_t i = 0; i < policy->n_params; i++) {
+    char buffer[32];
+    const struct hr_param *param = &policy->ops->params[i];
+    const char *value = hr_policy_choice_text(policy, i, buffer);
+    if (param->aside && strcmp(value, param->fallback) == 0) continue;
+    fprintf(out, "%s %s=%s", separator, param->key, value);
+    separator = ",";
+  }
+}
+
+static void print_scenario(const struct hr_scenario *scenario) {
+  printf("scenario  %s (%s)\n", scenario->name, scenario->path);
+  if (scenario->description[0]) {
+    printf("          ");
+    print_wrapped(stdout, scenario->description, 10, 10);
+  }
+  print_cluster(scenario);
+  print_nearness(scenario->classes);
+  if (scenario->quotas) print_quotas(scenario->quotas);
+  print_speeds(scenario);
+  printf("policy    ");
+  print_wrapped_from(stdout, write_policy, &scenario->policy, 10, 10);
+  printf("seed      %" PRIu64 "\n", scenario->seed);
+  if (scenario->horizon_us != HR_NEVER_US)
+    printf("horizon   %.10g s\n", (double)scenario->horizon_us / (double)HR_SECOND_US);
+}
+
+/* A span of time in the largest unit that it fills. */
+static void write_span(FILE *out, int64_t span_us) {
+  static const struct {
+    double seconds;
+    const char *name;
+  } units[] = {{86400, "days"}, {3600, "hours"}, {60, "minutes"}, {1, "seconds"}};
+  double span_s = (double)span_us / (double)HR_SECOND_US;
+  size_t i = 0;
+  while (units[i].seconds > 1 && span_s < 2 * units[i].seconds) i++;
+  fprintf(out, "%.3g %s", span_s / units[i].seconds, units[i].name);
+}
+
+static void write_trace(FILE *out, const void *what) {
+  const struct hr_trace *trace = what;
+  uint32_t largest = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    if (trace->gpus[i] > largest) largest = trace->gpus[i];
+  fprintf(out, "%s (%s): %" PRIu32 " job%s submitted over ", trace->source, trace->format, trace->n_jobs,
+          trace->n_jobs == 1 ? "" : "s");
+  write_span(out, trace->submit_us[trace->n_jobs - 1]);
+  fprintf(out, "; the largest asks for %" PRIu32 " GPU%s", largest, largest == 1 ? "" : "s");
+}
+
+/* A trace that the scenario names may live elsewhere; one that the user names must be there. */
+static bool trace_is_elsewhere(const struct input *input, const struct input_args *args) {
+  return !args->trace && access(input->trace_path, F_OK) != 0;
+}
+
+static enum hr_status validate(struct input *input, const char *path, const struct input_args *args,
+                               struct hr_error *error) {
+  enum hr_status status = input_open(input, path, args, error);
+  if (status != HR_OK) return status;
+  bool elsewhere = input->trace_path && trace_is_elsewhere(input, args);
+  if (input->trace_path && !elsewhere) status = input_read_trace(input, args, error);
+  if (status != HR_OK) return status;
+  print_scenario(input->scenario);
+  printf("trace     ");
+  if (input->trace)
+    print_wrapped_from(stdout, write_trace, input->trace, 10, 10);
+  else if (elsewhere)
+    printf("%s is not there; a run needs it\n", input->trace_path);
+  else
+    printf("to be named with --trace\n");
+  input_print_notes(stderr, input);
+  return HR_OK;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  const struct validate_args *validate_args = args;
+  struct input input = {0};
+  enum hr_status status = validate(&input, operands->at[0], &validate_args->input, error);
+  input_finish(&input);
+  return status;
+}
+
+const struct verb verb_validate = {.name = "validate",
+                                   .operands = "SCENARIO",
+                                   .min_operands = 1,
+                                   .max_operands = 1,
+                                   .summary = "check a scenario and its trace, and say what was understood",
+                                   .details = details,
+                                   .options = options,
+                                   .args_bytes = sizeof(struct validate_args),
+                                   .run = run_verb};

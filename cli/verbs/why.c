@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom why`: replay, asking all the while why jobs wait; then tell it of all of them, of a tenant's, or of one. */
+
+#include "headroom/unstable/why.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/process.h"
+#include "headroom/unstable/replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct why_args {
+  struct input_args input;
+  const char *job, *tenant, *json;
+  uint64_t slowest; /* 0: not given */
+  bool quiet;
+};
+
+enum { SLOWEST_OF_TENANT = 5, MOST_SLOWEST = 100000 };
+
+#define AT(field) offsetof(struct why_args, field)
+static const struct option options[] = {
+    {.name = "job",
+     .kind = OPTION_TEXT,
+     .offset = AT(job),
+     .value = "ID",
+     .help =
+         "tell the life of one job, by its id in the trace: what it waited for, behind whom, and what became of it"},
+    {.name = "tenant",
+     .kind = OPTION_TEXT,
+     .offset = AT(tenant),
+     .value = "NAME",
+     .help = "tell of one tenant's jobs alone, and which of them waited longest ('': of jobs without a tenant)"},
+    {.name = "slowest",
+     .kind = OPTION_WHOLE,
+     .offset = AT(slowest),
+     .value = "N",
+     .help = "tell of the N jobs that waited longest, and why",
+     .min = 1,
+     .max = MOST_SLOWEST},
+    {.name = "json",
+     .kind = OPTION_TEXT,
+     .offset = AT(json),
+     .value = "FILE",
+     .help = "write the answer as JSON ('-': standard output, and no table)"},
+    INPUT_OPTIONS(why_args),
+    QUIET_OPTION(why_args),
+    {0}};
+
+static const char details[] = "Without --job, --tenant and --slowest it tells where all waiting time went: by\n"
+                              "reason, by tenant and by size of request. The parts of a wait sum to it exactly.\n"
+                              "docs/researcher/why.md says what the reasons mean.\n\n"
+                              "Examples:\n"
+                              "  headroom why scenarios/demo.json\n"
+                              "  headroom why scenarios/demo.json --job 17\n"
+                              "  headroom why scenarios/agency.json --tenant retail --json why.json\n";
+
+struct why_run {
+  const struct why_args *args;
+  struct input input;
+  struct hr_replay replay;
+  struct hr_waits *waits;
+  struct hr_history *history; /* only for a job */
+  struct hr_why_question question;
+};
+
+/* ---- What is asked ---------------------------------------------------------------------------------- */
+
+static enum hr_status check_question(const struct why_args *args, struct hr_error *error) {
+  if (!args->job || (!args->tenant && !args->slowest)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--job tells of one job, --%s of several; leave one of them out",
+                 args->tenant ? "tenant" : "slowest");
+}
+
+/* The ids on both sides of a number among ids that are numbers. */
+static void find_neighbours(const struct hr_trace *trace, int64_t wanted, char *text, size_t size) {
+  int64_t below = INT64_MIN, above = INT64_MAX;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    int64_t id = trace->id_number ? trace->id_number[i] : (int64_t)i + 1;
+    if (id < wanted && id > below) below = id;
+    if (id > wanted && id < above) above = id;
+  }
+  bool has_below = below != INT64_MIN, has_above = above != INT64_MAX;
+  if (has_below && has_above)
+    snprintf(text, size, "the nearest are %" PRId64 " and %" PRId64, below, above);
+  else
+    snprintf(text, size, "the nearest is %" PRId64, has_below ? below : above);
+}
+
+static enum hr_status unknown_job(const struct hr_trace *trace, const char *id, struct hr_error *error) {
+  char text[200] = "", *end;
+  int64_t number = strtoll(id, &end, 10);
+  if (!trace->id_text && end != id && !*end) {
+    find_neighbours(trace, number, text, sizeof text);
+  } else if (trace->id_text) {
+    const char **words = calloc((size_t)trace->n_jobs + 1, sizeof(*words));
+    if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < trace->n_jobs; i++) words[i] = trace->id_text[i];
+    const char *nearest = hr_nearest_word(id, words);
+    snprintf(text, sizeof text, nearest ? "did you mean '%.80s'?" : "the first is '%.80s'",
+             nearest ? nearest : trace->id_text[0]);
+    free(words);
+  } else {
+    char first[HR_JOB_ID_BUFFER];
+    snprintf(text, sizeof text, "ids are numbers, the first is %.80s", hr_trace_job_id(trace, (hr_job){0}, first));
+  }
+  return hr_fail(error, HR_BAD_INPUT, "--job %.80s: no job of %s has this id; %s", *id ? id : "''", trace->source,
+                 text);
+}
+
+static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_job *job, struct hr_error *error) {
+  char buffer[HR_JOB_ID_BUFFER];
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    *job = (hr_job){i};
+    if (strcmp(hr_trace_job_id(trace, *job, buffer), id) == 0) return HR_OK;
+  }
+  return unknown_job(trace, id, error);
+}
+
+/* That some jobs have none. */
+static enum hr_status check_tenantless(const struct hr_trace *trace, struct hr_error *error) {
+  if (!trace->tenant || trace->n_jobs == 0) return HR_OK;
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    if (trace->tenant[i] == HR_NONE) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--tenant '': no job of %s is without a tenant; the first is of '%.80s'",
+                 trace->source, trace->tenants.text[trace->tenant[0]]);
+}
+
+static enum hr_status find_tenant(const struct hr_trace *trace, const char *name, uint32_t *tenant,
+                                  struct hr_error *error) {
+  const struct hr_names *names = &trace->tenants;
+  *tenant = HR_NONE;
+  if (!name[0]) return check_tenantless(trace, error);
+  for (uint32_t i = 0; i < names->count; i++)
+    if (strcmp(names->text[i], name) == 0) *tenant = i;
+  if (*tenant != HR_NONE) return HR_OK;
+  const char **words = calloc((size_t)names->count + 1, sizeof(*words));
+  if (!words) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < names->count; i++) words[i] = names->text[i];
+  const char *nearest = hr_nearest_word(name, words);
+  enum hr_status status =
+      hr_fail(error, HR_BAD_INPUT, "--tenant %.80s: no job of %s is of this tenant%s%.80s%s", name, trace->source,
+              nearest        ? "; did you mean '"
+              : names->count ? "; the first is '"
+                             : "; its jobs have none",
+              nearest        ? nearest
+              : names->count ? names->text[0]
+                             : "",
+              nearest        ? "'?"
+              : names->count ? "'"
+                             : "");
+  free(words);
+  return status;
+}
+
+static enum hr_status read_question(struct why_run *run, struct hr_error *error) {
+  const struct why_args *args = run->args;
+  const struct hr_trace *trace = run->input.trace;
+  run->question = (struct hr_why_question){.job = {HR_NONE}, .slowest = (uint32_t)args->slowest};
+  run->question.only_slowest = args->slowest > 0 && !args->tenant;
+  if (args->job) return find_job(trace, args->job, &run->question.job, error);
+  if (!args->tenant) return HR_OK;
+  run->question.of_tenant = true;
+  if (!args->slowest) run->question.slowest = SLOWEST_OF_TENANT;
+  return find_tenant(trace, args->tenant, &run->question.tenant, error);
+}
+
+/* ---- Replaying -------------------------------------------------------------------------------------- */
+
+static enum hr_status add_observers(struct why_run *run, struct hr_error *error) {
+  bool of_job = run->question.job.id != HR_NONE;
+  const struct hr_waits_config config = {run->input.trace, &run->question.job, of_job, false};
+  run->waits = hr_waits_create(&config);
+  if (of_job) run->history = hr_history_create(run->input.trace);
+  if (!run->waits || (of_job && !run->history)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
+  return status == HR_OK && of_job ? hr_replay_add(&run->replay, hr_history_observer(run->history), error) : status;
+}
+
+static enum hr_status replay(struct why_run *run, struct hr_error *error) {
+  struct progress_bar bar;
+  const struct hr_replay_config config = {.scenario = run->input.scenario,
+                                          .trace = run->input.trace,
+                                          .seed = run->input.scenario->seed,
+                                          .costs_by_job = run->question.job.id != HR_NONE,
+                                          .progress = progress_bar_start(&bar, !run->args->quiet)};
+  enum hr_status status = hr_replay_init(&run->replay, &config, error);
+  if (status == HR_OK) status = add_observers(run, error);
+  if (status == HR_OK) status = hr_replay_run(&run->replay, error);
+  progress_bar_stop(&bar);
+  if (status != HR_OK) return status;
+  status = hr_waits_close(run->waits, run->replay.result);
+  if (status == HR_OK && run->history) status = hr_history_close(run->history, run->replay.result);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+static enum hr_status tell(struct why_run *run, struct hr_error *error) {
+  const struct why_args *args = run->args;
+  const struct hr_scenario *scenario = run->input.scenario;
+  const struct hr_why why = {.scenario = scenario->name,
+                             .trace = run->input.trace,
+                             .cluster = &scenario->cluster,
+                             .quotas = scenario->quotas,
+                             .policy = &scenario->policy,
+                             .seed = scenario->seed,
+                             .result = run->replay.result,
+                             .waits = run->waits,
+                             .history = run->history,
+                             .ledger = run->replay.ledger};
+  enum hr_status status = HR_OK;
+  if (args->json) status = hr_why_write_json(args->json, &why, &run->question, error);
+  if (status != HR_OK) return status;
+  if (!args->quiet) input_print_notes(stderr, &run->input);
+  if (args->quiet || is_stdout(args->json)) return HR_OK;
+  status = hr_why_print(stdout, &why, &run->question, wants_colour());
+  return status == HR_OK ? HR_OK
+                         : hr_fail(error, status, "the answer cannot be printed: %s", hr_status_meaning(status));
+}
+
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+static enum hr_status run_all(struct why_run *run, const char *path, struct hr_error *error) {
+  const struct why_args *args = run->args;
+  const struct output outputs[] = {{"json", args->json}};
+  enum hr_status status = check_question(args, error);
+  if (status == HR_OK) status = input_open(&run->input, path, &args->input, error);
+  if (status == HR_OK) status = input_check_outputs(&run->input, path, outputs, 1, error);
+  if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
+  if (status == HR_OK) status = read_question(run, error);
+  if (status == HR_OK) status = replay(run, error);
+  return status == HR_OK ? tell(run, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct why_run run = {.args = args};
+  enum hr_status status = run_all(&run, operands->at[0], error);
+  hr_waits_destroy(run.waits);
+  hr_history_destroy(run.history);
+  hr_replay_finish(&run.replay);
+  input_finish(&run.input);
+  return status;
+}
+
+const struct verb verb_why = {.name = "why",
+                              .operands = "SCENARIO",
+                              .min_operands = 1,
+                              .max_operands = 1,
+                              .summary = "tell where waiting time went, and what a job waited for",
+                              .details = details,
+                              .options = options,
+                              .args_bytes = sizeof(struct why_args),
+                              .run = run_verb};

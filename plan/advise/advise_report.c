@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Advice for a person, 80 columns wide: dollars first, then what to change, with overrides that can be copied. */
+
+#include "base/console.h"
+#include "base/text.h"
+#include "plan/advise/advise.h"
+#include "plan/compare/compare_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct advise_report_page {
+  struct hr__console console;
+  const struct hr_advice *advice;
+};
+
+/* ---- Overrides -------------------------------------------------------------------------------------- */
+
+/* The length of the piece at `text` behind which a line may end: JSON takes a new line behind a comma, and a shell one
+   within quotes. Within a JSON text no line may end. */
+static size_t piece_length(const char *text, bool *in_text) {
+  size_t at = 0;
+  for (; text[at]; at++) {
+    if (text[at] == '\\' && *in_text && text[at + 1])
+      at++;
+    else if (text[at] == '"')
+      *in_text = !*in_text;
+    else if (text[at] == ',' && !*in_text)
+      return at + 1;
+  }
+  return at;
+}
+
+/* Characters as they stand within single quotes. */
+static void put_quoted(FILE *out, const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] == '\'')
+      fputs("'\\''", out);
+    else
+      fputc(text[i], out);
+  }
+}
+
+static void put_override(struct advise_report_page *page, const char *text) {
+  FILE *out = page->console.out;
+  bool plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=")] == '\0';
+  bool in_text = false;
+  size_t column = strlen("    --set '");
+  fprintf(out, "    --set %s", plain ? "" : "'");
+  while (*text) {
+    size_t length = piece_length(text, &in_text), width = hr__width_of(text, length);
+    if (column > 11 && column + width + 1 > HR__LINE_WIDTH) {
+      fputs("\n      ", out);
+      column = 6;
+    }
+    put_quoted(out, text, length);
+    column += width;
+    text += length;
+  }
+  fputs(plain ? "\n" : "'\n", out);
+}
+
+/* ---- Items ------------------------------------------------------------------------------------------ */
+
+static const char *usd_text(const struct hr_replicated *usd, char *text, size_t size) {
+  char number[3][HR__FIGURE_BYTES];
+  hr__difference_text(HR__DOLLARS, usd->mean, number[0]);
+  if (usd->mean == 0) snprintf(number[0], sizeof number[0], "$0");
+  hr__difference_text(HR__DOLLARS, usd->low, number[1]);
+  hr__difference_text(HR__DOLLARS, usd->high, number[2]);
+  if (isnan(usd->low) || strcmp(number[1], number[2]) == 0)
+    snprintf(text, size, "%s", number[0]);
+  else
+    snprintf(text, size, "%s (%s to %s)", number[0], number[1], number[2]);
+  return text;
+}
+
+/* "training of retail in pool aws" */
+static void put_subject(struct advise_report_page *page, const struct hr_advice_item *item) {
+  char text[700];
+  snprintf(text, sizeof text, "%s%s%.200s%s%.200s", item->class_ ? item->class_ : "all jobs",
+           item->tenant ? " of " : "", item->tenant ? item->tenant : "", item->pool ? " in pool " : " in all pools",
+           item->pool ? item->pool : "");
+  hr__put_field(&page->console, "  for", "%s", text);
+}
+
+static void put_item(struct advise_report_page *page, size_t place) {
+  struct hr_advice_item item;
+  struct hr__console *console = &page->console;
+  char text[200], number[4][HR__FIGURE_BYTES];
+  hr_advice_item(page->advice, place, &item);
+  fprintf(console->out, "\n  %s%-17s %s a month%s\n", hr__bold(console), hr_advice_kind_name(item.kind),
+          usd_text(&item.monthly_usd, text, sizeof text), hr__plain(console));
+  put_subject(page, &item);
+  hr__put_field(console, "  change", "%s -> %s", item.from, item.to);
+  hr__put_field(console, "  p95 wait", "%s -> %s; completed %s -> %s",
+                hr__figure_text(HR__SECONDS, item.wait_p95_s.before, number[0]),
+                hr__figure_text(HR__SECONDS, item.wait_p95_s.after, number[1]),
+                hr__figure_text(HR__SHARE, item.completed.before, number[2]),
+                hr__figure_text(HR__SHARE, item.completed.after, number[3]));
+  if (item.reason) {
+    hr__put_field(console, "  but", "%s", item.reason);
+    return; /* the rest of what is not advised is in the JSON */
+  }
+  for (size_t i = 0; i < item.assumed->count; i++)
+    hr__put_field(console, i ? "" : "  assumed", "%s", item.assumed->text[i]);
+  for (size_t i = 0; i < item.n_set; i++) put_override(page, item.set[i]);
+}
+
+static void put_items(struct advise_report_page *page, bool advised, const char *title, const char *nothing) {
+  const struct hr_advice *advice = page->advice;
+  bool any = false;
+  fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
+  for (size_t i = 0; i < advice->n_proposals; i++) {
+    if (advice->proposals[i].advised != advised) continue;
+    put_item(page, i);
+    any = true;
+  }
+  if (!any) fprintf(page->console.out, "  %s\n", nothing);
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static void put_head(struct advise_report_page *page) {
+  const struct hr_advice *advice = page->advice;
+  struct hr__console *console = &page->console;
+  char text[2][HR__FIGURE_BYTES], counts[HR__NUMBER_BYTES];
+  char *name = hr__fitted(console, advice->config.scenario->name, HR__LINE_WIDTH - 24, false);
+  if (!name) return;
+  fprintf(console->out, "%sHeadroom %s: advice on %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
+  free(name);
+  hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
+                hr__count_text(advice->config.trace->n_jobs, counts));
+  double usd = hr__advice_figure(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
+  size_t wait = hr__group_figure(advice, HR_N_CLASSES, HR__A_WAIT);
+  hr__put_field(console, "today", "%s a month, p95 wait %s", hr__figure_text(HR__DOLLARS, usd, text[0]),
+                hr__figure_text(HR__SECONDS,
+                                hr__advice_figure(advice, advice->base, wait, advice->n_replications).before, text[1]));
+}
+
+static void put_foot(struct advise_report_page *page, const struct hr_perf *perf) {
+  const struct hr_advice *advice = page->advice;
+  struct hr__console *console = &page->console;
+  char text[2][HR__NUMBER_BYTES];
+  fputc('\n', console->out);
+  hr__put_field(console, "each",
+                "is run alone, over %s replication%s at most, beside the scenario as it is over the "
+                "same random events; together they need not save the sum. Intervals: %.4g %%.",
+                hr__count_text(advice->n_replications, text[0]), advice->n_replications == 1 ? "" : "s",
+                100 * advice->config.scenario->replications.confidence);
+  hr__put_field(console, "advised",
+                "is what surely saves something, lets as large a share of each class complete and "
+                "makes no p95 wait longer by more than %d %% and %d s.",
+                (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
+  if (perf && perf->sim_s > 0)
+    hr__put_field(console, "speed", "%s runs in %s s on %u thread%s",
+                  hr__count_text(hr__runner_runs(advice->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+                  (unsigned)advice->config.n_threads, advice->config.n_threads == 1 ? "" : "s");
+}
+
+enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf, bool colour) {
+  struct advise_report_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
+  put_head(&page);
+  put_items(&page, true, "Advised", "Nothing found that saves anything and serves as well.");
+  if (advice->n_proposals) put_items(&page, false, "Looked at, not advised", "Nothing.");
+  put_foot(&page, perf);
+  if (page.console.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
+
+/* Advice as JSON (docs/reference/schemas/advise.schema.json). */
+
+struct advise_report_writer {
+  struct hr__json json;
+  const struct hr_advice *advice;
+};
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+static void put_known(struct advise_report_writer *writer, cJSON *object, const char *key, double value) {
+  hr__json_number_if(&writer->json, object, key, isfinite(value), value);
+}
+
+static void put_pair(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t figure) {
+  const struct hr_advice *advice = writer->advice;
+  struct hr_advice_figure pair = hr__advice_figure(advice, mix, figure, advice->n_replications);
+  cJSON *inner = hr__json_object(&writer->json, object, hr__measure_infos[advice->figures[figure].measure].path);
+  put_known(writer, inner, "before", pair.before);
+  put_known(writer, inner, "after", pair.after);
+}
+
+static void put_group(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t first) {
+  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, mix, first + i);
+}
+
+/* Those that use what would be changed, and what becomes of all that they do. */
+static void put_tenants(struct advise_report_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
+  const struct hr_advice *advice = writer->advice;
+  cJSON *list = hr__json_array(&writer->json, object, "tenants");
+  for (uint32_t i = 0; i < advice->look.n_tenants; i++) {
+    double gpu_hours = hr__run_profile_tenant_hours(&advice->look, i, proposal->class_, proposal->pool);
+    if (gpu_hours <= 0) continue;
+    cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
+    hr__json_text(&writer->json, inner, "tenant", advice->config.trace->tenants.text[i]);
+    hr__json_number(&writer->json, inner, "gpu_hours", gpu_hours);
+    put_group(writer, inner, proposal->mix, advice->tenant_at[i]);
+  }
+}
+
+/* ---- Items ------------------------------------------------------------------------------------------ */
+
+static void json_put_item(struct advise_report_writer *writer, cJSON *list, size_t place) {
+  struct hr__json *json = &writer->json;
+  const struct hr_advice *advice = writer->advice;
+  const struct hr__proposal *proposal = &advice->proposals[place];
+  struct hr_advice_item item;
+  hr_advice_item(advice, place, &item);
+  cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+  hr__json_text(json, inner, "kind", hr_advice_kind_name(item.kind));
+  hr__json_text(json, inner, "tenant", item.tenant);
+  hr__json_text(json, inner, "class", item.class_);
+  hr__json_text(json, inner, "pool", item.pool);
+  char change[sizeof proposal->from + sizeof proposal->to + 4];
+  snprintf(change, sizeof change, "%s -> %s", item.from, item.to);
+  hr__json_text(json, inner, "change", change);
+  cJSON *set = hr__json_array(json, inner, "set");
+  for (size_t i = 0; i < item.n_set; i++) hr__json_append(json, set, cJSON_CreateString(item.set[i]));
+  cJSON *usd = hr__json_object(json, inner, "monthly_usd");
+  put_known(writer, usd, "mean", item.monthly_usd.mean);
+  put_known(writer, usd, "low", item.monthly_usd.low);
+  put_known(writer, usd, "high", item.monthly_usd.high);
+  cJSON *metrics = hr__json_object(json, inner, "metrics");
+  put_group(writer, metrics, proposal->mix, hr__group_figure(advice, proposal->class_, 0));
+  put_pair(writer, metrics, proposal->mix, HR__A_LOST);
+  put_tenants(writer, inner, proposal);
+  hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
+  if (item.reason) hr__json_text(json, inner, "reason", item.reason);
+}
+
+static void json_put_items(struct advise_report_writer *writer, cJSON *root, const char *key, bool advised) {
+  cJSON *list = hr__json_array(&writer->json, root, key);
+  for (size_t i = 0; i < writer->advice->n_proposals; i++)
+    if (writer->advice->proposals[i].advised == advised) json_put_item(writer, list, i);
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static void put_base(struct advise_report_writer *writer, cJSON *root) {
+  const struct hr_advice *advice = writer->advice;
+  cJSON *base = hr__json_object(&writer->json, root, "base");
+  for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_FIGURES; i++) {
+    const struct hr__measure_info *info = &hr__measure_infos[advice->figures[i].measure];
+    if (i == HR__A_GROUPS + HR__A_GROUP_COST) continue;
+    put_known(writer, base, info->path, hr__advice_figure(advice, advice->base, i, advice->n_replications).before);
+  }
+}
+
+static void put_uses(struct advise_report_writer *writer, cJSON *root) {
+  const struct hr_advice *advice = writer->advice;
+  struct hr__json *json = &writer->json;
+  cJSON *list = hr__json_array(json, root, "uses");
+  for (uint32_t pool = 0; pool < advice->look.n_pools; pool++) {
+    for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
+      double gpu_hours = hr__run_profile_gpu_hours(&advice->look, class_, pool);
+      if (gpu_hours <= 0) continue;
+      cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+      hr__json_text(json, inner, "pool", hr__advice_pool(advice, pool)->name);
+      hr__json_text(json, inner, "class", class_ ? hr_job_class_name((enum hr_job_class)class_) : NULL);
+      hr__json_number(json, inner, "gpu_hours", gpu_hours);
+      hr__json_number(json, inner, "pool_utilization", hr__run_profile_utilization(&advice->look, pool));
+    }
+  }
+}
+
+static void json_put_head(struct advise_report_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_advise_config *config = &writer->advice->config;
+  hr__json_text(json, root, "headroom", hr_version());
+  hr__json_text(json, root, "scenario", config->scenario->name);
+  cJSON *trace = hr__json_object(json, root, "trace");
+  hr__json_text(json, trace, "file", config->trace->source);
+  hr__json_text(json, trace, "format", config->trace->format);
+  hr__json_seed(json, root, "seed", config->scenario->seed);
+  hr__json_number(json, root, "confidence", config->scenario->replications.confidence);
+  hr__json_count(json, root, "replications", writer->advice->n_replications);
+}
+
+enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
+                                    struct hr_error *error) {
+  static const struct hr_perf nothing = {0};
+  struct advise_report_writer writer = {.advice = advice};
+  struct hr__json *json = &writer.json;
+  cJSON *root = cJSON_CreateObject();
+  if (!perf) perf = &nothing;
+  json_put_head(&writer, root);
+  put_base(&writer, root);
+  put_uses(&writer, root);
+  json_put_items(&writer, root, "advice", true);
+  json_put_items(&writer, root, "rejected", false);
+  hr__json_count(json, root, "runs", hr__runner_runs(advice->lab));
+  cJSON *notes = hr__json_array(json, root, "notes");
+  hr__json_notes(json, notes, &advice->config.scenario->notes);
+  hr__json_notes(json, notes, &advice->config.trace->notes);
+  hr__json_notes(json, notes, &advice->notes);
+  cJSON *inner = hr__json_object(json, root, "perf");
+  hr__json_number(json, inner, "load_s", perf->load_s);
+  hr__json_number(json, inner, "sim_s", perf->sim_s);
+  hr__json_count(json, inner, "threads", advice->config.n_threads);
+  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
+  return hr__json_write(json, root, path, error);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The figures that a baseline keeps: all of the run, a few of each class and tenant, what each pool cost. Their order
+   is the tables' and the trace's, never that of the results. */
+
+#include "base/text.h"
+#include "plan/check/checking.h"
+#include "plan/check/decisions.h"
+#include "plan/runner/measures.h"
+#include "plan/runner/replicate.h"
+#include "plan/runner/statistics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const enum hr__measure group_measures[] = {HR__M_COMPLETED, HR__M_WAIT_MEAN, HR__M_WAIT_P95,     HR__M_JCT_MEAN,
+                                                  HR__M_GPU_HOURS, HR__M_COST,      HR__M_DEADLINE_MISS};
+enum { N_GROUP_MEASURES = sizeof group_measures / sizeof *group_measures };
+
+static size_t count_groups(const struct hr_trace *trace) {
+  return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
+}
+
+static void put_group(struct hr__figure **at, enum hr__figure_scope of, const char *name) {
+  for (size_t i = 0; i < N_GROUP_MEASURES; i++) *(*at)++ = (struct hr__figure){group_measures[i], of, name};
+}
+
+/* NULL when out of memory. */
+static struct hr__figure *list_figures(const struct hr_trace *trace, size_t *count) {
+  *count = HR__N_MEASURES + count_groups(trace) * N_GROUP_MEASURES;
+  struct hr__figure *figures = calloc(*count, sizeof *figures), *at = figures;
+  if (!figures) return NULL;
+  for (unsigned i = 0; i < HR__N_MEASURES; i++) *at++ = (struct hr__figure){.measure = (enum hr__measure)i};
+  for (unsigned i = 1; trace->class_ && i < HR_N_CLASSES; i++)
+    put_group(&at, HR__OF_CLASS, hr_job_class_name((enum hr_job_class)i));
+  for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
+    put_group(&at, HR__OF_TENANT, trace->tenants.text[i]);
+  return figures;
+}
+
+/* As it is printed. */
+static double rounded(double value) {
+  char buffer[HR__NUMBER_BYTES];
+  return strtod(hr__decimal_text(value, buffer), NULL);
+}
+
+/* What is not known is left out. */
+static bool add(struct hr_baseline_run *now, enum hr__measure measure, enum hr_figure_of of, const char *group,
+                double value) {
+  if (!isfinite(value)) return true;
+  struct hr_baseline_figure *figure = &now->figures[now->n_figures++];
+  *figure = (struct hr_baseline_figure){.path = strdup(hr__measure_infos[measure].path),
+                                        .of = of,
+                                        .value = rounded(value),
+                                        .low = (double)NAN,
+                                        .high = (double)NAN};
+  if (of == HR_FIGURE_OF_RUN) return figure->path != NULL;
+  figure->group = hr__utf8_copy(group);
+  return figure->path && figure->group;
+}
+
+static enum hr_figure_of part_of(const struct hr__figure *figure) {
+  static const enum hr_figure_of parts[] = {
+      [HR__OF_ALL] = HR_FIGURE_OF_RUN, [HR__OF_CLASS] = HR_FIGURE_OF_CLASS, [HR__OF_TENANT] = HR_FIGURE_OF_TENANT};
+  return parts[figure->of];
+}
+
+static bool add_all(const struct hr__figure *figures, const double *values, size_t count, struct hr_baseline_run *now) {
+  bool whole = true;
+  for (size_t i = 0; i < count && whole; i++)
+    whole = add(now, figures[i].measure, part_of(&figures[i]), figures[i].name, values[i]);
+  return whole;
+}
+
+static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
+  bool whole = true;
+  for (size_t i = 0; costs && i < costs->by_pool.count && whole; i++)
+    whole =
+        add(now, HR__M_COST, HR_FIGURE_OF_POOL, costs->by_pool.line[i].name, (double)costs->by_pool.line[i].uusd / 1e6);
+  return whole;
+}
+
+enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_trace *trace,
+                                 struct hr_baseline_run *now) {
+  size_t count, n_pools = run->summary->costs ? run->summary->costs->by_pool.count : 0;
+  struct hr__figure *figures = list_figures(trace, &count);
+  double *values = figures ? calloc(count, sizeof *values) : NULL;
+  now->figures = values ? calloc(count + n_pools, sizeof *now->figures) : NULL;
+  bool whole = now->figures != NULL;
+  if (whole) hr__figures_of_run(run, figures, count, values);
+  whole = whole && add_all(figures, values, count, now) && add_pools(run->summary->costs, now);
+  free(values);
+  free(figures);
+  return whole ? HR_OK : HR_NO_MEMORY;
+}
+
+/* ---- Of replications -------------------------------------------------------------------------------- */
+
+static size_t place_of(const struct hr_replicates *replicates, const struct hr__figure *figure) {
+  size_t i = 0;
+  while (!hr__figure_same(&replicates->figures[i], figure)) i++;
+  return i;
+}
+
+/* Rounded as they are kept; none where a replication does not know the figure. */
+static bool add_samples(const struct hr_replicates *replicates, size_t place, struct hr_baseline_figure *figure) {
+  figure->samples = calloc((size_t)replicates->count + 1, sizeof *figure->samples);
+  if (!figure->samples) return false;
+  for (uint32_t r = 0; r < replicates->count; r++) {
+    double value = hr__runner_values(replicates->lab, replicates->mix, r)[place];
+    if (isfinite(value)) figure->samples[figure->n_samples++] = rounded(value);
+  }
+  if (figure->n_samples == replicates->count) return true;
+  free(figure->samples);
+  figure->samples = NULL;
+  figure->n_samples = 0;
+  return true;
+}
+
+static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__figure *figure,
+                                     struct hr_baseline_run *now) {
+  struct hr__interval interval;
+  size_t place = place_of(replicates, figure);
+  if (hr__replicates_interval(replicates, place, &interval) != HR_OK) return HR_NO_MEMORY;
+  if (interval.count == 0) return HR_OK;
+  struct hr_baseline_figure *added = &now->figures[now->n_figures];
+  if (!add(now, figure->measure, part_of(figure), figure->name, hr__interval_centre(&interval))) return HR_NO_MEMORY;
+  added->low = interval.low;
+  added->high = interval.high;
+  return add_samples(replicates, place, added) ? HR_OK : HR_NO_MEMORY;
+}
+
+enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicates, const struct hr_trace *trace,
+                                            struct hr_baseline_run *now) {
+  size_t count;
+  struct hr__figure *figures = list_figures(trace, &count);
+  now->figures = figures ? calloc(count, sizeof *now->figures) : NULL;
+  enum hr_status status = now->figures ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < count && status == HR_OK; i++) status = add_replicated(replicates, &figures[i], now);
+  free(figures);
+  return status;
+}
+
+/* What differs between a run and its baseline: figures, then the first start and the first decisions that are others,
+   then what was other from the begin. */
+
+#define FALSE_SHARE 0.05
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+static bool same_figure(const struct hr_baseline_figure *a, const struct hr_baseline_figure *b) {
+  return a->of == b->of && strcmp(a->path, b->path) == 0 &&
+         (a->of == HR_FIGURE_OF_RUN || strcmp(a->group, b->group) == 0);
+}
+
+/* Lists have nearly the same order: the search goes on where the last one ended. */
+static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, const struct hr_baseline_figure *figure,
+                                             size_t *from) {
+  for (size_t i = 0; i < run->n_figures; i++) {
+    size_t at = (*from + i) % run->n_figures;
+    if (!same_figure(&run->figures[at], figure)) continue;
+    *from = at + 1;
+    return &run->figures[at];
+  }
+  return NULL;
+}
+
+static bool add_moved(struct hr__check_case *item, const struct hr_baseline_figure *before,
+                      const struct hr_baseline_figure *now, enum hr__tolerance_verdict verdict, double chance) {
+  const struct hr_baseline_figure *either = now ? now : before;
+  char label[HR__LABEL_BYTES];
+  enum hr__measure measure = hr__measure_find(either->path, strlen(either->path));
+  struct hr__moved *moved = &item->moved[item->n_moved++];
+  *moved = (struct hr__moved){.label = strdup(hr__baseline_label(either, label)),
+                              .unit = measure == HR__N_MEASURES ? HR__FACTOR : hr__measure_infos[measure].unit,
+                              .before = before ? before->value : HR__UNKNOWN,
+                              .now = now ? now->value : HR__UNKNOWN,
+                              .low = now ? now->low : HR__UNKNOWN,
+                              .high = now ? now->high : HR__UNKNOWN,
+                              .chance = chance,
+                              .verdict = verdict};
+  return moved->label != NULL;
+}
+
+/* Of hundreds of figures a few look different in any two sets of replications. So many tests are judged together: of
+   those that fail, FALSE_SHARE at most are chance, on average; where nothing is other, that is how often one does. */
+static bool excuse_chance(struct hr__check_case *item) {
+  double *chances = malloc((item->n_moved + 1) * sizeof *chances);
+  size_t count = 0;
+  if (!chances) return false;
+  for (size_t i = 0; i < item->n_moved; i++)
+    if (isfinite(item->moved[i].chance)) chances[count++] = item->moved[i].chance;
+  double believed = hr__believed_up_to(chances, count, item->n_moved, FALSE_SHARE);
+  for (size_t i = 0; i < item->n_moved; i++)
+    if (item->moved[i].chance > believed) item->moved[i].verdict = HR__CHANCE;
+  free(chances);
+  return true;
+}
+
+/* A figure that only one of them has fails, unless another version of the program may be why. */
+static bool compare_figures(struct hr__check_case *item, const struct hr__allowance *allowance,
+                            enum hr__tolerance_verdict of_strangers) {
+  const struct hr_baseline_run *before = item->before, *now = &item->now;
+  item->moved = calloc(before->n_figures + now->n_figures + 1, sizeof *item->moved);
+  bool whole = item->moved != NULL;
+  size_t from = 0;
+  for (size_t i = 0; i < now->n_figures && whole; i++) {
+    const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
+    double chance = HR__UNKNOWN;
+    enum hr__tolerance_verdict verdict =
+        figure ? hr__evaluator_moved(allowance, figure, &now->figures[i], &chance) : of_strangers;
+    if (verdict != HR__SAME) whole = add_moved(item, figure, &now->figures[i], verdict, chance);
+  }
+  from = 0;
+  for (size_t i = 0; i < before->n_figures && whole; i++)
+    if (!find(now, &before->figures[i], &from))
+      whole = add_moved(item, &before->figures[i], NULL, of_strangers, HR__UNKNOWN);
+  return whole && excuse_chance(item);
+}
+
+/* ---- Starts ----------------------------------------------------------------------------------------- */
+
+static bool same_start(const struct hr__job_start *a, const struct hr__job_start *b) {
+  return a->wait_s == b->wait_s;
+}
+
+/* When the earlier of the two begins, if any does. */
+static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
+  int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
+  return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
+}
+
+/* The first in time; HR_NONE: all are the same. */
+static uint32_t first_other(const struct hr_result *result, const struct hr__job_start *before, uint32_t count) {
+  uint32_t first = HR_NONE;
+  int64_t first_s = HR_NEVER_US;
+  for (uint32_t job = 0; job < count; job++) {
+    const struct hr__job_start now = hr__job_start_of(result, job);
+    if (same_start(&now, &before[job])) continue;
+    int64_t at_s = earlier_s(result->trace->submit_us[job], &now, &before[job]);
+    if (first != HR_NONE && at_s >= first_s) continue;
+    first = job;
+    first_s = at_s;
+  }
+  return first;
+}
+
+static bool fill_start(struct hr__other_start *start, const struct hr_result *result, uint32_t job,
+                       const struct hr__job_start *before) {
+  char id[HR_JOB_ID_BUFFER];
+  const struct hr_trace *trace = result->trace;
+  uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
+  *start = (struct hr__other_start){.found = true,
+                                    .id = {job},
+                                    .job = strdup(hr_trace_job_id(trace, (hr_job){job}, id)),
+                                    .tenant = tenant != HR_NONE ? strdup(trace->tenants.text[tenant]) : NULL,
+                                    .gpus = trace->gpus[job],
+                                    .submit_s = trace->submit_us[job] / HR_SECOND_US,
+                                    .before_s = before->wait_s,
+                                    .now_s = hr__job_start_of(result, job).wait_s,
+                                    .was_backfilled = before->backfilled,
+                                    .reason = (enum hr_reason)result->reason[job]};
+  return start->job && (tenant == HR_NONE || start->tenant);
+}
+
+static enum hr_status compare_starts(struct hr__check_case *item, const struct hr_result *result) {
+  struct hr__job_start *before;
+  uint32_t count;
+  if (!item->before->starts || item->before->n_jobs != result->n_jobs) return HR_OK;
+  enum hr_status status = hr__job_starts_decode(item->before->starts, result->n_jobs, &before, &count);
+  if (status == HR_BAD_INPUT)
+    return hr_notes_add(&item->told, "the baseline's column of starts is damaged, so no job can be named");
+  if (status != HR_OK) return status;
+  item->start.same = count == result->n_jobs;
+  uint32_t job = first_other(result, before, count);
+  if (job != HR_NONE && !fill_start(&item->start, result, job, &before[job])) status = HR_NO_MEMORY;
+  free(before);
+  return status;
+}
+
+/* ---- Decisions -------------------------------------------------------------------------------------- */
+
+/* "start of job 17 at 3 h 2 min" */
+static char *block_words(const struct hr__decision_block *block, const struct hr_trace *trace) {
+  char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *words = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&words, &size);
+  if (!out) return NULL;
+  fputs(hr_event_name((enum hr_event_kind)block->kind), out);
+  if (block->job.id != HR_NONE) fprintf(out, " of job %.100s", hr_trace_job_id(trace, block->job, id));
+  fprintf(out, " at %s", hr__duration_text((double)block->at_us / 1e6, when));
+  if (fclose(out) == 0) return words;
+  free(words);
+  return NULL;
+}
+
+static enum hr_status compare_decisions(struct hr__check_case *item, const struct hr_trace *trace,
+                                        const struct hr__decisions *decisions) {
+  uint64_t from, spacing = item->before->spacing;
+  if (!hr__decisions_first(decisions, item->before->chain, spacing, &from)) return HR_OK;
+  if (spacing < decisions->spacing) spacing = decisions->spacing;
+  const struct hr__decision_block *block = hr__decisions_block(decisions, from);
+  uint64_t last = from + spacing < decisions->count ? from + spacing : decisions->count;
+  item->decisions = (struct hr__other_decisions){.found = true,
+                                                 .first = from + 1,
+                                                 .last = last > from ? last : from + 1,
+                                                 .count = decisions->count,
+                                                 .begins = block ? block_words(block, trace) : NULL};
+  return block && !item->decisions.begins ? HR_NO_MEMORY : HR_OK;
+}
+
+/* ---- What was other from the begin ------------------------------------------------------------------ */
+
+/* Whether a list of words, ", " between them, has this one. */
+static bool has_word(const char *list, const char *word, size_t length) {
+  for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
+    bool begins = at == list || at[-1] == ' ', ends = at[length] == '\0' || at[length] == ',';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+/* The words of `list` that `other` lacks, into `text`. */
+static void words_missing(const char *list, const char *other, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (const char *at = list; *at && used < size;) {
+    char word[200];
+    size_t length = strcspn(at, ":,");
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+    if (!has_word(other, word, strlen(word)) && strncmp(other, word, strlen(word)) != 0)
+      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", word);
+    at += length;
+    at += strspn(at, ":, ");
+  }
+}
+
+static enum hr_status tell_policy(struct hr__check_case *item) {
+  char was[400], is[400];
+  if (strcmp(item->before->policy, item->now.policy) == 0) return HR_OK;
+  words_missing(item->before->policy, item->now.policy, was, sizeof was);
+  words_missing(item->now.policy, item->before->policy, is, sizeof is);
+  return hr_notes_add(&item->told, "policy: %s, not %s as before", is[0] ? is : "without it",
+                      was[0] ? was : "without it");
+}
+
+static enum hr_status tell_inputs(struct hr__check_case *item) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < item->now.n_inputs && status == HR_OK; i++) {
+    const struct hr_baseline_input *now = &item->now.inputs[i], *before = NULL;
+    for (size_t k = 0; k < item->before->n_inputs && !before; k++)
+      if (strcmp(item->before->inputs[k].name, now->name) == 0) before = &item->before->inputs[k];
+    if (!before || before->digest != now->digest)
+      status = hr_notes_add(&item->told, "%.200s was %s since", now->name, before ? "changed" : "added");
+  }
+  return status;
+}
+
+static enum hr_status tell(struct hr__check_case *item) {
+  enum hr_status status = tell_policy(item);
+  if (status == HR_OK && item->before->seed != item->now.seed)
+    status =
+        hr_notes_add(&item->told, "seed %" PRIu64 ", not %" PRIu64 " as before", item->now.seed, item->before->seed);
+  if (status == HR_OK && item->before->replications != item->now.replications)
+    status = hr_notes_add(&item->told, "%" PRIu32 " replications, not %" PRIu32 " as before", item->now.replications,
+                          item->before->replications);
+  return status == HR_OK ? tell_inputs(item) : status;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+bool hr__case_failed(const struct hr__check_case *item) {
+  return item->verdict >= HR__CASE_NEW;
+}
+
+size_t hr__case_worse(const struct hr__check_case *item) {
+  size_t worse = 0;
+  for (size_t i = 0; i < item->n_moved; i++) worse += item->moved[i].verdict == HR__WORSE;
+  return worse;
+}
+
+static void judge(struct hr__check_case *item) {
+  bool by_digest = item->wants_digest && (item->other_digest || item->other_trace);
+  bool same = !item->n_moved && !item->other_digest && !item->other_trace && !item->told.count;
+  if (by_digest || hr__case_worse(item))
+    item->verdict = HR__CASE_FAILED;
+  else
+    item->verdict = same ? HR__CASE_SAME : HR__CASE_TOLD;
+}
+
+enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,
+                                 const struct hr_result *result, const struct hr__decisions *decisions) {
+  if (!item->before) {
+    item->verdict = HR__CASE_NEW;
+    return HR_OK;
+  }
+  const struct hr__allowance allowance = {&item->run->tolerances, &check->config.suite->tolerances,
+                                          item->now.replications && item->before->replications,
+                                          item->now.seed == item->before->seed};
+  bool same_program = strcmp(check->config.baseline->version, hr_version()) == 0;
+  bool both_single = result && !item->before->replications;
+  item->wants_digest = hr__wants_digest(&allowance);
+  item->other_digest = item->before->digest != item->now.digest;
+  item->other_trace = item->before->trace_digest != item->now.trace_digest;
+  enum hr_status status =
+      compare_figures(item, &allowance, same_program ? HR__WORSE : HR__ALLOWED) ? HR_OK : HR_NO_MEMORY;
+  if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, result);
+  if (status == HR_OK && both_single && item->other_digest) status = compare_decisions(item, result->trace, decisions);
+  if (status == HR_OK) status = tell(item);
+  judge(item);
+  return status;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The tolerance that names a figure most exactly counts: with its class or tenant before the figure of any, that before
+   "*"; of equals the run's own before the suite's. */
+
+#include "plan/check/tolerance.h"
+
+#include "plan/runner/statistics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Names ------------------------------------------------------------------------------------------ */
+
+const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer) {
+  static const char *const kinds[HR_N_FIGURE_OF] = {
+      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
+  if (figure->of == HR_FIGURE_OF_RUN)
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s", figure->path);
+  else
+    snprintf(buffer, HR__LABEL_BYTES, "%.100s of %s %.200s", figure->path, kinds[figure->of], figure->group);
+  return buffer;
+}
+
+static const char *group_in(const char *name) {
+  const char *of = strstr(name, " of ");
+  return of ? of + 4 : NULL;
+}
+
+static bool is_group(const char *text, const struct hr_baseline_figure *figure) {
+  static const char *const heads[HR_N_FIGURE_OF] = {
+      [HR_FIGURE_OF_CLASS] = "class ", [HR_FIGURE_OF_TENANT] = "tenant ", [HR_FIGURE_OF_POOL] = "pool "};
+  if (figure->of == HR_FIGURE_OF_RUN) return false;
+  size_t length = strlen(heads[figure->of]);
+  return strcmp(text, figure->group) == 0 ||
+         (strncmp(text, heads[figure->of], length) == 0 && strcmp(text + length, figure->group) == 0);
+}
+
+/* By path, column or short name. */
+static bool is_path(const char *name, size_t length, const char *path) {
+  enum hr__measure measure = hr__measure_find(name, length);
+  if (measure != HR__N_MEASURES) return strcmp(hr__measure_infos[measure].path, path) == 0;
+  return strlen(path) == length && strncmp(name, path, length) == 0;
+}
+
+bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure, bool broadly) {
+  const char *name = tolerance->figure.text, *group = group_in(name);
+  size_t length = group ? (size_t)(group - name) - 4 : strlen(name);
+  if (strcmp(name, "*") == 0) return broadly;
+  if (!is_path(name, length, figure->path)) return false;
+  if (group) return is_group(group, figure);
+  return broadly || figure->of == HR_FIGURE_OF_RUN;
+}
+
+enum hr_status hr__tolerances_check(const struct hr_tolerances *tolerances, struct hr_error *error) {
+  const char *names[HR__N_MEASURES + 1];
+  for (size_t i = 0; i < tolerances->count; i++) {
+    const struct hr_placed_text *figure = &tolerances->at[i].figure;
+    const char *group = group_in(figure->text);
+    size_t length = group ? (size_t)(group - figure->text) - 4 : strlen(figure->text);
+    if (strcmp(figure->text, "*") == 0 || hr__measure_find(figure->text, length) != HR__N_MEASURES) continue;
+    hr__measure_names(group != NULL, names);
+    char word[100];
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), figure->text);
+    const char *nearest = hr_nearest_word(word, names);
+    return hr_fail(error, HR_BAD_INPUT, "%sunknown figure '%s'; %s%s%s", figure->place, word,
+                   nearest ? "did you mean '" : "wait_s.p95, utilization.makespan, monthly_usd and * (all) are some",
+                   nearest ? nearest : "", nearest ? "'?" : "");
+  }
+  return HR_OK;
+}
+
+/* ---- What is worse ---------------------------------------------------------------------------------- */
+
+/* The direction in which a figure is worse as people see it: HR_WORSE_EITHER where none is. */
+static enum hr_worse hr__worse_of(enum hr__measure measure) {
+  switch (measure) {
+  case HR__M_COMPLETED:
+  case HR__M_COMPLETED_SHARE:
+  case HR__M_UTILIZATION_SUBMIT_WINDOW:
+  case HR__M_UTILIZATION_MAKESPAN:
+  case HR__M_USEFUL:
+  case HR__M_GOODPUT:
+  case HR__M_SPOT_AVAILABILITY:
+  case HR__M_JAIN:
+  case HR__M_GANG_MEAN:
+  case HR__M_GANG_MIN:
+    return HR_WORSE_LOWER;
+  case HR__M_SUBMITTED:
+  case HR__M_BACKFILLED:
+  case HR__M_SUBMIT_WINDOW:
+  case HR__M_GPU_HOURS:
+  case HR__M_SPOT_HOURS:
+  case HR__N_MEASURES:
+    return HR_WORSE_EITHER;
+  default: /* waits, what is lost or left over, what it costs */
+    return HR_WORSE_HIGHER;
+  }
+}
+
+/* ---- Judging ---------------------------------------------------------------------------------------- */
+
+/* How exactly the tolerance names the figure; 0: not at all. */
+static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure) {
+  if (hr__tolerance_names(tolerance, figure, false)) return 3;
+  if (!hr__tolerance_names(tolerance, figure, true)) return 0;
+  return strcmp(tolerance->figure.text, "*") == 0 ? 1 : 2;
+}
+
+static const struct hr_tolerance *find(const struct hr__allowance *allowance, const struct hr_baseline_figure *figure) {
+  const struct hr_tolerances *const lists[] = {allowance->own, allowance->common};
+  const struct hr_tolerance *best = NULL;
+  unsigned best_rank = 0;
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+    for (size_t i = 0; i < lists[k]->count; i++) {
+      unsigned rank = rank_of(&lists[k]->at[i], figure);
+      if (rank <= best_rank) continue;
+      best = &lists[k]->at[i];
+      best_rank = rank;
+    }
+  return best;
+}
+
+static bool only_worse(const struct hr__allowance *allowance) {
+  return allowance->own->said_only_worse ? allowance->own->only_worse : allowance->common->only_worse;
+}
+
+bool hr__wants_digest(const struct hr__allowance *allowance) {
+  const struct hr_tolerances *own = allowance->own, *common = allowance->common;
+  if (own->exact_digest || own->loose_digest) return own->exact_digest;
+  if (common->exact_digest || common->loose_digest) return common->exact_digest;
+  bool tolerant = own->count || common->count || only_worse(allowance);
+  return !tolerant && !allowance->replicated;
+}
+
+static enum hr_worse direction(const struct hr__allowance *allowance, const struct hr_tolerance *tolerance,
+                               const struct hr_baseline_figure *figure) {
+  if (tolerance && tolerance->worse != HR_WORSE_UNSAID) return tolerance->worse;
+  if (!only_worse(allowance)) return HR_WORSE_EITHER;
+  return hr__worse_of(hr__measure_find(figure->path, strlen(figure->path)));
+}
+
+/* Values that are unknown in one of them are left out of both. Returns how many are left. */
+static uint32_t known_pairs(double *first, double *other, uint32_t count) {
+  uint32_t known = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!isfinite(first[i]) || !isfinite(other[i])) continue;
+    first[known] = first[i];
+    other[known++] = other[i];
+  }
+  return known;
+}
+
+static uint32_t known_values(double *values, uint32_t count) {
+  uint32_t known = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (isfinite(values[i])) values[known++] = values[i];
+  return known;
+}
+
+static void copy(double *to, const struct hr_baseline_figure *from) {
+  for (uint32_t i = 0; i < from->n_samples; i++) to[i] = from->samples[i];
+}
+
+/* Replications of the same seeds have the same random events in both, so their differences tell most. */
+static double chance_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
+  uint32_t n_before = before->n_samples, n_now = now->n_samples, both = n_before < n_now ? n_before : n_now;
+  double *first = malloc(((size_t)n_before + n_now + 1) * sizeof *first), *other = first + n_before,
+         chance = HR__UNKNOWN;
+  if (!first) return chance;
+  copy(first, before);
+  copy(other, now);
+  if (paired) {
+    both = known_pairs(first, other, both);
+    chance = hr__chance_of_pairs(first, other, both);
+  } else {
+    n_before = known_values(first, n_before);
+    chance = hr__chance_of_samples(first, n_before, other, known_values(other, n_now));
+  }
+  free(first);
+  return chance;
+}
+
+enum hr__tolerance_verdict hr__evaluator_moved(const struct hr__allowance *allowance,
+                                               const struct hr_baseline_figure *before,
+                                               const struct hr_baseline_figure *now, double *chance) {
+  *chance = HR__UNKNOWN;
+  if (before->value == now->value) return HR__SAME;
+  const struct hr_tolerance *tolerance = find(allowance, now);
+  enum hr_worse worse = direction(allowance, tolerance, now);
+  double difference = now->value - before->value, size = fabs(before->value);
+  if (worse == HR_WORSE_HIGHER && difference < 0) return HR__BETTER;
+  if (worse == HR_WORSE_LOWER && difference > 0) return HR__BETTER;
+  /* Sums of decimals are off by a little, which must not count. */
+  double allowed = tolerance ? fmax(tolerance->absolute, tolerance->relative * size) + 1e-12 * size : 0;
+  if (tolerance && fabs(difference) <= allowed) return HR__ALLOWED;
+  if (allowance->replicated) *chance = chance_of(allowance->paired, before, now);
+  return HR__WORSE;
+}

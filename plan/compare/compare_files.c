@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A comparison as CSV: a row for each policy, group and figure. What cannot be told is empty. */
+
+#include "base/console.h"
+#include "base/output_file.h"
+#include "base/text.h"
+#include "base/writers.h"
+#include "plan/compare/compare.h"
+#include "plan/compare/compare_table.h"
+#include "report/tables/json_tree.h"
+#include "report/tables/policy_words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+static void put_number(struct hr__csv_out *out, double value) {
+  char buffer[HR__NUMBER_BYTES];
+  hr__csv_text(out, isnan(value) ? "" : hr__decimal_text(value, buffer));
+}
+
+static void put_row(struct hr__csv_out *out, const char *policy, const char *group, const char *name,
+                    const char *metric, const struct hr_estimate *estimate) {
+  hr__csv_text(out, policy);
+  hr__csv_text(out, group);
+  hr__csv_text(out, name);
+  hr__csv_text(out, metric);
+  put_number(out, estimate->value);
+  put_number(out, estimate->difference);
+  put_number(out, estimate->low);
+  put_number(out, estimate->high);
+  hr__csv_text(out, isnan(estimate->low) ? "" : estimate->significant ? "true" : "false");
+  hr__csv_end_row(out);
+}
+
+static void put_groups(struct hr__csv_out *out, const struct hr_comparison *comparison,
+                       const struct hr__group_table *table, uint32_t contender) {
+  size_t count;
+  const struct hr_group *groups = table->of(comparison->first_runs[0].summary, &count);
+  for (size_t i = 0; i < count; i++) {
+    size_t place = hr__group_find(table, groups[i].name);
+    for (unsigned m = 0; place != SIZE_MAX && m < HR__N_GROUP_METRICS; m++) {
+      struct hr_estimate estimate = hr__group_estimate(comparison, table, contender, place, (enum hr__group_metric)m);
+      put_row(out, comparison->config.contenders[contender].label, table->title, groups[i].name,
+              hr__metric_name(&hr__group_metric_infos[m]), &estimate);
+    }
+  }
+}
+
+enum hr_status hr_comparison_write_csv(const char *path, const struct hr_comparison *comparison,
+                                       struct hr_error *error) {
+  struct hr__csv_out out;
+  enum hr_status status =
+      hr__csv_open(&out, path, "policy,group,name,metric,value,difference,low,high,significant", error);
+  if (status != HR_OK) return status;
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
+    for (unsigned m = 0; m < HR__N_METRICS; m++) {
+      if (!hr__has_metric(comparison, (enum hr__metric)m)) continue;
+      struct hr_estimate estimate = hr__estimate(comparison, i, (enum hr__metric)m);
+      put_row(&out, comparison->config.contenders[i].label, "all", "", hr__metric_name(&hr__metric_infos[m]),
+              &estimate);
+    }
+    put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
+    put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
+  }
+  return hr__csv_commit(&out, error);
+}
+
+/* A comparison as JSON (docs/reference/schemas/compare.schema.json). */
+
+static void put_figure(struct hr__json *json, cJSON *object, const char *key, double value) {
+  hr__json_number_if(json, object, key, !isnan(value), value);
+}
+
+/* Under `means` the figure, under `differences` how far it is from the first policy's. */
+static void put_estimate(struct hr__json *json, cJSON *means, cJSON *differences, const char *key,
+                         const struct hr_estimate *estimate) {
+  put_figure(json, means, key, estimate->value);
+  cJSON *inner = hr__json_object(json, differences, key);
+  put_figure(json, inner, "mean", estimate->difference);
+  put_figure(json, inner, "low", estimate->low);
+  put_figure(json, inner, "high", estimate->high);
+  if (isnan(estimate->low))
+    hr__json_null(json, inner, "significant");
+  else
+    hr__json_bool(json, inner, "significant", estimate->significant);
+}
+
+static void put_metrics(struct hr__json *json, cJSON *policy, const struct hr_comparison *comparison,
+                        uint32_t contender) {
+  cJSON *means = hr__json_object(json, policy, "mean");
+  cJSON *differences = hr__json_object(json, policy, "difference");
+  for (unsigned i = 0; i < HR__N_METRICS; i++) {
+    struct hr_estimate estimate = hr__estimate(comparison, contender, (enum hr__metric)i);
+    put_estimate(json, means, differences, hr__metric_name(&hr__metric_infos[i]), &estimate);
+  }
+}
+
+/* In the order of the first policy's run. */
+static void json_put_groups(struct hr__json *json, cJSON *policy, const char *key,
+                            const struct hr_comparison *comparison, const struct hr__group_table *table,
+                            uint32_t contender) {
+  size_t count;
+  const struct hr_group *groups = table->of(comparison->first_runs[0].summary, &count);
+  cJSON *all = hr__json_object(json, policy, key);
+  for (size_t i = 0; i < count; i++) {
+    size_t place = hr__group_find(table, groups[i].name);
+    if (place == SIZE_MAX) continue;
+    cJSON *inner = hr__json_object(json, all, groups[i].name);
+    cJSON *means = hr__json_object(json, inner, "mean");
+    cJSON *differences = hr__json_object(json, inner, "difference");
+    for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
+      struct hr_estimate estimate = hr__group_estimate(comparison, table, contender, place, (enum hr__group_metric)m);
+      put_estimate(json, means, differences, hr__metric_name(&hr__group_metric_infos[m]), &estimate);
+    }
+  }
+}
+
+static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_comparison *comparison,
+                       uint32_t contender) {
+  const struct hr_contender *self = &comparison->config.contenders[contender];
+  cJSON *policy = hr__json_append(json, policies, cJSON_CreateObject());
+  hr__json_text(json, policy, "name", self->name);
+  hr__json_text(json, policy, "label", self->label);
+  hr__json_text(json, policy, "policy", self->policy->ops->name);
+  hr__json_params(json, hr__json_object(json, policy, "params"), self->policy);
+  put_metrics(json, policy, comparison, contender);
+  json_put_groups(json, policy, "by_class", comparison, &comparison->groups[HR__CLASSES], contender);
+  json_put_groups(json, policy, "by_tenant", comparison, &comparison->groups[HR__TENANTS], contender);
+  const struct hr_notes *notes[3];
+  struct hr_run_label label = hr__run_label(comparison, contender, notes);
+  hr__json_summary(json, hr__json_object(json, policy, "summary"), comparison->first_runs[contender].summary, &label);
+}
+
+static void put_head(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison) {
+  const struct hr_compare_config *config = &comparison->config;
+  hr__json_text(json, root, "headroom", hr_version());
+  hr__json_text(json, root, "scenario", config->scenario->name);
+  cJSON *trace = hr__json_object(json, root, "trace");
+  hr__json_text(json, trace, "file", config->trace->source);
+  hr__json_text(json, trace, "format", config->trace->format);
+  hr__json_bool(json, root, "random", !comparison->exact);
+  hr__json_count(json, root, "replications", comparison->n_replications);
+  hr__json_number(json, root, "confidence", 0.95);
+  cJSON *seeds = hr__json_array(json, root, "seeds");
+  for (uint32_t i = 0; i < comparison->n_replications; i++) hr__json_append_seed(json, seeds, comparison->seeds[i]);
+}
+
+static void put_perf(struct hr__json *json, cJSON *root, const struct hr_comparison *comparison,
+                     const struct hr_perf *perf) {
+  cJSON *inner = hr__json_object(json, root, "perf");
+  hr__json_number(json, inner, "load_s", perf->load_s);
+  hr__json_number(json, inner, "sim_s", perf->sim_s);
+  hr__json_count(json, inner, "threads", comparison->config.n_threads);
+  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
+  cJSON *seconds = hr__json_object(json, inner, "seconds");
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
+    hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
+}
+
+static cJSON *make_tree(struct hr__json *json, const struct hr_comparison *comparison, const struct hr_perf *perf) {
+  static const struct hr_perf nothing = {0};
+  cJSON *root = cJSON_CreateObject();
+  put_head(json, root, comparison);
+  cJSON *policies = hr__json_array(json, root, "policies");
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) put_policy(json, policies, comparison, i);
+  hr__json_notes(json, hr__json_array(json, root, "notes"), &comparison->notes);
+  put_perf(json, root, comparison, perf ? perf : &nothing);
+  return root;
+}
+
+char *hr_comparison_json(const struct hr_comparison *comparison, const struct hr_perf *perf) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, comparison, perf);
+  return hr__json_print(&json, root);
+}
+
+enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
+                                        const struct hr_perf *perf, struct hr_error *error) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, comparison, perf);
+  return hr__json_write(&json, root, path, error);
+}
+
+/* A comparison as Markdown: figures are rows, policies columns; then a table each for classes and tenants. */
+
+enum { MOST_GROUPS = 20 };
+
+struct compare_files_page {
+  struct hr__console console; /* whose text it makes fit */
+  const struct hr_comparison *comparison;
+};
+
+static void put_text(struct compare_files_page *page, const char *text) {
+  hr__markdown_text(&page->console, text);
+}
+
+/* "1 h 2 min (-4 h)"; bold where the difference is significant and not merely exact. */
+static void markdown_put_estimate(struct compare_files_page *page, enum hr__unit unit,
+                                  const struct hr_estimate *estimate, bool first) {
+  char text[HR__FIGURE_BYTES];
+  FILE *out = page->console.out;
+  bool bold = estimate->significant && !page->comparison->exact;
+  fprintf(out, " %s%s", bold ? "**" : "", hr__figure_text(unit, estimate->value, text));
+  if (!first && !isnan(estimate->difference)) {
+    fprintf(out, " (%s", hr__difference_text(unit, estimate->difference, text));
+    if (page->comparison->n_replications > 1) fprintf(out, " %s", hr__margin_text(unit, estimate, text));
+    fputc(')', out);
+  }
+  fprintf(out, "%s |", bold ? "**" : "");
+}
+
+static void markdown_put_head(struct compare_files_page *page) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  FILE *out = page->console.out;
+  fputs("# ", out);
+  put_text(page, config->scenario->name);
+  fputs("\n\nTrace ", out);
+  put_text(page, config->trace->source);
+  fprintf(out, ", %" PRIu32 " jobs; seed %" PRIu64 ". ", config->trace->n_jobs, config->scenario->seed);
+  if (page->comparison->exact)
+    fputs("Nothing is random: one run of each policy, and every difference to the first, in brackets, is exact.\n\n",
+          out);
+  else if (page->comparison->n_replications == 1)
+    fputs("One run of each policy: which differences to the first, in brackets, are significant cannot be told.\n\n",
+          out);
+  else
+    fprintf(out,
+            "%" PRIu32 " runs of each policy with the same random events for all. In brackets: the difference to the "
+            "first policy with the margin of its paired 95 %% interval; bold: it leaves zero out.\n\n",
+            page->comparison->n_replications);
+}
+
+static void put_policies(struct compare_files_page *page) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  for (uint32_t i = 0; i < config->n_contenders; i++) {
+    char *words = hr__policy_words(config->contenders[i].policy);
+    if (!words) page->console.out_of_memory = true;
+    fputs("- ", page->console.out);
+    put_text(page, config->contenders[i].label);
+    fputs(": ", page->console.out);
+    if (words) put_text(page, words);
+    fputc('\n', page->console.out);
+    free(words);
+  }
+  fputc('\n', page->console.out);
+}
+
+static void markdown_put_metrics(struct compare_files_page *page) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  FILE *out = page->console.out;
+  fputs("| |", out);
+  for (uint32_t i = 0; i < config->n_contenders; i++) {
+    fputc(' ', out);
+    put_text(page, config->contenders[i].label);
+    fputs(" |", out);
+  }
+  fputs("\n|---|", out);
+  for (uint32_t i = 0; i < config->n_contenders; i++) fputs("---:|", out);
+  fputc('\n', out);
+  for (unsigned m = 0; m < HR__N_METRICS; m++) {
+    if (!hr__has_metric(page->comparison, (enum hr__metric)m)) continue;
+    fprintf(out, "| %s: %s |", hr__metric_infos[m].block, hr__metric_infos[m].title);
+    for (uint32_t i = 0; i < config->n_contenders; i++) {
+      struct hr_estimate estimate = hr__estimate(page->comparison, i, (enum hr__metric)m);
+      markdown_put_estimate(page, hr__metric_unit(&hr__metric_infos[m]), &estimate, i == 0);
+    }
+    fputc('\n', out);
+  }
+}
+
+static void put_group(struct compare_files_page *page, const struct hr__group_table *groups, const char *name) {
+  const struct hr_compare_config *config = &page->comparison->config;
+  size_t place = hr__group_find(groups, name);
+  for (uint32_t i = 0; place != SIZE_MAX && i < config->n_contenders; i++) {
+    fputs("| ", page->console.out);
+    put_text(page, name[0] ? name : "(none)");
+    fputs(" | ", page->console.out);
+    put_text(page, config->contenders[i].label);
+    fputs(" |", page->console.out);
+    for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
+      struct hr_estimate estimate = hr__group_estimate(page->comparison, groups, i, place, (enum hr__group_metric)m);
+      markdown_put_estimate(page, hr__metric_unit(&hr__group_metric_infos[m]), &estimate, i == 0);
+    }
+    fputc('\n', page->console.out);
+  }
+}
+
+static void markdown_put_groups(struct compare_files_page *page, const struct hr__group_table *groups) {
+  size_t count;
+  const struct hr_group *of_first = groups->of(page->comparison->first_runs[0].summary, &count);
+  if (count == 0) return;
+  fprintf(page->console.out, "\n| %s | policy |", groups->title);
+  for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++)
+    fprintf(page->console.out, " %s |", hr__group_metric_infos[m].title);
+  fputs("\n|---|---|---:|---:|---:|---:|\n", page->console.out);
+  for (size_t i = 0; i < count && i < MOST_GROUPS; i++) put_group(page, groups, of_first[i].name);
+  if (count > MOST_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MOST_GROUPS);
+}
+
+enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_comparison *comparison,
+                                            struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  struct compare_files_page page = {.console = {.out = file.stream}, .comparison = comparison};
+  markdown_put_head(&page);
+  put_policies(&page);
+  markdown_put_metrics(&page);
+  markdown_put_groups(&page, &comparison->groups[HR__CLASSES]);
+  markdown_put_groups(&page, &comparison->groups[HR__TENANTS]);
+  if (!page.console.out_of_memory) return hr__output_commit(&file, error);
+  hr__output_abandon(&file);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}

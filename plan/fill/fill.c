@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is filled and with what: the cluster's GPUs, the trace's requests, the pools that each accepts. */
+
+#include "plan/fill/fill.h"
+
+#include "base/random.h"
+#include "base/threads.h"
+#include "plan/runner/statistics.h"
+#include "sim/cluster/accepts.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t asked_milli(const struct hr_request *request) {
+  return (uint64_t)request->tasks * request->gpus * request->gpu_milli;
+}
+
+/* ---- Checks ----------------------------------------------------------------------------------------- */
+
+static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_error *error) {
+  if (hr_cluster_spec_gpus(&scenario->cluster) == 0)
+    return hr_fail(error, HR_BAD_INPUT, "%s: no pool has a node, so there is nothing to fill; one is needed at least",
+                   scenario->path);
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    if (pool->nodes > 0 && pool->gpus_per_node > HR_MAX_STOCK_GPUS)
+      return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s': a node has %u GPUs; fill takes at most %u", scenario->path,
+                     pool->name, pool->gpus_per_node, HR_MAX_STOCK_GPUS);
+  }
+  return HR_OK;
+}
+
+enum { MOST_PODS = 200000000 };
+
+/* How many pods a list will have, more or less. */
+static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_error *error) {
+  double asked = 0, wanted = (double)input->target_milli;
+  if (input->trace->within)
+    return hr_fail(error, HR_BAD_INPUT, "%s: jobs are to be 'within' a group; to fill looks at one task at a time",
+                   input->trace->source);
+  for (uint32_t i = 0; i < input->requests->count; i++)
+    asked += (double)input->requests->jobs[i] * (double)asked_milli(&input->requests->request[i]);
+  if (asked <= 0)
+    return hr_fail(error, HR_BAD_INPUT, "%s: no job asks for a GPU; a cluster cannot be filled with them",
+                   input->trace->source);
+  if (wanted / asked * input->trace->n_jobs > MOST_PODS)
+    return hr_fail(error, HR_BAD_INPUT, "%s: more than %d of its jobs would be needed to fill the cluster",
+                   input->trace->source, MOST_PODS);
+  return HR_OK;
+}
+
+/* ---- Requests --------------------------------------------------------------------------------------- */
+
+static bool is_barred_from_spot(const struct hr__fill_input *input, uint32_t job) {
+  const struct hr_trace *trace = input->trace;
+  if (trace->flags && trace->flags[job] & HR_JOB_NOT_INTERRUPTIBLE) return true;
+  return input->scenario->classes[trace->class_ ? trace->class_[job] : HR_CLASS_UNKNOWN].no_spot;
+}
+
+/* Accept classes are made as for a run. */
+static bool find_requests(struct hr__fill_input *input) {
+  const struct hr_scenario *scenario = input->scenario;
+  const struct hr_trace *trace = input->trace;
+  struct hr_arena *arena = &input->arena;
+  struct hr__speed_table *speeds = hr_arena_alloc(arena, sizeof *speeds);
+  struct hr__accepts *accepts = hr_arena_alloc(arena, sizeof *accepts);
+  uint32_t *class_ = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *class_);
+  if (!speeds || !accepts || !class_ ||
+      hr__speeds_init(speeds, arena, scenario->speeds, &scenario->cluster, trace) != HR_OK ||
+      hr__accepts_init(accepts, arena, &scenario->cluster, trace, speeds) != HR_OK)
+    return false;
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    class_[i] = hr__accepts_class(accepts, trace, (hr_job){i}, is_barred_from_spot(input, i));
+  input->acceptance = (struct hr_acceptance){accepts->classes.row, accepts->classes.count, accepts->classes.n_pools};
+  input->requests = hr_requests_create(arena, trace, class_, NULL, &scenario->cluster);
+  if (input->requests) input->typical = hr_typical_pods_create(arena, input->requests);
+  return input->requests && input->typical;
+}
+
+enum hr_status hr__fill_input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
+                                   struct hr_error *error) {
+  *input = (struct hr__fill_input){.scenario = config->scenario, .trace = config->trace};
+  input->capacity_milli = hr_cluster_spec_gpus(&config->scenario->cluster) * HR_WHOLE_GPU_MILLI;
+  input->target_milli = (uint64_t)ceil(config->to * (double)input->capacity_milli - 1e-6);
+  input->last = (uint32_t)(config->to * 100 + 1e-6);
+  enum hr_status status = check_nodes(config->scenario, error);
+  if (status == HR_OK && !find_requests(input)) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return status == HR_OK ? check_pods(input, error) : status;
+}
+
+void hr__fill_input_finish(struct hr__fill_input *input) {
+  hr__arena_finish(&input->arena);
+}
+
+/* ---- Pods ------------------------------------------------------------------------------------------- */
+
+static uint32_t below(struct hr__stream *stream, uint32_t bound) {
+  return (uint32_t)((uint64_t)hr__stream_next(stream) * bound >> 32);
+}
+
+static void shuffle(uint32_t *pods, uint32_t count, uint64_t seed) {
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, HR__PURPOSE_SHUFFLE, 0, 0);
+  for (uint32_t left = count; left > 1; left--) {
+    uint32_t other = below(&stream, left), pod = pods[left - 1];
+    pods[left - 1] = pods[other];
+    pods[other] = pod;
+  }
+}
+
+uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count) {
+  const struct hr_requests *requests = input->requests;
+  struct hr__stream stream;
+  uint32_t *pods = NULL, capacity = 0;
+  uint64_t milli = 0;
+  *count = 0;
+  hr__stream_init(&stream, seed, HR__PURPOSE_SAMPLE, 0, 0);
+  while (milli < input->target_milli) {
+    if (*count == capacity) {
+      capacity = capacity ? 2 * capacity : 4096;
+      uint32_t *grown = realloc(pods, capacity * sizeof *grown);
+      if (!grown) {
+        free(pods);
+        return NULL;
+      }
+      pods = grown;
+    }
+    pods[*count] = requests->of_job[below(&stream, input->trace->n_jobs)];
+    milli += asked_milli(&requests->request[pods[(*count)++]]);
+  }
+  shuffle(pods, *count, seed);
+  return pods;
+}
+
+/* One run: pods come one by one until all are there. A job of several tasks is placed whole, task by task, or fails. */
+
+struct fill_run {
+  const struct hr__fill_input *input;
+  struct hr_arena arena;
+  struct hr_gpu_inventory *inventory;
+  struct hr_packer *packer;
+  struct hr_fragmentation *fragmentation;
+  struct hr_slice *slices; /* of one job's tasks */
+  uint64_t f;              /* sum over nodes, in pods x thousandths */
+  uint64_t allocated_milli, arrived_milli, failed;
+};
+
+static uint32_t max_tasks(const struct hr_requests *requests) {
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < requests->count; i++)
+    if (requests->request[i].tasks > most) most = requests->request[i].tasks;
+  return most;
+}
+
+static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, uint64_t seed) {
+  const struct hr__fill_input *input = run->input;
+  const struct hr_cluster_spec *cluster = &input->scenario->cluster;
+  run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
+  if (run->inventory) /* pods get what they ask for, whatever the pools say */
+    memset(run->inventory->slot_milli, 0, run->inventory->n_nodes * sizeof *run->inventory->slot_milli);
+  run->slices = hr_arena_alloc(&run->arena, max_tasks(input->requests) * sizeof *run->slices);
+  if (!run->inventory || !run->slices) return false;
+  const struct hr_packer_config config = {.rule = rule,
+                                          .inventory = run->inventory,
+                                          .cluster = cluster,
+                                          .acceptance = input->acceptance,
+                                          .requests = input->requests->request,
+                                          .n_requests = input->requests->count,
+                                          .typical = input->typical,
+                                          .seed = seed};
+  run->packer = hr_packer_create(&run->arena, &config);
+  run->fragmentation = hr_fragmentation_create(&run->arena, input->typical, &input->acceptance, run->inventory);
+  if (!run->packer || !run->fragmentation) return false;
+  for (uint32_t node = 0; node < run->inventory->n_nodes; node++)
+    run->f += hr_fragmentation_of(run->fragmentation, (hr_node){node});
+  return true;
+}
+
+/* ---- One pod ---------------------------------------------------------------------------------------- */
+
+typedef void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice);
+
+static void change_stock(struct fill_run *run, uint32_t number, const struct hr_slice *slice, change *each) {
+  run->f -= hr_fragmentation_of(run->fragmentation, slice->node);
+  each(run->inventory, &run->input->requests->request[number], slice);
+  run->f += hr_fragmentation_of(run->fragmentation, slice->node);
+}
+
+static bool place_task(struct fill_run *run, uint32_t number, struct hr_slice *slice) {
+  hr_node node;
+  uint64_t gpus;
+  if (!hr_packer_find(run->packer, number, &node, &gpus)) return false;
+  *slice = hr_gpu_inventory_slice(run->inventory, &run->input->requests->request[number], node, gpus);
+  change_stock(run, number, slice, hr_gpu_inventory_take);
+  hr_packer_taken(run->packer, number, node);
+  return true;
+}
+
+static bool place(struct fill_run *run, uint32_t number) {
+  uint32_t tasks = run->input->requests->request[number].tasks, placed = 0;
+  while (placed < tasks && place_task(run, number, &run->slices[placed])) placed++;
+  if (placed == tasks) return true;
+  while (placed-- > 0) {
+    change_stock(run, number, &run->slices[placed], hr_gpu_inventory_undo);
+    hr_packer_given(run->packer, number, run->slices[placed].node);
+  }
+  return false;
+}
+
+static void come(struct fill_run *run, uint32_t number) {
+  const struct hr_request *request = &run->input->requests->request[number];
+  uint64_t milli = (uint64_t)request->tasks * request->gpus * request->gpu_milli;
+  run->arrived_milli += milli;
+  if (place(run, number))
+    run->allocated_milli += milli;
+  else
+    run->failed++;
+}
+
+/* ---- All of them ------------------------------------------------------------------------------------ */
+
+static struct hr_fill_row row_of(const struct fill_run *run) {
+  double capacity = (double)run->input->capacity_milli;
+  double f = (double)run->f / (double)run->input->typical->total;
+  return (struct hr_fill_row){.alloc_pct = 100 * (double)run->allocated_milli / capacity,
+                              .frag_pct = 100 * f / capacity,
+                              .failed = run->failed};
+}
+
+static void fill(struct fill_run *run, const uint32_t *pods, uint32_t count, struct hr_fill_row *rows) {
+  uint32_t row = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    come(run, pods[i]);
+    while (row < run->input->last && run->arrived_milli * 100 >= (row + 1) * run->input->capacity_milli)
+      rows[row++] = row_of(run);
+  }
+  while (row < run->input->last) rows[row++] = row_of(run);
+}
+
+/* One run; `rows`: [input->last]. HR_NO_MEMORY is the only failure. */
+static enum hr_status hr__fill_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule,
+                                   uint64_t seed, struct hr_fill_row *rows) {
+  struct fill_run run = {.input = input};
+  uint32_t count;
+  uint32_t *pods = hr__fill_pods(input, seed, &count);
+  bool made = pods && run_make(&run, rule, seed);
+  if (made) fill(&run, pods, count, rows);
+  hr__arena_finish(&run.arena);
+  free(pods);
+  return made ? HR_OK : HR_NO_MEMORY;
+}
+
+/* The runs of a fill: every rule under every seed, each run a task of a pool of threads, which leaves its rows at a
+   place of its own. */
+
+struct fill_work {
+  struct hr_fill *fill;
+  pthread_mutex_t lock;
+  size_t done, total;
+};
+
+static double clock_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static struct hr_fill_row *rows_of(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index) {
+  return fill->rows + ((size_t)rule * fill->config.n_seeds + seed_index) * fill->input.last;
+}
+
+static void tell(struct fill_work *work, uint32_t rule, double seconds) {
+  const struct hr_progress *to = &work->fill->config.progress;
+  uint64_t jobs = work->fill->config.trace->n_jobs;
+  pthread_mutex_lock(&work->lock);
+  work->fill->seconds[rule] += seconds;
+  work->done++;
+  if (to->report) to->report(to->self, work->done * jobs, work->total * jobs, 0);
+  pthread_mutex_unlock(&work->lock);
+}
+
+/* Rule by rule within a seed. */
+static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
+  struct fill_work *work = self;
+  struct hr_fill *fill = work->fill;
+  uint32_t rule = (uint32_t)(task % fill->config.n_rules), index = (uint32_t)(task / fill->config.n_rules);
+  double begin_s = clock_s();
+  enum hr_status status =
+      hr__fill_run(&fill->input, fill->config.rules[rule], hr_fill_seed(fill, index), rows_of(fill, rule, index));
+  tell(work, rule, clock_s() - begin_s);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+static enum hr_status run_all(struct hr_fill *fill, struct hr_error *error) {
+  size_t count = (size_t)fill->config.n_rules * fill->config.n_seeds;
+  struct fill_work work = {.fill = fill, .total = count};
+  struct hr__tasks tasks = {.self = &work, .run = run_one, .count = count};
+  fill->rows = calloc(count * fill->input.last, sizeof *fill->rows);
+  fill->seconds = calloc(fill->config.n_rules, sizeof *fill->seconds);
+  if (!fill->rows || !fill->seconds) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  pthread_mutex_init(&work.lock, NULL);
+  enum hr_status status = hr__pool_run(&tasks, fill->config.n_threads, error);
+  pthread_mutex_destroy(&work.lock);
+  return status;
+}
+
+static enum hr_status check(const struct hr_fill_config *config, struct hr_error *error) {
+  if (config->n_rules == 0 || config->n_seeds == 0 || config->n_seeds > HR_MAX_FILL_SEEDS || config->n_threads == 0)
+    return hr_fail(error, HR_BAD_INPUT, "to fill wants at least one rule, one seed and one thread");
+  if (!(config->to >= 0.01 && config->to <= HR_MAX_FILL_TO))
+    return hr_fail(error, HR_BAD_INPUT, "to fill up to %g times the cluster: 0.01 to %g are wanted", config->to,
+                   HR_MAX_FILL_TO);
+  return HR_OK;
+}
+
+enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error) {
+  *fill = NULL;
+  enum hr_status status = check(config, error);
+  if (status != HR_OK) return status;
+  struct hr_fill *fresh = calloc(1, sizeof *fresh);
+  if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  fresh->config = *config;
+  status = hr__fill_input_make(&fresh->input, config, error);
+  if (status == HR_OK) status = run_all(fresh, error);
+  if (status == HR_OK)
+    *fill = fresh;
+  else
+    hr_fill_destroy(fresh);
+  return status;
+}
+
+void hr_fill_destroy(struct hr_fill *fill) {
+  if (!fill) return;
+  hr__fill_input_finish(&fill->input);
+  free(fill->rows);
+  free(fill->seconds);
+  free(fill);
+}
+
+/* ---- What came of it -------------------------------------------------------------------------------- */
+
+uint32_t hr_fill_last(const struct hr_fill *fill) {
+  return fill->input.last;
+}
+
+uint64_t hr_fill_seed(const struct hr_fill *fill, uint32_t index) {
+  return fill->config.scenario->seed + index;
+}
+
+struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct) {
+  return rows_of(fill, rule, seed_index)[pct - 1];
+}
+
+struct hr_fill_mean hr_fill_mean_at(const struct hr_fill *fill, uint32_t rule, uint32_t pct) {
+  double alloc[HR_MAX_FILL_SEEDS], frag[HR_MAX_FILL_SEEDS], failed[HR_MAX_FILL_SEEDS];
+  uint32_t count = fill->config.n_seeds;
+  for (uint32_t i = 0; i < count; i++) {
+    struct hr_fill_row row = hr_fill_at(fill, rule, i, pct);
+    alloc[i] = row.alloc_pct;
+    frag[i] = row.frag_pct;
+    failed[i] = (double)row.failed;
+  }
+  struct hr__mean a = hr__mean_of(alloc, count), f = hr__mean_of(frag, count), n = hr__mean_of(failed, count);
+  return (struct hr_fill_mean){a.value, a.margin, f.value, f.margin, n.value, n.margin};
+}

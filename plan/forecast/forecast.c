@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a forecast tells to who asks: factors of demand, and its figures one by one. */
+
+#include "plan/forecast/forecasting.h"
+#include "plan/runner/measures.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Factors ---------------------------------------------------------------------------------------- */
+
+static double mean_of(const struct hr_forecast *forecast, uint32_t series, uint32_t ahead) {
+  return hr__model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
+}
+
+static double mean_week(const struct hr__demand_history *demand, uint32_t series) {
+  double sum = 0;
+  for (uint32_t week = 0; week < demand->n_weeks; week++) sum += demand->week[(size_t)series * demand->n_weeks + week];
+  return sum / demand->n_weeks;
+}
+
+const uint32_t *hr_forecast_series(const struct hr_forecast *forecast, uint32_t *n_series) {
+  *n_series = forecast->demand.n_series;
+  return forecast->demand.series_of;
+}
+
+enum hr_status hr_forecast_factors(const struct hr_forecast *forecast, uint64_t seed, bool expected,
+                                   uint32_t first_week, uint32_t n_weeks, double *factors, struct hr_error *error) {
+  uint32_t n_series = forecast->demand.n_series, end = first_week + n_weeks;
+  if (first_week > HR_MAX_FORECAST_WEEKS || n_weeks > HR_MAX_FORECAST_WEEKS - first_week)
+    return hr_fail(error, HR_BAD_INPUT, "factors of weeks %" PRIu32 " to %" PRIu64 ": a forecast goes over %d weeks",
+                   first_week, (uint64_t)first_week + n_weeks, HR_MAX_FORECAST_WEEKS);
+  double total[HR_MAX_FORECAST_WEEKS], *paths = calloc((size_t)n_series * end + 1, sizeof *paths);
+  if (!paths) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!expected) hr__draw_path(&forecast->model, seed, end, paths, total);
+  for (uint32_t i = 0; i < n_series; i++) {
+    double mean = mean_week(&forecast->demand, i);
+    for (uint32_t week = first_week; week < end; week++) {
+      double demand = expected ? mean_of(forecast, i, week + 1) : paths[(size_t)i * end + week];
+      factors[(size_t)i * n_weeks + week - first_week] = mean > 0 ? demand / mean : 0;
+    }
+  }
+  free(paths);
+  return HR_OK;
+}
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+struct hr_forecast_span hr_forecast_span(const struct hr_forecast *forecast) {
+  const struct hr_forecast_config *config = &forecast->config;
+  double fade = config->growth > 0 ? 0 : forecast->fits[0].fade;
+  return (struct hr_forecast_span){.trace_weeks = forecast->demand.n_weeks,
+                                   .first_week = forecast->demand.first_week,
+                                   .months = config->months,
+                                   .weeks = forecast->n_weeks,
+                                   .holdout_weeks = config->holdout_weeks,
+                                   .profile = forecast->profiles[0].hours,
+                                   .growth = config->growth > 0 ? config->growth : HR__UNKNOWN,
+                                   .confidence = config->confidence,
+                                   .half_life_weeks = fade > 0 ? -1 / log2(fade) : HR__UNKNOWN};
+}
+
+struct hr_forecast_item hr_forecast_item(const struct hr_forecast *forecast, uint32_t series) {
+  const struct hr__demand_history *demand = &forecast->demand;
+  const struct hr__forecast_shape *profile = &forecast->profiles[series];
+  const struct hr__forecast_fit *fit = &forecast->fits[series];
+  struct hr_forecast_item item = {.tenant = "(total)",
+                                  .class_ = "(total)",
+                                  .week_gpu_hours = mean_week(demand, series),
+                                  .now_gpus = mean_of(forecast, series, 0) / HR__WEEK_HOURS,
+                                  .trend = exp(hr__fit_drift(fit) * HR__YEAR_WEEKS),
+                                  .smoothing = hr__fit_alpha(fit),
+                                  .spread = hr__fit_sigma(fit),
+                                  .score = forecast->score[series]};
+  item.now_peak = item.now_gpus * profile->at[profile->peak] * profile->ratio[(HR__RATIO_POINTS - 1) * 95 / 100];
+  if (forecast->config.holdout_weeks == 0)
+    item.score =
+        (struct hr_forecast_score){HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN};
+  for (uint32_t i = 0; i < demand->n_series && series == demand->n_series; i++) item.jobs += demand->series[i].jobs;
+  if (series == demand->n_series) return item;
+  item.tenant = demand->series[series].tenant;
+  item.class_ = demand->series[series].class_;
+  item.jobs = demand->series[series].jobs;
+  return item;
+}
+
+double hr_forecast_actual(const struct hr_forecast *forecast, uint32_t series, uint32_t week) {
+  return forecast->demand.week[(size_t)series * forecast->demand.n_weeks + week];
+}
+
+struct hr_forecast_band hr_forecast_week(const struct hr_forecast *forecast, uint32_t series, uint32_t week) {
+  return forecast->week[(size_t)series * forecast->n_weeks + week];
+}
+
+struct hr_forecast_band hr_forecast_month(const struct hr_forecast *forecast, uint32_t series, uint32_t month) {
+  return forecast->month[(size_t)series * forecast->config.months + month];
+}
+
+double hr_forecast_peak(const struct hr_forecast *forecast, uint32_t series, uint32_t month) {
+  return forecast->peak[(size_t)series * forecast->config.months + month];
+}
+
+const double *hr_forecast_profile(const struct hr_forecast *forecast, uint32_t series) {
+  return forecast->profiles[series].at;
+}
+
+const struct hr_notes *hr_forecast_notes(const struct hr_forecast *forecast) {
+  return &forecast->notes;
+}
+
+/*
+ * The back-test: from each of the last weeks but the first two on, as if the trace ended there, all series are fitted
+ * anew and the weeks that follow are forecast (a rolling origin: Hyndman and Athanasopoulos, "Forecasting: Principles
+ * and Practice", 5.10). Errors of all origins and horizons count alike. The seasonal naive forecast takes every hour as
+ * it was in the last week: its weeks are the last one. Which series there are is known from the whole trace.
+ */
+
+struct sums {
+  double actual, error, absolute, naive;
+  uint32_t count, inside;
+};
+
+struct test {
+  const struct hr__demand_history *demand;
+  double confidence, *work;
+  struct hr__forecast_fit *fits; /* [n_series + 1] */
+  struct hr__model model;
+  double *share;
+  uint32_t origin, ahead; /* weeks that are known; weeks to forecast */
+  struct sums *sums;      /* [n_series + 1] */
+};
+
+static const double *weeks_of(const struct hr__demand_history *demand, uint32_t series) {
+  return demand->week + (size_t)series * demand->n_weeks;
+}
+
+static void score(void *self, uint32_t series, const double *paths) {
+  struct test *test = self;
+  struct sums *sums = &test->sums[series];
+  const double *week = weeks_of(test->demand, series);
+  for (uint32_t i = 0; i < test->ahead; i++) {
+    struct hr_forecast_band band;
+    hr__band_of(paths + (size_t)i * HR__FORECAST_PATHS, HR__FORECAST_PATHS, test->confidence, test->work, &band);
+    double actual = week[test->origin + i];
+    double error = hr__model_mean(&test->model, test->share, test->ahead, series, i + 1) - actual;
+    sums->actual += actual;
+    sums->error += error;
+    sums->absolute += fabs(error);
+    sums->naive += fabs(week[test->origin - 1] - actual);
+    sums->inside += actual >= band.low && actual <= band.high;
+    sums->count++;
+  }
+}
+
+static enum hr_status test_origin(struct test *test) {
+  const struct hr__demand_history *demand = test->demand;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
+    status = hr__fit_make(weeks_of(demand, i) + demand->first_week, test->origin - demand->first_week, &test->fits[i]);
+  return status == HR_OK ? hr__draw_all(&test->model, test->ahead, test->share, score, test) : status;
+}
+
+static struct hr_forecast_score score_of(const struct hr__demand_history *demand, uint32_t series,
+                                         uint32_t first_origin, const struct sums *sums) {
+  const double *week = weeks_of(demand, series);
+  double change = 0;
+  for (uint32_t i = demand->first_week + 1; i < first_origin; i++) change += fabs(week[i] - week[i - 1]);
+  change /= first_origin - demand->first_week - 1;
+  double count = sums->count;
+  return (struct hr_forecast_score){.wape = sums->actual > 0 ? sums->absolute / sums->actual : HR__UNKNOWN,
+                                    .bias = sums->actual > 0 ? sums->error / sums->actual : HR__UNKNOWN,
+                                    .mase = change > 0 ? sums->absolute / count / change : HR__UNKNOWN,
+                                    .naive_wape = sums->actual > 0 ? sums->naive / sums->actual : HR__UNKNOWN,
+                                    .naive_mase = change > 0 ? sums->naive / count / change : HR__UNKNOWN,
+                                    .coverage = sums->inside / count};
+}
+
+enum hr_status hr__forecast_test(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
+                                 struct hr_forecast_score *scores) {
+  uint32_t first_origin = demand->n_weeks - holdout_weeks;
+  struct test test = {.demand = demand, .confidence = confidence};
+  test.fits = calloc(demand->n_series + 1, sizeof *test.fits);
+  test.share = calloc((size_t)demand->n_series * holdout_weeks, sizeof *test.share);
+  test.sums = calloc(demand->n_series + 1, sizeof *test.sums);
+  test.work = calloc(HR__FORECAST_PATHS, sizeof *test.work);
+  enum hr_status status = test.fits && test.share && test.sums && test.work ? HR_OK : HR_NO_MEMORY;
+  test.model = (struct hr__model){.fits = test.fits, .n_series = demand->n_series};
+  for (test.origin = first_origin; test.origin < demand->n_weeks && status == HR_OK; test.origin++) {
+    test.ahead = demand->n_weeks - test.origin;
+    status = test_origin(&test);
+  }
+  for (uint32_t i = 0; status == HR_OK && i <= demand->n_series; i++)
+    scores[i] = score_of(demand, i, first_origin, &test.sums[i]);
+  free(test.fits);
+  free(test.share);
+  free(test.sums);
+  free(test.work);
+  return status;
+}
+
+/* A forecast: demand, a fit for each series, figures by week and month from paths, the back-test, and what to say. */
+
+enum { DEFAULT_MONTHS = 3, DEFAULT_MOST_HOLDOUT = 8 };
+static const double default_confidence = 0.95, golden = 0.6180339887498949, hardly = 0.25, tie = 0.005;
+
+/* ---- Settings --------------------------------------------------------------------------------------- */
+
+static enum hr_status check_config(struct hr_forecast_config *config, struct hr_error *error) {
+  if (config->months == 0) config->months = DEFAULT_MONTHS;
+  if (config->confidence == 0) config->confidence = default_confidence;
+  if (config->months > HR_MAX_FORECAST_MONTHS)
+    return hr_fail(error, HR_BAD_INPUT, "a forecast of %" PRIu32 " months: 1 to %d are wanted", config->months,
+                   HR_MAX_FORECAST_MONTHS);
+  if (config->growth != 0 && !(config->growth >= HR_MIN_FORECAST_GROWTH && config->growth <= HR_MAX_FORECAST_GROWTH))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "a growth of %g per year: %g to %g are wanted, 1.5 for half as much again in a year", config->growth,
+                   HR_MIN_FORECAST_GROWTH, HR_MAX_FORECAST_GROWTH);
+  if (!(config->confidence >= 0.5 && config->confidence <= 0.999))
+    return hr_fail(error, HR_BAD_INPUT, "intervals of a confidence of %g: 0.5 to 0.999 are wanted", config->confidence);
+  return HR_OK;
+}
+
+/* Two weeks at least are fitted without those that are held back. */
+static enum hr_status settle_holdout(struct hr_forecast *forecast, struct hr_error *error) {
+  uint32_t fitted = forecast->demand.n_weeks - forecast->demand.first_week, most = fitted - 2;
+  uint32_t *weeks = &forecast->config.holdout_weeks;
+  if (*weeks > most)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: %" PRIu32 " weeks cannot be held back: of %" PRIu32
+                   " weeks that tell of demand, at most %" PRIu32 " can, as 2 must be left to fit",
+                   forecast->trace->source, *weeks, fitted, most);
+  if (*weeks > 0) return HR_OK;
+  *weeks = fitted / 5 > DEFAULT_MOST_HOLDOUT ? DEFAULT_MOST_HOLDOUT : fitted / 5;
+  if (*weeks == 0) *weeks = 1;
+  if (*weeks > most) *weeks = most;
+  return HR_OK;
+}
+
+/* ---- Figures from paths ----------------------------------------------------------------------------- */
+
+/* The part of a week that is in a month of the future, both from 0. */
+static double hr__week_in_month(uint32_t week, uint32_t month) {
+  double begin = fmax(week, month * HR__MONTH_WEEKS), end = fmin(week + 1.0, (month + 1) * HR__MONTH_WEEKS);
+  return fmax(end - begin, 0);
+}
+
+static double forecast_mean_of(const struct hr_forecast *forecast, uint32_t series, uint32_t ahead) {
+  return hr__model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
+}
+
+struct telling {
+  struct hr_forecast *forecast;
+  double *month, *work; /* a figure of each path; room to sort them */
+};
+
+static void fill_weeks(const struct telling *telling, uint32_t series, const double *paths) {
+  struct hr_forecast *forecast = telling->forecast;
+  for (uint32_t week = 0; week < forecast->n_weeks; week++) {
+    struct hr_forecast_band *band = &forecast->week[(size_t)series * forecast->n_weeks + week];
+    hr__band_of(paths + (size_t)week * HR__FORECAST_PATHS, HR__FORECAST_PATHS, forecast->config.confidence,
+                telling->work, band);
+    band->mean = forecast_mean_of(forecast, series, week + 1);
+  }
+}
+
+static void fill_month(const struct telling *telling, uint32_t series, const double *paths, uint32_t month) {
+  struct hr_forecast *forecast = telling->forecast;
+  struct hr_forecast_band *band = &forecast->month[(size_t)series * forecast->config.months + month];
+  memset(telling->month, 0, HR__FORECAST_PATHS * sizeof *telling->month);
+  band->mean = 0;
+  for (uint32_t week = 0; week < forecast->n_weeks; week++) {
+    double part = hr__week_in_month(week, month) / HR__MONTH_WEEKS / HR__WEEK_HOURS;
+    if (part <= 0) continue;
+    band->mean += part * forecast_mean_of(forecast, series, week + 1);
+    const double *of_week = paths + (size_t)week * HR__FORECAST_PATHS;
+    for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) telling->month[i] += part * of_week[i];
+  }
+  hr__band_of(telling->month, HR__FORECAST_PATHS, forecast->config.confidence, telling->work, band);
+}
+
+/* Each path tells of one busiest hour: weeks of the month by turns, the hour's ratio by an even sequence. */
+static double peak_of(const struct telling *telling, uint32_t series, const double *paths, uint32_t month) {
+  const struct hr_forecast *forecast = telling->forecast;
+  const struct hr__forecast_shape *profile = &forecast->profiles[series];
+  for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
+    double part = (i + 0.5) / HR__FORECAST_PATHS, turn = (i + 0.5) * golden;
+    size_t week = (size_t)((month + part) * HR__MONTH_WEEKS);
+    double gpus = paths[week * HR__FORECAST_PATHS + i] / HR__WEEK_HOURS * profile->at[profile->peak];
+    telling->work[i] = gpus * profile->ratio[(size_t)((turn - floor(turn)) * HR__RATIO_POINTS)];
+  }
+  gsl_sort(telling->work, 1, HR__FORECAST_PATHS);
+  return gsl_stats_quantile_from_sorted_data(telling->work, 1, HR__FORECAST_PATHS, 0.95);
+}
+
+static void fill_series(void *self, uint32_t series, const double *paths) {
+  const struct telling *telling = self;
+  struct hr_forecast *forecast = telling->forecast;
+  fill_weeks(telling, series, paths);
+  for (uint32_t month = 0; month < forecast->config.months; month++) {
+    fill_month(telling, series, paths, month);
+    forecast->peak[(size_t)series * forecast->config.months + month] = peak_of(telling, series, paths, month);
+  }
+}
+
+/* Of all weeks that may be asked for, as shares of the total are. */
+static enum hr_status fill_figures(struct hr_forecast *forecast) {
+  struct telling telling = {.forecast = forecast};
+  double *memory = calloc(2 * HR__FORECAST_PATHS, sizeof *memory);
+  if (!memory) return HR_NO_MEMORY;
+  telling.month = memory;
+  telling.work = memory + HR__FORECAST_PATHS;
+  enum hr_status status = hr__draw_all(&forecast->model, HR_MAX_FORECAST_WEEKS, forecast->share, fill_series, &telling);
+  free(memory);
+  return status;
+}
+
+/* ---- What to say ------------------------------------------------------------------------------------ */
+
+static enum hr_status note_weeks(struct hr_forecast *forecast) {
+  const struct hr__demand_history *demand = &forecast->demand;
+  const char *source = forecast->trace->source;
+  int64_t rest_us = forecast->trace->submit_us[forecast->trace->n_jobs - 1] - demand->n_weeks * HR__WEEK_US;
+  uint32_t fitted = demand->n_weeks - demand->first_week;
+  enum hr_status status = HR_OK;
+  if (rest_us > 0)
+    status = hr_notes_add(&forecast->notes, "%s: the last %.1f days are no whole week and are left out", source,
+                          (double)rest_us / (86400.0 * HR_SECOND_US));
+  if (status == HR_OK && demand->first_week > 0)
+    status = hr_notes_add(&forecast->notes,
+                          "%s: of the first %" PRIu32 " week%s less than half of the demand of those that follow "
+                          "is recorded; the fit begins after that",
+                          source, demand->first_week, demand->first_week == 1 ? "" : "s");
+  if (status == HR_OK && fitted < HR__TREND_WEEKS)
+    status = hr_notes_add(&forecast->notes,
+                          "%" PRIu32 " weeks are too few to tell a trend, for which %d are wanted: the level stays%s",
+                          fitted, HR__TREND_WEEKS, forecast->config.growth > 0 ? ", but for the growth" : "");
+  if (status == HR_OK && forecast->config.months * HR__MONTH_WEEKS > fitted)
+    status =
+        hr_notes_add(&forecast->notes, "%" PRIu32 " month%s ahead are more than the %" PRIu32 " weeks that were fitted",
+                     forecast->config.months, forecast->config.months == 1 ? "" : "s", fitted);
+  return status;
+}
+
+/* A trace that ends with next to nothing may have ended before its last job. */
+static enum hr_status note_end(struct hr_forecast *forecast) {
+  const struct hr__demand_history *demand = &forecast->demand;
+  const double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
+  uint32_t fitted = demand->n_weeks - demand->first_week, few = 0;
+  double sum = 0;
+  for (uint32_t i = demand->first_week; i < demand->n_weeks; i++) sum += total[i];
+  while (few < fitted && total[demand->n_weeks - 1 - few] < hardly * sum / fitted) few++;
+  if (few == 0) return HR_OK;
+  return hr_notes_add(&forecast->notes,
+                      "%s: the last %" PRIu32
+                      " week%s less than a quarter of the mean demand; if recording was ending, "
+                      "the forecast is too low",
+                      forecast->trace->source, few, few == 1 ? " has" : "s have");
+}
+
+/* By more than nothing: paths are many, but not without number. */
+static bool is_beaten(const struct hr_forecast_score *score) {
+  return score->naive_wape + tie < score->wape;
+}
+
+static enum hr_status note_test(struct hr_forecast *forecast) {
+  uint32_t total = forecast->demand.n_series, worse = 0;
+  const struct hr_forecast_score *score = &forecast->score[total];
+  if (forecast->config.holdout_weeks == 0)
+    return hr_notes_add(&forecast->notes, "2 weeks are too few to hold one back: the forecast is not tested");
+  for (uint32_t i = 0; i < total; i++) worse += is_beaten(&forecast->score[i]);
+  if (is_beaten(score))
+    return hr_notes_add(&forecast->notes,
+                        "on held-back weeks the seasonal naive forecast, that every week is as the last one, beats the "
+                        "model: an error (WAPE) of %.1f %% against %.1f %%",
+                        100 * score->naive_wape, 100 * score->wape);
+  if (worse == 0) return HR_OK;
+  return hr_notes_add(&forecast->notes,
+                      "on held-back weeks the seasonal naive forecast beats the model for %" PRIu32 " of %" PRIu32
+                      " series, though not for the total",
+                      worse, total);
+}
+
+static enum hr_status note_all(struct hr_forecast *forecast) {
+  enum hr_status status = note_weeks(forecast);
+  if (status == HR_OK) status = note_end(forecast);
+  return status == HR_OK ? note_test(forecast) : status;
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
+
+static enum hr_status allocate(struct hr_forecast *forecast) {
+  size_t rows = (size_t)forecast->demand.n_series + 1, months = forecast->config.months;
+  forecast->n_weeks = (uint32_t)ceil(forecast->config.months * HR__MONTH_WEEKS);
+  forecast->fits = calloc(rows, sizeof *forecast->fits);
+  forecast->share = calloc(rows * HR_MAX_FORECAST_WEEKS, sizeof *forecast->share);
+  forecast->profiles = calloc(rows, sizeof *forecast->profiles);
+  forecast->week = calloc(rows * forecast->n_weeks, sizeof *forecast->week);
+  forecast->month = calloc(rows * months, sizeof *forecast->month);
+  forecast->peak = calloc(rows * months, sizeof *forecast->peak);
+  forecast->score = calloc(rows, sizeof *forecast->score);
+  bool good =
+      forecast->fits && forecast->share && forecast->profiles && forecast->week && forecast->month && forecast->peak;
+  return good && forecast->score ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status fit_series(struct hr_forecast *forecast) {
+  const struct hr__demand_history *demand = &forecast->demand;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
+    status = hr__fit_make(demand->week + (size_t)i * demand->n_weeks + demand->first_week,
+                          demand->n_weeks - demand->first_week, &forecast->fits[i]);
+  for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
+    status = hr__shape_make(demand, i, &forecast->profiles[i]);
+  forecast->model = (struct hr__model){forecast->fits, demand->n_series, forecast->config.growth};
+  return status;
+}
+
+static enum hr_status make(struct hr_forecast *forecast, struct hr_error *error) {
+  enum hr_status status = check_config(&forecast->config, error);
+  if (status == HR_OK) status = hr__history_make(forecast->trace, &forecast->demand, error);
+  if (status == HR_OK) status = settle_holdout(forecast, error);
+  if (status != HR_OK) return status;
+  status = allocate(forecast);
+  if (status == HR_OK) status = fit_series(forecast);
+  if (status == HR_OK) status = fill_figures(forecast);
+  if (status == HR_OK && forecast->config.holdout_weeks > 0)
+    status = hr__forecast_test(&forecast->demand, forecast->config.holdout_weeks, forecast->config.confidence,
+                               forecast->score);
+  if (status == HR_OK) status = note_all(forecast);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "%s: out of memory", forecast->trace->source);
+}
+
+enum hr_status hr_forecast_make(const struct hr_trace *trace, const struct hr_forecast_config *config,
+                                struct hr_forecast **forecast, struct hr_error *error) {
+  *forecast = NULL;
+  struct hr_forecast *fresh = calloc(1, sizeof *fresh);
+  if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  fresh->trace = trace;
+  if (config) fresh->config = *config;
+  enum hr_status status = make(fresh, error);
+  if (status == HR_OK)
+    *forecast = fresh;
+  else
+    hr_forecast_destroy(fresh);
+  return status;
+}
+
+void hr_forecast_destroy(struct hr_forecast *forecast) {
+  if (!forecast) return;
+  hr__history_finish(&forecast->demand);
+  free(forecast->fits);
+  free(forecast->share);
+  free(forecast->profiles);
+  free(forecast->week);
+  free(forecast->month);
+  free(forecast->peak);
+  free(forecast->score);
+  hr_notes_finish(&forecast->notes);
+  free(forecast);
+}

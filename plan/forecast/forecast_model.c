@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The fit of one series: exponential smoothing with drift of the logarithm of weekly demand,
+ *
+ *   z(w) = log(y(w) / scale + offset) = l(w-1) + b + e(w),   l(w) = l(w-1) + b + alpha e(w),   e ~ N(0, sigma^2).
+ *
+ * It is the model of the Theta method (Hyndman and Billah, "Unmasking the Theta method", International Journal of
+ * Forecasting 19, 2003); alpha 0 is a log-linear trend, 1 a random walk with drift. Given alpha, the errors are linear
+ * in what is unknown, e(w) = z(w) - P(w) - A(w) l(0) - B(w) b with
+ *
+ *   P(1) = 0, A(1) = B(1) = 1;  P(w+1) = (1 - alpha) P(w) + alpha z(w),  A(w+1) = (1 - alpha) A(w),
+ *   B(w+1) = (1 - alpha) B(w) + 1,
+ *
+ * so that alpha's posterior, and that of l, b and sigma under it, are those of a linear regression with conjugate
+ * priors: l(0) flat, b ~ N(0, (sigma drift_prior)^2), sigma^2 a scaled inverse chi^2 of one week's worth. alpha has a
+ * grid with even weights. No search, no start values: a series always has its fit.
+ */
+
+#include "base/random.h"
+#include "plan/forecast/forecasting.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double offset = 0.1;       /* of the mean week: a week without demand is bad, not impossible */
+static const double drift_prior = 0.02; /* a week's drift: a factor of 2.8 a year, or of 1 / 2.8, is no surprise */
+static const double sigma_prior = 0.1, prior_weeks = 1;
+static const double longest_half_life = 26;
+
+double hr__alpha(uint32_t place) {
+  return (double)place / (HR__ALPHAS - 1);
+}
+
+/* ---- The regression under one alpha ----------------------------------------------------------------- */
+
+struct forecast_model_filter {
+  double past, level, drift; /* P, A, B */
+};
+
+static struct forecast_model_filter filter_next(const struct forecast_model_filter *now, double alpha, double z) {
+  return (struct forecast_model_filter){(1 - alpha) * now->past + alpha * z, (1 - alpha) * now->level,
+                                        (1 - alpha) * now->drift + 1};
+}
+
+/* Normal equations of z - P on A and B, of which B's is left out where there is no drift. */
+struct equations {
+  double aa, ab, bb, az, bz, zz;
+  struct forecast_model_filter end;
+};
+
+static struct equations gather(const double *z, uint32_t n, double alpha) {
+  struct equations sums = {.end = {0, 1, 1}};
+  for (uint32_t i = 0; i < n; i++) {
+    const struct forecast_model_filter *now = &sums.end;
+    double rest = z[i] - now->past;
+    sums.aa += now->level * now->level;
+    sums.ab += now->level * now->drift;
+    sums.bb += now->drift * now->drift;
+    sums.az += now->level * rest;
+    sums.bz += now->drift * rest;
+    sums.zz += rest * rest;
+    sums.end = filter_next(now, alpha, z[i]);
+  }
+  return sums;
+}
+
+/* The first level and the drift, with their covariance for a unit variance. */
+struct solution {
+  double level, drift, var_level, covariance, var_drift, log_determinant, squares;
+};
+
+/* `precision` of the drift's prior, in sigmas; 0 where there is no drift. */
+static struct solution solve(const struct equations *sums, double precision) {
+  struct solution found = {0};
+  if (precision <= 0) {
+    found.level = sums->az / sums->aa;
+    found.var_level = 1 / sums->aa;
+    found.log_determinant = log(sums->aa);
+    found.squares = sums->zz - found.level * sums->az;
+    return found;
+  }
+  double bb = sums->bb + precision, determinant = sums->aa * bb - sums->ab * sums->ab;
+  found.level = (bb * sums->az - sums->ab * sums->bz) / determinant;
+  found.drift = (sums->aa * sums->bz - sums->ab * sums->az) / determinant;
+  found.var_level = bb / determinant;
+  found.covariance = -sums->ab / determinant;
+  found.var_drift = sums->aa / determinant;
+  found.log_determinant = log(determinant);
+  found.squares = sums->zz - found.level * sums->az - found.drift * sums->bz;
+  return found;
+}
+
+/* What it says of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
+static void carry(const struct solution *found, const struct forecast_model_filter *end, bool has_drift,
+                  struct hr__fit_at *at) {
+  double a = end->level, b = has_drift ? end->drift - 1 : 0;
+  at->level = end->past + a * found->level + b * found->drift;
+  at->drift = found->drift;
+  at->var_level = a * a * found->var_level + 2 * a * b * found->covariance + b * b * found->var_drift;
+  at->covariance = a * found->covariance + b * found->var_drift;
+  at->var_drift = found->var_drift;
+}
+
+/* How much more than exp(mean) the mean of exp(mean + residual) is (Duan, "Smearing estimate", JASA 78, 1983): asks for
+   no distribution. */
+static double smear_of(const double *z, uint32_t n, double alpha, const struct solution *found) {
+  struct forecast_model_filter now = {0, 1, 1};
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    sum += exp(z[i] - now.past - now.level * found->level - now.drift * found->drift);
+    now = filter_next(&now, alpha, z[i]);
+  }
+  return sum / n;
+}
+
+/* ---- All alphas ------------------------------------------------------------------------------------- */
+
+static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
+  double sum = 0;
+  for (uint32_t i = 1; i < HR__ALPHAS; i++)
+    if (log_weight[i] > log_weight[fit->best]) fit->best = i;
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight = exp(log_weight[i] - log_weight[fit->best]);
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) fit->at[i].weight /= sum;
+}
+
+/* Of the drift's prior. A series that hardly changes is taken to change by as much as a drift may. */
+static double precision_of(const double *z, uint32_t n) {
+  double squares = 0;
+  for (uint32_t i = 1; i < n; i++) squares += (z[i] - z[i - 1]) * (z[i] - z[i - 1]);
+  return fmax(squares / (n - 1) / (drift_prior * drift_prior), 1);
+}
+
+static void fit_all(struct hr__forecast_fit *fit, const double *z) {
+  double log_weight[HR__ALPHAS];
+  bool has_drift = fit->fade > 0;
+  uint32_t n = fit->n_weeks;
+  double precision = has_drift ? precision_of(z, n) : 0;
+  fit->freedom = n - 1 + prior_weeks;
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) {
+    struct equations sums = gather(z, n, hr__alpha(i));
+    struct solution found = solve(&sums, precision);
+    carry(&found, &sums.end, has_drift, &fit->at[i]);
+    fit->at[i].squares = fmax(found.squares, 0) + prior_weeks * sigma_prior * sigma_prior;
+    fit->at[i].smear = smear_of(z, n, hr__alpha(i), &found);
+    log_weight[i] = -0.5 * found.log_determinant - 0.5 * fit->freedom * log(fit->at[i].squares);
+  }
+  weigh(fit, log_weight);
+}
+
+/* The half-life of the drift is half of the time that it was seen in. */
+static double fade_of(uint32_t n_weeks) {
+  return n_weeks < HR__TREND_WEEKS ? 0 : exp2(-1 / fmin(n_weeks / 2.0, longest_half_life));
+}
+
+enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit) {
+  double sum = 0;
+  *fit = (struct hr__forecast_fit){.n_weeks = n_weeks, .fade = fade_of(n_weeks)};
+  for (uint32_t i = 0; i < n_weeks; i++) sum += week[i];
+  fit->scale = sum / n_weeks;
+  double *z = calloc(n_weeks + 1, sizeof *z);
+  if (!z) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < n_weeks; i++) z[i] = log((sum > 0 ? week[i] / fit->scale : 0) + offset);
+  fit_all(fit, z);
+  free(z);
+  return HR_OK;
+}
+
+/* ---- What is known then ----------------------------------------------------------------------------- */
+
+double hr__fit_alpha(const struct hr__forecast_fit *fit) {
+  double sum = 0;
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * hr__alpha(i);
+  return sum;
+}
+
+double hr__fit_drift(const struct hr__forecast_fit *fit) {
+  double sum = 0;
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * fit->at[i].drift;
+  return sum;
+}
+
+double hr__fit_sigma(const struct hr__forecast_fit *fit) {
+  double sum = 0;
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * sqrt(fit->at[i].squares / fit->freedom);
+  return sum;
+}
+
+double hr__fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead) {
+  double drifts = 0, fade = 1, sum = 0;
+  for (uint32_t i = 0; i < ahead && growth <= 0; i++) drifts += fade *= fit->fade;
+  for (uint32_t i = 0; i < HR__ALPHAS; i++)
+    sum += fit->at[i].weight * fit->at[i].smear * exp(fit->at[i].level + fit->at[i].drift * drifts);
+  double mean = fmax(sum - offset, 0) * fit->scale;
+  return growth > 0 ? mean * pow(growth, ahead / HR__YEAR_WEEKS) : mean;
+}
+
+/* GPU hours for the logarithm of a week under an alpha, less what is added for the mean. */
+static double hr__fit_draw(const struct hr__forecast_fit *fit, uint32_t place, double log_demand) {
+  return fmax(fit->at[place].smear * exp(log_demand) - offset, 0) * fit->scale;
+}
+
+/*
+ * Paths of demand to come, drawn from all that a fit leaves open: alpha by its posterior, then sigma, then the last
+ * level and the drift, then the weeks' errors. Every path has streams of its own, so it does not matter which others
+ * are drawn.
+ *
+ * A path is drawn in logarithms, in which its variance V(h) grows with the horizon; exponentials of it would then have
+ * a mean that grows by exp(V / 2) where nobody expects growth. V(h) / 2 is taken off, as it is in a martingale: the
+ * mean of all paths is the mean that hr__fit_mean tells, while their median sinks.
+ *
+ * The total has a fit of its own, for the sum of many forecasts of parts is worse: what is rare in each part is common
+ * in the sum. Series are drawn likewise, and scaled to make up the total (top-down by forecast proportions:
+ * Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009). A growth that is given is the
+ * total's; the series then have no drifts.
+ */
+
+static const uint64_t ensemble_seed = 1;
+
+/* ---- One path --------------------------------------------------------------------------------------- */
+
+/* What a path is drawn under. */
+struct start {
+  uint32_t place; /* of alpha */
+  double sigma, level, drift;
+};
+
+static uint32_t draw_place(const struct hr__forecast_fit *fit, struct hr__stream *stream) {
+  double left = hr__stream_uniform(stream);
+  for (uint32_t i = 0; i + 1 < HR__ALPHAS; i++) {
+    left -= fit->at[i].weight;
+    if (left < 0) return i;
+  }
+  return fit->best; /* sums of weights are 1 but for rounding */
+}
+
+static struct start draw_start(const struct hr__forecast_fit *fit, struct hr__stream *stream, const gsl_rng *rng) {
+  struct start start = {.place = draw_place(fit, stream)};
+  const struct hr__fit_at *at = &fit->at[start.place];
+  start.sigma = sqrt(at->squares / gsl_ran_chisq(rng, fit->freedom));
+  double first = gsl_ran_ugaussian(rng), second = gsl_ran_ugaussian(rng);
+  double of_level = sqrt(at->var_level), of_both = of_level > 0 ? at->covariance / of_level : 0;
+  double of_drift = sqrt(fmax(at->var_drift - of_both * of_both, 0));
+  start.level = at->level + start.sigma * of_level * first;
+  start.drift = at->drift + start.sigma * (of_both * first + of_drift * second);
+  return start;
+}
+
+/* V of a week under a unit sigma. */
+static double variance_of(const struct hr__fit_at *at, double alpha, double drifts, uint32_t week) {
+  return at->var_level + 2 * drifts * at->covariance + drifts * drifts * at->var_drift + alpha * alpha * week + 1;
+}
+
+/* Of a fit alone. `growth` 0: with the fit's drift. */
+static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
+                       uint32_t replication, uint32_t n_weeks, double *path) {
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, HR__PURPOSE_FORECAST, entity, replication);
+  gsl_rng rng = hr__stream_rng(&stream);
+  struct start start = draw_start(fit, &stream, &rng);
+  double alpha = hr__alpha(start.place), drifts = 0, fade = 1, walk = 0;
+  for (uint32_t week = 0; week < n_weeks; week++) {
+    double error = start.sigma * gsl_ran_ugaussian(&rng);
+    if (growth <= 0) drifts += fade *= fit->fade;
+    double variance = start.sigma * start.sigma * variance_of(&fit->at[start.place], alpha, drifts, week);
+    path[week] = hr__fit_draw(fit, start.place, start.level + start.drift * drifts + walk + error - variance / 2);
+    if (growth > 0) path[week] *= pow(growth, (week + 1) / HR__YEAR_WEEKS);
+    walk += alpha * error;
+  }
+}
+
+static void draw_total(const struct hr__model *model, uint64_t seed, uint32_t replication, uint32_t n_weeks,
+                       double *path) {
+  draw_alone(&model->fits[model->n_series], model->growth, seed, HR_NONE, replication, n_weeks, path);
+}
+
+/* Before it is scaled to the total. */
+static void draw_part(const struct hr__model *model, uint32_t series, uint64_t seed, uint32_t replication,
+                      uint32_t n_weeks, double *path) {
+  draw_alone(&model->fits[series], model->growth > 0 ? 1 : 0, seed, series, replication, n_weeks, path);
+}
+
+/* Of a sum of no demand at all, each has the same. */
+static double part_of(const struct hr__model *model, double part, double sum) {
+  return sum > 0 ? part / sum : 1.0 / model->n_series;
+}
+
+void hr__draw_path(const struct hr__model *model, uint64_t seed, uint32_t n_weeks, double *series, double *total) {
+  draw_total(model, seed, 0, n_weeks, total);
+  for (uint32_t i = 0; i < model->n_series; i++) draw_part(model, i, seed, 0, n_weeks, series + (size_t)i * n_weeks);
+  for (uint32_t week = 0; week < n_weeks; week++) {
+    double sum = 0;
+    for (uint32_t i = 0; i < model->n_series; i++) sum += series[(size_t)i * n_weeks + week];
+    for (uint32_t i = 0; i < model->n_series; i++) {
+      double *part = &series[(size_t)i * n_weeks + week];
+      *part = total[week] * part_of(model, *part, sum);
+    }
+  }
+}
+
+/* ---- Many ------------------------------------------------------------------------------------------- */
+
+struct ensemble {
+  const struct hr__model *model;
+  uint32_t n_weeks;
+  double *total, *sum, *paths; /* [n_weeks][paths]; the second of the parts before they are scaled */
+  double *path;                /* [n_weeks] */
+};
+
+static void draw_totals(const struct ensemble *all) {
+  for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
+    draw_total(all->model, ensemble_seed, i, all->n_weeks, all->path);
+    for (uint32_t week = 0; week < all->n_weeks; week++)
+      all->total[(size_t)week * HR__FORECAST_PATHS + i] = all->path[week];
+  }
+}
+
+static void add_parts(const struct ensemble *all, uint32_t series) {
+  for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
+    draw_part(all->model, series, ensemble_seed, i, all->n_weeks, all->path);
+    for (uint32_t week = 0; week < all->n_weeks; week++)
+      all->sum[(size_t)week * HR__FORECAST_PATHS + i] += all->path[week];
+  }
+}
+
+/* Draws them again, which is cheaper than to remember all, and scales them. */
+static void scale_parts(const struct ensemble *all, uint32_t series, double *share) {
+  for (uint32_t week = 0; week < all->n_weeks; week++) share[week] = 0;
+  for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
+    draw_part(all->model, series, ensemble_seed, i, all->n_weeks, all->path);
+    for (uint32_t week = 0; week < all->n_weeks; week++) {
+      size_t cell = (size_t)week * HR__FORECAST_PATHS + i;
+      double part = part_of(all->model, all->path[week], all->sum[cell]);
+      share[week] += part;
+      all->paths[cell] = all->total[cell] * part;
+    }
+  }
+  for (uint32_t week = 0; week < all->n_weeks; week++) share[week] /= HR__FORECAST_PATHS;
+}
+
+enum hr_status hr__draw_all(const struct hr__model *model, uint32_t n_weeks, double *share, hr__paths_receiver *tell,
+                            void *self) {
+  size_t cells = (size_t)n_weeks * HR__FORECAST_PATHS;
+  double *memory = calloc(3 * cells + n_weeks, sizeof *memory);
+  if (!memory) return HR_NO_MEMORY;
+  struct ensemble all = {model, n_weeks, memory, memory + cells, memory + 2 * cells, memory + 3 * cells};
+  draw_totals(&all);
+  tell(self, model->n_series, all.total);
+  for (uint32_t i = 0; i < model->n_series; i++) add_parts(&all, i);
+  for (uint32_t i = 0; i < model->n_series; i++) {
+    scale_parts(&all, i, share + (size_t)i * n_weeks);
+    tell(self, i, all.paths);
+  }
+  free(memory);
+  return HR_OK;
+}
+
+double hr__model_mean(const struct hr__model *model, const double *share, uint32_t n_weeks, uint32_t series,
+                      uint32_t ahead) {
+  double total = hr__fit_mean(&model->fits[model->n_series], model->growth, ahead);
+  return series < model->n_series ? total * share[(size_t)series * n_weeks + (ahead > 0 ? ahead - 1 : 0)] : total;
+}
+
+void hr__band_of(const double *values, uint32_t count, double confidence, double *work, struct hr_forecast_band *band) {
+  for (uint32_t i = 0; i < count; i++) work[i] = values[i];
+  gsl_sort(work, 1, count);
+  band->low = gsl_stats_quantile_from_sorted_data(work, 1, count, (1 - confidence) / 2);
+  band->high = gsl_stats_quantile_from_sorted_data(work, 1, count, (1 + confidence) / 2);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "plan/runner/one_run.h"
+
+#include "headroom/unstable/replay.h"
+
+#include <time.h>
+
+/* What is kept moves out of the replay; the rest goes with it. */
+static void take(struct hr_replay *replay, struct hr__one_run *run) {
+  *run = (struct hr__one_run){.summary = replay->summary,
+                              .notes = replay->notes,
+                              .alerts = replay->alerts,
+                              .preemptions = replay->preemptions,
+                              .restarts = replay->restarts,
+                              .seconds = replay->seconds};
+  replay->summary = NULL;
+  replay->alerts = NULL;
+  replay->notes = (struct hr_notes){0};
+}
+
+enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,
+                                struct hr_error *error) {
+  const struct hr_replay_config replay_config = {.scenario = config->scenario,
+                                                 .trace = config->trace,
+                                                 .policy = config->policy,
+                                                 .seed = config->seed,
+                                                 .alerts = config->alerts,
+                                                 .progress = config->progress};
+  struct hr_replay replay;
+  enum hr_status status = hr_replay_init(&replay, &replay_config, error);
+  if (status == HR_OK) status = hr_replay_run(&replay, error);
+  take(&replay, run);
+  hr_replay_finish(&replay);
+  return status;
+}
+
+void hr__one_run_finish(struct hr__one_run *run) {
+  hr_summary_destroy(run->summary);
+  hr_alerts_destroy(run->alerts);
+  hr_notes_finish(&run->notes);
+  *run = (struct hr__one_run){0};
+}
+
+static double clock_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- Folds ------------------------------------------------------------------------------------------ */
+
+static void count_preemptions(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_replay *replay = self;
+  (void)view;
+  if (event->kind == HR_EVENT_PREEMPT) replay->preemptions++;
+}
+
+enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error) {
+  if (replay->n_observers == HR_REPLAY_MOST_FOLDS)
+    return hr_fail(error, HR_BAD_INPUT, "a run is followed by at most %d folds", HR_REPLAY_MOST_FOLDS);
+  replay->observers[replay->n_observers++] = observer;
+  return HR_OK;
+}
+
+static enum hr_status add_accounts(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_replay_config *config = &replay->config;
+  const struct hr_cluster_spec *cluster = &config->scenario->cluster;
+  replay->ledger = hr_ledger_create(config->trace, cluster, config->costs_by_job);
+  replay->meter = hr_meter_create(config->trace, cluster, &config->scenario->costs);
+  if (!replay->ledger || !replay->meter) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = hr_replay_add(replay, hr_ledger_observer(replay->ledger), error);
+  return status == HR_OK ? hr_replay_add(replay, hr_meter_observer(replay->meter), error) : status;
+}
+
+static enum hr_status add_links(struct hr_replay *replay, struct hr_error *error) {
+  replay->links = hr_links_create(replay->config.trace, replay->config.scenario->network_speeds);
+  if (!replay->links) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_replay_add(replay, hr_links_observer(replay->links), error);
+}
+
+static enum hr_status add_alerts(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  const struct hr_alerts_config config = {.trace = replay->config.trace,
+                                          .cluster = &scenario->cluster,
+                                          .rules = &scenario->alerts,
+                                          .costs = &scenario->costs,
+                                          .classes = scenario->classes};
+  replay->alerts = hr_alerts_create(&config);
+  if (!replay->alerts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_replay_add(replay, hr_alerts_observer(replay->alerts), error);
+}
+
+enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config, struct hr_error *error) {
+  *replay = (struct hr_replay){.config = *config};
+  if (!config->policy) replay->config.policy = &config->scenario->policy;
+  replay->usage = hr_usage_create(config->trace);
+  if (!replay->usage) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = hr_replay_add(replay, hr_usage_observer(replay->usage), error);
+  const struct hr_observer preemptions = {.self = replay, .on_event = count_preemptions};
+  if (status == HR_OK) status = hr_replay_add(replay, preemptions, error);
+  if (status == HR_OK && config->scenario->network_speeds) status = add_links(replay, error);
+  if (status == HR_OK && hr_scenario_has_prices(config->scenario)) status = add_accounts(replay, error);
+  if (status == HR_OK && config->alerts) status = add_alerts(replay, error);
+  return status;
+}
+
+/* ---- The run ---------------------------------------------------------------------------------------- */
+
+static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_replay_config *config = &replay->config;
+  const struct hr_scenario *scenario = config->scenario;
+  struct hr_run_config run = {.trace = config->trace,
+                              .cluster = &scenario->cluster,
+                              .policy = config->policy->ops,
+                              .params = config->policy->params,
+                              .seed = config->seed,
+                              .horizon_us = scenario->horizon_us,
+                              .check = config->check,
+                              .classes = scenario->classes,
+                              .observers = replay->observers,
+                              .n_observers = replay->n_observers,
+                              .progress = config->progress,
+                              .quotas = scenario->quotas,
+                              .speeds = scenario->speeds,
+                              .network_speeds = scenario->network_speeds};
+  double begin_s = clock_s();
+  enum hr_status status = hr_sim_run(&run, &replay->result, error);
+  replay->sim_s = clock_s() - begin_s;
+  return status;
+}
+
+static void count_restarts(struct hr_replay *replay) {
+  const struct hr_result *result = replay->result;
+  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
+    if (result->accounting[job].attempts > 1) replay->restarts += result->accounting[job].attempts - 1;
+}
+
+static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  const struct hr_cost_basis basis = {replay->ledger, replay->meter, &scenario->costs, scenario->classes};
+  enum hr_status status = replay->ledger ? hr_ledger_close(replay->ledger, replay->result) : HR_OK;
+  if (status != HR_OK) return hr_fail(error, status, "out of memory for the accounts");
+  return hr_summarize(replay->config.trace, &scenario->cluster, replay->result, replay->usage,
+                      replay->ledger ? &basis : NULL, &replay->summary, error);
+}
+
+static enum hr_status close_alerts(struct hr_replay *replay, struct hr_error *error) {
+  if (!replay->alerts) return HR_OK;
+  enum hr_status status = hr_alerts_close(replay->alerts, replay->result, replay->summary->costs);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the alerts");
+}
+
+static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  const struct hr_trace *trace = replay->config.trace;
+  struct hr_notes *notes = &replay->notes;
+  enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, replay->result, notes, error);
+  if (status == HR_OK) status = hr_speed_notes(trace, scenario->speeds, notes, error);
+  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, notes, error);
+  return status == HR_OK && replay->links ? hr_links_notes(replay->links, notes, error) : status;
+}
+
+enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
+  double begin_s = clock_s();
+  enum hr_status status = simulate(replay, error);
+  if (status == HR_OK) count_restarts(replay);
+  if (status == HR_OK) status = summarize(replay, error);
+  if (status == HR_OK) status = close_alerts(replay, error);
+  if (status == HR_OK) status = note(replay, error);
+  replay->seconds = clock_s() - begin_s;
+  return status;
+}
+
+void hr_replay_finish(struct hr_replay *replay) {
+  hr_summary_destroy(replay->summary);
+  hr_result_destroy(replay->result);
+  hr_alerts_destroy(replay->alerts);
+  hr_links_destroy(replay->links);
+  hr_meter_destroy(replay->meter);
+  hr_ledger_destroy(replay->ledger);
+  hr_usage_destroy(replay->usage);
+  hr_notes_finish(&replay->notes);
+  *replay = (struct hr_replay){0};
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Replications of one scenario. Of a fixed number all are run at once; until a precision is reached they are run in
+ * rounds, each as large as the rounds before say will be needed, but never more than twice as many in all: the rounds
+ * depend on the figures alone, not on threads.
+ */
+
+#include "plan/runner/replicate.h"
+
+#include "base/console.h"
+#include "base/text.h"
+#include "headroom/unstable/compare.h"
+#include "plan/compare/compare_table.h"
+#include "plan/runner/intervals.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+/* All of the run, then those of each class and each tenant, a group's side by side. */
+static bool list_figures(struct hr_replicates *replicates) {
+  const struct hr_trace *trace = replicates->config.trace;
+  size_t n_tenants = trace->tenant ? trace->tenants.count : 0, n_classes = trace->class_ ? HR_N_CLASSES - 1 : 0;
+  replicates->figures = calloc((1 + n_tenants + n_classes) * HR__N_MEASURES, sizeof *replicates->figures);
+  if (!replicates->figures) return false;
+  for (size_t group = 0; group < 1 + n_classes + n_tenants; group++)
+    for (unsigned i = 0; i < HR__N_MEASURES; i++) {
+      struct hr__figure figure = {.measure = (enum hr__measure)i};
+      if (group > 0 && !hr__measure_infos[i].of_groups) continue;
+      if (group > 0) figure.of = group <= n_classes ? HR__OF_CLASS : HR__OF_TENANT;
+      if (figure.of == HR__OF_CLASS) figure.name = hr_job_class_name((enum hr_job_class)group);
+      if (figure.of == HR__OF_TENANT) figure.name = trace->tenants.text[group - n_classes - 1];
+      replicates->figures[replicates->n_figures++] = figure;
+    }
+  return true;
+}
+
+static size_t find(const struct hr_replicates *replicates, const struct hr__figure *figure) {
+  for (size_t i = 0; i < replicates->n_figures; i++)
+    if (hr__figure_same(&replicates->figures[i], figure)) return i;
+  return SIZE_MAX;
+}
+
+enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, size_t figure,
+                                       struct hr__interval *interval) {
+  double *values = malloc(((size_t)replicates->count + 1) * sizeof *values);
+  if (!values) return HR_NO_MEMORY;
+  for (uint32_t r = 0; r < replicates->count; r++)
+    values[r] = hr__runner_values(replicates->lab, replicates->mix, r)[figure];
+  enum hr_status status =
+      hr__interval_of(values, replicates->count, hr__measure_infos[replicates->figures[figure].measure].kind,
+                      replicates->config.spec->confidence, replicates->exact, interval);
+  free(values);
+  return status;
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
+}
+
+static enum hr_status run_to(struct hr_replicates *replicates, uint32_t count, struct hr_error *error) {
+  struct hr__trial *trials = calloc((size_t)count + 1, sizeof *trials);
+  if (!trials) return no_memory(error);
+  for (uint32_t r = 0; r < count; r++) trials[r] = (struct hr__trial){replicates->mix, r};
+  enum hr_status status = hr__runner_run(replicates->lab, trials, count, error);
+  free(trials);
+  replicates->count = count;
+  return status;
+}
+
+/* Half the width shrinks as one over the root of their number. */
+static uint32_t next_count(uint32_t count, double reached, double wanted, uint32_t most) {
+  double needed = count * (reached / wanted) * (reached / wanted);
+  uint32_t next = needed < 2.0 * count ? (uint32_t)ceil(needed) : 2 * count;
+  if (next < count + 2) next = count + 2;
+  return next < most ? next : most;
+}
+
+static enum hr_status run_until(struct hr_replicates *replicates, struct hr_error *error) {
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  struct hr_error inner = {0};
+  struct hr__figure figure;
+  enum hr_status status =
+      hr__figure_parse(spec->metric.text, strlen(spec->metric.text), replicates->config.trace, &figure, &inner);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", spec->metric.place, inner.text);
+  replicates->metric = find(replicates, &figure);
+  uint32_t next = spec->least;
+  for (;;) {
+    struct hr__interval interval;
+    status = run_to(replicates, next, error);
+    if (status != HR_OK) return status;
+    if (hr__replicates_interval(replicates, replicates->metric, &interval) != HR_OK) return no_memory(error);
+    if (interval.count == 0)
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s' is known in no replication", spec->metric.place, spec->metric.text);
+    replicates->relative = hr__interval_relative(&interval);
+    if (replicates->relative <= spec->relative || next == spec->most) return HR_OK;
+    next = next_count(next, replicates->relative, spec->relative, spec->most);
+  }
+}
+
+static enum hr_status note(struct hr_replicates *replicates, bool many, struct hr_error *error) {
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  enum hr_status status = HR_OK;
+  if (replicates->exact && many)
+    status = hr_notes_add(&replicates->notes,
+                          "nothing is random: one run tells all, and the other replications were not run");
+  else if (spec->metric.text && replicates->relative > spec->relative)
+    status = hr_notes_add(&replicates->notes,
+                          "after %" PRIu32 " replications, as many as are allowed, %s is known to %.3g of itself, not "
+                          "to %.3g as was wanted",
+                          replicates->count, spec->metric.text, replicates->relative, spec->relative);
+  return status == HR_OK ? HR_OK : no_memory(error);
+}
+
+static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error *error) {
+  const struct hr_replicate_config *config = &replicates->config;
+  struct hr__runner_config lab = {.scenario = config->scenario,
+                                  .overrides = config->overrides,
+                                  .n_overrides = config->n_overrides,
+                                  .trace = config->trace,
+                                  .figures = replicates->figures,
+                                  .n_figures = replicates->n_figures,
+                                  .n_threads = config->n_threads,
+                                  .progress = config->progress};
+  struct hr__environment world = {.workload = config->spec->workload};
+  uint32_t number;
+  hr_stress_init(&world.stress);
+  replicates->lab = hr__runner_create(&lab);
+  if (!replicates->lab) return no_memory(error);
+  enum hr_status status = hr__runner_add_environment(replicates->lab, &world, &number, error);
+  if (status == HR_OK) status = hr__runner_add_candidate(replicates->lab, NULL, 0, number, &replicates->mix, error);
+  if (status != HR_OK) return status;
+  replicates->exact = !hr__runner_is_random(replicates->lab, replicates->mix);
+  uint32_t count = config->spec->count ? config->spec->count : HR_LEAST_REPLICATIONS;
+  bool many = config->spec->metric.text || count > 1;
+  if (replicates->exact || !config->spec->metric.text)
+    status = run_to(replicates, replicates->exact ? 1 : count, error);
+  else
+    status = run_until(replicates, error);
+  if (status == HR_OK)
+    status = hr__runner_run_one(replicates->lab, (struct hr__trial){replicates->mix, 0}, &replicates->first,
+                                &replicates->first_trace, error);
+  return status == HR_OK ? note(replicates, many, error) : status;
+}
+
+enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_replicates **replicates,
+                            struct hr_error *error) {
+  *replicates = NULL;
+  struct hr_replicates *fresh = calloc(1, sizeof *fresh);
+  if (!fresh) return no_memory(error);
+  fresh->config = *config;
+  enum hr_status status = list_figures(fresh) ? run_all(fresh, error) : no_memory(error);
+  if (status == HR_OK)
+    *replicates = fresh;
+  else
+    hr_replicates_destroy(fresh);
+  return status;
+}
+
+void hr_replicates_destroy(struct hr_replicates *replicates) {
+  if (!replicates) return;
+  hr__one_run_finish(&replicates->first);
+  hr__runner_destroy(replicates->lab);
+  free(replicates->figures);
+  hr_notes_finish(&replicates->notes);
+  free(replicates);
+}
+
+/* ---- What came of them ------------------------------------------------------------------------------ */
+
+uint32_t hr_replicates_count(const struct hr_replicates *replicates) {
+  return replicates->count;
+}
+
+const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates) {
+  return &replicates->notes;
+}
+
+enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
+                                    struct hr_replicated *figure, struct hr_error *error) {
+  struct hr__figure wanted;
+  struct hr__interval interval;
+  enum hr_status status = hr__figure_parse(name, strlen(name), replicates->config.trace, &wanted, error);
+  if (status != HR_OK) return status;
+  status = hr__replicates_interval(replicates, find(replicates, &wanted), &interval);
+  if (status != HR_OK) return no_memory(error);
+  *figure = (struct hr_replicated){.count = interval.count,
+                                   .mean = interval.mean,
+                                   .median = interval.median,
+                                   .sd = interval.sd,
+                                   .low = interval.low,
+                                   .high = interval.high,
+                                   .of_median = interval.of_median};
+  return HR_OK;
+}
+
+/* Replications as JSON: the summary of the first, and what all tell (docs/reference/schemas/summary.schema.json). */
+
+struct replicate_writer {
+  struct hr__json json;
+  const struct hr_replicates *replicates;
+};
+
+/* Figures `from` on that are of one group, those known in any replication; returns where the next group begins. */
+static size_t put_group(struct replicate_writer *writer, cJSON *object, size_t from) {
+  const struct hr_replicates *replicates = writer->replicates;
+  const struct hr__figure *first = &replicates->figures[from];
+  size_t i = from;
+  for (; i < replicates->n_figures; i++) {
+    const struct hr__figure *figure = &replicates->figures[i];
+    struct hr__interval interval;
+    if (figure->of != first->of || figure->name != first->name) break;
+    if (hr__replicates_interval(replicates, i, &interval) != HR_OK)
+      writer->json.failed = true;
+    else if (interval.count)
+      hr__json_interval(&writer->json, hr__json_object(&writer->json, object, hr__measure_infos[figure->measure].path),
+                        &interval);
+  }
+  return i;
+}
+
+/* Groups without a figure are left out. */
+static void put_groups(struct replicate_writer *writer, cJSON *root) {
+  const struct hr_replicates *replicates = writer->replicates;
+  cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
+  size_t at = put_group(writer, metrics, 0);
+  cJSON *classes = hr__json_object(&writer->json, root, "by_class");
+  cJSON *tenants = hr__json_object(&writer->json, root, "by_tenant");
+  while (at < replicates->n_figures) {
+    const struct hr__figure *figure = &replicates->figures[at];
+    cJSON *group = cJSON_CreateObject();
+    at = put_group(writer, group, at);
+    if (!group || !group->child)
+      cJSON_Delete(group);
+    else if (!cJSON_AddItemToObject(figure->of == HR__OF_CLASS ? classes : tenants, figure->name, group))
+      writer->json.failed = true;
+  }
+}
+
+static void put_replications(struct replicate_writer *writer, cJSON *root) {
+  const struct hr_replicates *replicates = writer->replicates;
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  struct hr__json *json = &writer->json;
+  cJSON *inner = hr__json_object(json, root, "replications");
+  hr__json_count(json, inner, "count", replicates->count);
+  hr__json_bool(json, inner, "random", !replicates->exact);
+  hr__json_number(json, inner, "confidence", spec->confidence);
+  hr__json_text(json, inner, "resample", hr_blocks_name(spec->workload.blocks));
+  hr__json_number(json, inner, "growth", spec->workload.growth);
+  hr__json_text(json, inner, "metric", spec->metric.text);
+  bool reached = spec->metric.text && !replicates->exact && isfinite(replicates->relative);
+  hr__json_number_if(json, inner, "relative", reached, replicates->relative);
+  cJSON *seeds = hr__json_array(json, inner, "seeds");
+  for (uint32_t r = 0; r < replicates->count; r++)
+    hr__json_append_seed(json, seeds, hr_replication_seed(replicates->config.scenario->seed, r));
+  put_groups(writer, inner);
+}
+
+enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
+                                        const struct hr_perf *perf, struct hr_error *error) {
+  const struct hr_scenario *scenario = hr__runner_scenario(replicates->lab, replicates->mix);
+  const struct hr_trace *trace = replicates->config.trace;
+  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &replicates->first.notes, &replicates->notes};
+  const struct hr_run_label label = {.scenario = scenario->name,
+                                     .trace = trace->source,
+                                     .format = trace->format,
+                                     .cluster = &scenario->cluster,
+                                     .policy = &scenario->policy,
+                                     .seed = scenario->seed,
+                                     .notes = notes,
+                                     .n_notes = sizeof notes / sizeof *notes,
+                                     .skipped = trace->skipped,
+                                     .n_skipped_reasons = trace->n_skipped_reasons};
+  struct replicate_writer writer = {.replicates = replicates};
+  cJSON *root = cJSON_CreateObject();
+  hr__json_summary(&writer.json, root, replicates->first.summary, &label);
+  put_replications(&writer, root);
+  if (perf) hr__json_perf(&writer.json, root, replicates->first.summary, perf);
+  return hr__json_write(&writer.json, root, path, error);
+}
+
+/* What replications tell, for a person: a figure a row, its estimate and its interval. 80 columns wide. */
+
+enum { NAME_WIDTH = 30, CELL_WIDTH = 15 };
+
+static const enum hr__measure shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      HR__M_WAIT_P99,
+                                         HR__M_JCT_MEAN,  HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW,
+                                         HR__M_COMPLETED, HR__M_DEADLINE_MISS, HR__M_RECLAIMS,
+                                         HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
+                                         HR__M_PER_JOB};
+
+struct replicate_page {
+  struct hr__console console;
+  const struct hr_replicates *replicates;
+};
+
+static void put_row(struct replicate_page *page, size_t figure) {
+  const struct hr__figure *self = &page->replicates->figures[figure];
+  struct hr__interval interval;
+  char name[HR__FIGURE_NAME_BYTES], text[4][HR__FIGURE_BYTES];
+  if (hr__replicates_interval(page->replicates, figure, &interval) != HR_OK) {
+    page->console.out_of_memory = true;
+    return;
+  }
+  if (interval.count == 0) return;
+  enum hr__unit unit = hr__measure_infos[self->measure].unit;
+  char *fitted = hr__fitted(&page->console, hr__figure_name(self, name), NAME_WIDTH, false);
+  if (!fitted) return;
+  fprintf(page->console.out, "  %-*s%*s%*s%*s\n", NAME_WIDTH, fitted, CELL_WIDTH,
+          hr__figure_text(unit, hr__interval_centre(&interval), text[0]), CELL_WIDTH,
+          hr__figure_text(unit, interval.low, text[1]), CELL_WIDTH, hr__figure_text(unit, interval.high, text[2]));
+  free(fitted);
+}
+
+static void put_head(struct replicate_page *page) {
+  const struct hr_replicates *replicates = page->replicates;
+  const struct hr_replication_spec *spec = replicates->config.spec;
+  struct hr__console *console = &page->console;
+  char *name = hr__fitted(console, replicates->config.scenario->name, HR__LINE_WIDTH - 20, false);
+  if (!name) return;
+  fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
+  free(name);
+  hr__put_field(console, "trace", "%s (%s)", replicates->config.trace->source, replicates->config.trace->format);
+  hr__put_field(console, "runs", "%" PRIu32 " replication%s, from seed %" PRIu64 " on", replicates->count,
+                replicates->count == 1 ? "" : "s", replicates->config.scenario->seed);
+  if (spec->workload.blocks != HR_BLOCKS_NONE || spec->workload.growth != 1)
+    hr__put_field(console, "workload", "drawn again from %s of the trace, %.6g times the demand",
+                  spec->workload.blocks == HR_BLOCKS_NONE ? "the whole" : hr_blocks_name(spec->workload.blocks),
+                  spec->workload.growth);
+  fprintf(console->out, "\n%s  %-*s%*s%*s%*s%s\n", hr__bold(console), NAME_WIDTH, "", CELL_WIDTH, "estimate",
+          CELL_WIDTH, "from", CELL_WIDTH, "to", hr__plain(console));
+}
+
+enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
+                                   bool colour) {
+  struct replicate_page page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
+  char text[HR__NUMBER_BYTES];
+  put_head(&page);
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);
+  for (size_t i = HR__N_MEASURES; i < replicates->n_figures; i++) {
+    const struct hr__figure *figure = &replicates->figures[i];
+    if (figure->of == HR__OF_CLASS && figure->measure == HR__M_WAIT_P95) put_row(&page, i);
+  }
+  fputc('\n', out);
+  hr__put_field(&page.console, "read",
+                "means with Student's intervals, quantiles as medians over replications with "
+                "intervals from order statistics; confidence %.6g",
+                replicates->config.spec->confidence);
+  if (perf && perf->sim_s > 0)
+    hr__put_field(&page.console, "speed", "%" PRIu32 " runs in %s s on %" PRIu32 " threads", replicates->count,
+                  hr__fixed_text(perf->sim_s, 2, text), replicates->config.n_threads);
+  if (page.console.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ---- The list of figures ---------------------------------------------------------------------------- */
+
+#include "plan/search/goals.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure) {
+  for (size_t i = 0; i < goals->n_figures; i++)
+    if (hr__figure_same(&goals->figures[i], figure)) return i;
+  return SIZE_MAX;
+}
+
+/* The figure's place, made if it is not there; the list has room. */
+static uint32_t place_of(struct hr__goals *goals, const struct hr__figure *figure) {
+  size_t at = hr__goals_find(goals, figure);
+  if (at == SIZE_MAX) goals->figures[at = goals->n_figures++] = *figure;
+  return (uint32_t)at;
+}
+
+/* What every answer shows, whatever was asked. */
+static const enum hr__measure always_shown[] = {
+    HR__M_MONTHLY,         HR__M_WAIT_MEAN,     HR__M_WAIT_P95,
+    HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
+    HR__M_PER_JOB,         HR__M_JCT_MEAN,      HR__M_SPOT_HOURS,
+    HR__M_RECLAIMS,        HR__M_LOST};
+enum { N_ALWAYS_SHOWN = sizeof always_shown / sizeof *always_shown };
+
+/* ---- Numbers ---------------------------------------------------------------------------------------- */
+
+/* What stands behind a bound, and what the bound is multiplied with. */
+static const struct goals_unit {
+  const char *text;
+  double factor;
+  enum hr__unit of;
+} units[] = {{"s", 1, HR__SECONDS},     {"min", 60, HR__SECONDS},  {"h", 3600, HR__SECONDS},
+             {"d", 86400, HR__SECONDS}, {"%", 0.01, HR__SHARE},    {"$", 1, HR__DOLLARS},
+             {"usd", 1, HR__DOLLARS},   {"k$", 1000, HR__DOLLARS}, {"", 1, HR__COUNT}};
+
+/* No share is beyond 1, and "completed >= 99" is meant in percent. */
+static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
+                                  struct hr_error *error) {
+  char advice[80] = "";
+  if (bound >= 0 && bound <= 1) return HR_OK;
+  if (bound > 1 && bound <= 100 && !unit[0]) snprintf(advice, sizeof advice, "; did you mean %.10g %%?", bound);
+  return hr_fail(error, HR_BAD_INPUT, "%s'%s': the figure is a share, from 0 to 1%s", placed->place, placed->text,
+                 advice);
+}
+
+static enum hr_status read_bound(const char *text, const struct hr_placed_text *placed, enum hr__unit of, double *bound,
+                                 struct hr_error *error) {
+  char *end;
+  *bound = strtod(text, &end);
+  while (*end == ' ') end++;
+  size_t length = strlen(end);
+  while (length && end[length - 1] == ' ') length--;
+  bool number = end != text && isfinite(*bound) && !memchr(text, 'x', (size_t)(end - text));
+  for (size_t i = 0; number && i < sizeof units / sizeof *units; i++) {
+    if (strlen(units[i].text) != length || strncmp(units[i].text, end, length) != 0) continue;
+    if (units[i].of != of && units[i].text[0])
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound is in '%s', which the figure is not", placed->place,
+                     placed->text, units[i].text);
+    *bound *= units[i].factor;
+    if (*bound < 0 && of != HR__DOLLARS && of != HR__SHARE)
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s': no figure of it is below 0", placed->place, placed->text);
+    return of == HR__SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
+  }
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s'%s': '%.60s' is no bound; a number is wanted, with a unit if you like (s, min, h, d, %%, $)",
+                 placed->place, placed->text, text);
+}
+
+/* ---- Goals ------------------------------------------------------------------------------------------ */
+
+/* Waits, completion times and slowdowns are unknown where no job started or ended, shares of deadlines where none has
+ * one.
+ */
+static bool is_of_jobs_served(enum hr__measure measure) {
+  return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
+}
+
+static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure *figure, bool at_most, double bound,
+                               const char *text, struct hr_error *error) {
+  struct hr__goal *goal = &goals->goals[goals->n_goals++];
+  *goal = (struct hr__goal){.figure = place_of(goals, figure),
+                            .at_most = at_most,
+                            .bound = bound,
+                            .text = strdup(text),
+                            .unknown_misses = !at_most || is_of_jobs_served(figure->measure)};
+  return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
+/* FIGURE <= NUMBER, or FIGURE >= NUMBER. */
+static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed_text *placed,
+                                 const struct hr_trace *trace, struct hr_error *error) {
+  const char *sign = strpbrk(placed->text, "<>");
+  if (!sign || sign[1] != '=')
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s'%.200s' is no goal; one is of the form FIGURE <= NUMBER or FIGURE >= NUMBER, as in "
+                   "wait_s.p95 of inference <= 60",
+                   placed->place, placed->text);
+  struct hr__figure figure;
+  struct hr_error inner = {0};
+  enum hr_status status = hr__figure_parse(placed->text, (size_t)(sign - placed->text), trace, &figure, &inner);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", placed->place, inner.text);
+  const char *number = sign + 2;
+  while (*number == ' ') number++;
+  double bound;
+  status = read_bound(number, placed, hr__measure_infos[figure.measure].unit, &bound, error);
+  return status == HR_OK ? add_goal(goals, &figure, *sign == '<', bound, placed->text, error) : status;
+}
+
+/* No value can be above one bound and below another. */
+static enum hr_status check_contradictions(const struct hr__goals *goals, const struct hr_plan_spec *spec,
+                                           struct hr_error *error) {
+  for (size_t i = 0; i < goals->n_goals; i++)
+    for (size_t k = 0; k < goals->n_goals; k++) {
+      const struct hr__goal *most = &goals->goals[i], *least = &goals->goals[k];
+      if (most->figure != least->figure || !most->at_most || least->at_most || least->bound <= most->bound) continue;
+      return hr_fail(error, HR_BAD_INPUT, "%sno mix can meet both '%.200s' and '%.200s'",
+                     spec->constraints[i > k ? i : k].place, most->text, least->text);
+    }
+  return HR_OK;
+}
+
+/* What a figure says of jobs served, not of money or of capacity. */
+static bool is_of_service(enum hr__measure measure) {
+  enum hr__measure_kind kind = hr__measure_infos[measure].kind;
+  enum hr__unit unit = hr__measure_infos[measure].unit;
+  bool of_jobs = measure <= HR__M_SLOWDOWN_MAX || measure == HR__M_MAKESPAN || measure == HR__M_QUEUE_MEAN;
+  return of_jobs || kind == HR__QUANTILE || unit == HR__SECONDS || measure == HR__M_USEFUL;
+}
+
+static bool is_of_completion(enum hr__measure measure) {
+  return measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_REJECTED ||
+         measure == HR__M_UNFINISHED;
+}
+
+/* The cheapest mix of all is none, unless something is asked of it. */
+static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
+                                    struct hr_error *error) {
+  for (size_t i = 0; i < goals->n_goals; i++)
+    if (is_of_service(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+  for (size_t i = 0; i < goals->n_terms; i++)
+    if (is_of_service(goals->figures[goals->terms[i]].measure)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%sthe objective is unbounded: nothing keeps the best mix from being empty; 'constraints' such as "
+                 "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\" would",
+                 spec->self.place);
+}
+
+/* Large jobs that are turned away wait for nothing. */
+static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
+  const struct hr__figure completed = {.measure = HR__M_COMPLETED_SHARE};
+  for (size_t i = 0; i < goals->n_goals; i++)
+    if (is_of_completion(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+  enum hr_status status = add_goal(goals, &completed, false, 0.99, "completed >= 99 %", error);
+  goals->goals[goals->n_goals - 1].assumed = true;
+  return status;
+}
+
+/* ---- The objective ---------------------------------------------------------------------------------- */
+
+static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_term *term, const struct hr_trace *trace,
+                                 bool priced, struct hr_error *error) {
+  struct hr__figure figure;
+  struct hr_error inner = {0};
+  const char *text = term->figure.text;
+  enum hr_status status = hr__figure_parse(text, strlen(text), trace, &figure, &inner);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", term->figure.place, inner.text);
+  if (hr__measure_infos[figure.measure].unit == HR__DOLLARS && !priced)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%sthe objective is '%.100s', but nothing in the scenario has a price; give pools a market",
+                   term->figure.place, text);
+  goals->terms[goals->n_terms] = place_of(goals, &figure);
+  goals->weights[goals->n_terms++] = term->weight;
+  return HR_OK;
+}
+
+static enum hr_status check_weights(const struct hr__goals *goals, const struct hr_plan_spec *spec,
+                                    struct hr_error *error) {
+  for (size_t i = 0; i < goals->n_terms; i++)
+    if (goals->weights[i] != 0) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so every mix is as good as any other",
+                 spec->objective[0].figure.place);
+}
+
+double hr__goals_objective(const struct hr__goals *goals, const double *values) {
+  double sum = 0;
+  for (size_t i = 0; i < goals->n_terms; i++) sum += goals->weights[i] * values[goals->terms[i]];
+  return sum;
+}
+
+const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size) {
+  char name[HR__FIGURE_NAME_BYTES];
+  size_t used = 0;
+  buffer[0] = '\0';
+  for (size_t i = 0; i < goals->n_terms && used < size; i++) {
+    hr__figure_name(&goals->figures[goals->terms[i]], name);
+    bool plain = goals->n_terms == 1 && goals->weights[i] == 1;
+    int more = plain ? snprintf(buffer + used, size - used, "%s", name)
+                     : snprintf(buffer + used, size - used, "%s%.6g x %s", i ? " + " : "", goals->weights[i], name);
+    used += (size_t)more;
+  }
+  return buffer;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static bool make_room(const struct hr_plan_spec *spec, struct hr__goals *goals) {
+  size_t most = spec->n_constraints + spec->n_terms + N_ALWAYS_SHOWN + 2;
+  goals->figures = calloc(most, sizeof *goals->figures);
+  goals->goals = calloc((size_t)spec->n_constraints + 2, sizeof *goals->goals);
+  goals->terms = calloc((size_t)spec->n_terms + 1, sizeof *goals->terms);
+  goals->weights = calloc((size_t)spec->n_terms + 1, sizeof *goals->weights);
+  return goals->figures && goals->goals && goals->terms && goals->weights;
+}
+
+enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
+                              struct hr__goals *goals, struct hr_error *error) {
+  *goals = (struct hr__goals){0};
+  if (!make_room(spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < spec->n_constraints && status == HR_OK; i++)
+    status = parse_goal(goals, &spec->constraints[i], trace, error);
+  for (uint32_t i = 0; i < spec->n_terms && status == HR_OK; i++)
+    status = parse_term(goals, &spec->objective[i], trace, priced, error);
+  if (status == HR_OK) status = check_weights(goals, spec, error);
+  if (status == HR_OK) status = check_contradictions(goals, spec, error);
+  if (status == HR_OK) status = check_bounded(goals, spec, error);
+  if (status == HR_OK) status = assume_completion(goals, error);
+  for (size_t i = 0; status == HR_OK && i < N_ALWAYS_SHOWN; i++)
+    place_of(goals, &(struct hr__figure){.measure = always_shown[i]});
+  goals->cost = hr__goals_find(goals, &(struct hr__figure){.measure = HR__M_MONTHLY});
+  return status;
+}
+
+void hr__goals_finish(struct hr__goals *goals) {
+  for (size_t i = 0; i < goals->n_goals; i++) free(goals->goals[i].text);
+  free(goals->figures);
+  free(goals->goals);
+  free(goals->terms);
+  free(goals->weights);
+  *goals = (struct hr__goals){0};
+}
+
+/* How far it lies beyond the bound, as a share of that, grows without end; so that one goal that is far off does not
+   outweigh another that is missed altogether, it is told as a share of what it comes to. */
+double hr__goal_violation(const struct hr__goal *goal, double value) {
+  if (isnan(value)) return goal->unknown_misses ? 1 : 0;
+  double beyond = goal->at_most ? value - goal->bound : goal->bound - value;
+  if (beyond <= 0) return 0;
+  double share = goal->bound != 0 ? beyond / fabs(goal->bound) : beyond;
+  return share / (1 + share);
+}
+
+bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal) {
+  enum hr__measure measure = goals->figures[goal->figure].measure;
+  bool more_is_better = measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_USEFUL;
+  return is_of_service(measure) && goal->at_most != more_is_better;
+}
+
+bool hr__goals_bound_waits(const struct hr__goals *goals) {
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    const struct hr__figure *figure = &goals->figures[goals->goals[i].figure];
+    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_of_jobs_served(figure->measure);
+    if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
+  }
+  return false;
+}
+
+bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {
+  for (size_t i = 0; i < goals->n_goals; i++)
+    if (goals->figures[goals->goals[i].figure].measure == measure) return true;
+  return false;
+}
+
+double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {
+  bool is_share = hr__measure_infos[goals->figures[goal->figure].measure].unit == HR__SHARE;
+  if (goal->at_most) return goal->bound * share;
+  return is_share ? 1 - (1 - goal->bound) * share : goal->bound / share;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A plan as JSON (docs/reference/schemas/plan.schema.json). */
+
+#include "plan/runner/intervals.h"
+#include "plan/search/plan.h"
+#include "report/tables/json_tree.h"
+
+#include <math.h>
+#include <string.h>
+
+struct plan_json_writer {
+  struct hr__json json;
+  const struct hr_plan *plan;
+};
+
+static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {
+  hr__json_number_if(json, object, key, isfinite(value), value);
+}
+
+/* ---- Options ---------------------------------------------------------------------------------------- */
+
+/* Today's value of a variable of numbers may be a text nevertheless. */
+static bool is_number(const struct hr_grid_axis *axis, const char *text) {
+  return !isnan(axis->levels[0].number) && text[strspn(text, "+-.0123456789e")] == '\0';
+}
+
+/* A number where the variable has numbers, else its text. */
+static void put_choice(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
+  const struct hr_plan *plan = writer->plan;
+  cJSON *choice = hr__json_object(&writer->json, object, "choice");
+  for (uint32_t i = 0; i < plan->space.n_axes; i++) {
+    const struct hr_grid_axis *axis = &plan->space.spec->variables[i].axis;
+    const char *text = hr__option_text(plan, option, i);
+    if (is_number(axis, text))
+      hr__json_raw(&writer->json, choice, axis->name, text);
+    else
+      hr__json_text(&writer->json, choice, axis->name, text);
+  }
+}
+
+static void put_metrics(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
+  cJSON *metrics = hr__json_object(&writer->json, object, "metrics");
+  for (size_t i = 0; i < writer->plan->goals.n_figures; i++) {
+    char name[HR__FIGURE_NAME_BYTES];
+    if (option->figures[i].count == 0) continue;
+    hr__figure_name(&writer->plan->goals.figures[i], name);
+    hr__json_interval(&writer->json, hr__json_object(&writer->json, metrics, name), &option->figures[i]);
+  }
+}
+
+static void put_option(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
+  put_choice(writer, object, option);
+  put_known(&writer->json, object, "objective", option->objective);
+  hr__json_bool(&writer->json, object, "feasible", option->violation == 0);
+  hr__json_count(&writer->json, object, "replications", option->replications);
+  put_metrics(writer, object, option);
+}
+
+/* null where there is no such option. */
+static void put_option_if(struct plan_json_writer *writer, cJSON *object, const char *key,
+                          const struct hr__option *option, bool known) {
+  if (known)
+    put_option(writer, hr__json_object(&writer->json, object, key), option);
+  else
+    hr__json_null(&writer->json, object, key);
+}
+
+/* A candidate as the search knows it. */
+static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32_t candidate) {
+  const struct hr_plan *plan = writer->plan;
+  struct hr__option option;
+  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->depth, &option, NULL) != HR_OK)
+    writer->json.failed = true;
+  else
+    put_option(writer, object, &option);
+  hr__option_finish(plan, &option);
+}
+
+/* ---- What is bought --------------------------------------------------------------------------------- */
+
+static void put_pools(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(writer->plan->lab, writer->plan->choice.mix)->cluster;
+  cJSON *pools = hr__json_array(json, root, "pools");
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    cJSON *inner = hr__json_append(json, pools, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", pool->name);
+    hr__json_text(json, inner, "market", hr_market_name(pool->market.market));
+    hr__json_text(json, inner, "gpu", pool->gpu);
+    hr__json_count(json, inner, "nodes", pool->nodes);
+    hr__json_count(json, inner, "gpus", (uint64_t)pool->nodes * pool->gpus_per_node);
+    hr__json_usd(json, inner, "usd_per_gpu_hour", pool->market.price_uusd_h);
+  }
+}
+
+/* ---- Beside the choice ------------------------------------------------------------------------------ */
+
+static void put_goals(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_plan *plan = writer->plan;
+  cJSON *goals = hr__json_array(json, root, "goals"), *binding = hr__json_array(json, root, "binding");
+  for (size_t i = 0; i < plan->goals.n_goals; i++) {
+    const struct hr__goal *goal = &plan->goals.goals[i];
+    const struct hr__interval *interval = &plan->choice.figures[goal->figure];
+    cJSON *inner = hr__json_append(json, goals, cJSON_CreateObject());
+    hr__json_text(json, inner, "constraint", goal->text);
+    hr__json_bool(json, inner, "assumed", goal->assumed);
+    hr__json_number(json, inner, "bound", goal->bound);
+    put_known(json, inner, "value", hr__interval_centre(interval));
+    hr__json_bool(json, inner, "met", hr__goal_violation(goal, hr__interval_centre(interval)) == 0);
+    hr__json_bool(json, inner, "binding", plan->binding[i]);
+    if (plan->binding[i]) hr__json_append(json, binding, cJSON_CreateString(goal->text));
+  }
+}
+
+static void put_pareto(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_plan *plan = writer->plan;
+  char name[HR__FIGURE_NAME_BYTES];
+  cJSON *list = hr__json_array(json, root, "pareto");
+  for (size_t i = 0; i < plan->n_pareto; i++)
+    put_candidate(writer, hr__json_append(json, list, cJSON_CreateObject()), plan->pareto[i]);
+  cJSON *of = hr__json_object(json, root, "pareto_of");
+  hr__json_text(json, of, "cost", hr__figure_name(&plan->goals.figures[plan->pareto_cost], name));
+  hr__json_text(json, of, "wait", hr__figure_name(&plan->goals.figures[plan->pareto_wait], name));
+}
+
+static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_plan *plan = writer->plan;
+  cJSON *list = hr__json_array(json, root, "tightening");
+  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
+  for (size_t i = 0; i < plan->n_tightenings; i++) {
+    const struct hr__tightening *tightening = &plan->tightenings[i];
+    bool any = tightening->candidate != HR_NONE;
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "constraint", plan->goals.goals[tightening->goal].text);
+    hr__json_number(json, inner, "bound", tightening->bound);
+    hr__json_bool(json, inner, "feasible", any);
+    hr__json_number_if(json, inner, "objective", any, tightening->objective);
+    hr__json_number_if(json, inner, "difference", any, tightening->objective - own);
+    struct hr__option option = {.candidate = tightening->candidate};
+    if (any)
+      put_choice(writer, inner, &option);
+    else
+      hr__json_null(json, inner, "choice");
+  }
+}
+
+static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  cJSON *list = hr__json_array(json, root, "sensitivity");
+  for (size_t i = 0; i < writer->plan->n_worlds; i++) {
+    const struct hr__changed_world *world = &writer->plan->worlds[i];
+    cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
+    hr__json_text(json, inner, "change", world->name);
+    hr__json_number_if(json, inner, "factor", world->factor > 0, world->factor);
+    put_option(writer, hr__json_object(json, inner, "same_choice"), &world->same);
+    put_option_if(writer, inner, "best_choice", &world->best, world->best_meets);
+  }
+}
+
+/* ---- How it was found ------------------------------------------------------------------------------- */
+
+static void put_demand(struct plan_json_writer *writer, cJSON *root) {
+  static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
+  static const char *const names[] = {"p50", "p90", "p95", "p99"};
+  struct hr__json *json = &writer->json;
+  const struct hr__demand_curve *demand = &writer->plan->demand;
+  cJSON *inner = hr__json_object(json, root, "demand");
+  hr__json_number(json, inner, "window_hours", demand->window_h);
+  hr__json_number(json, inner, "gpu_hours", demand->gpu_hours);
+  cJSON *gpus = hr__json_object(json, inner, "concurrent_gpus");
+  hr__json_number(json, gpus, "mean", demand->mean_gpus);
+  for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++)
+    hr__json_number(json, gpus, names[i], hr__demand_exceeded(demand, 1 - quantiles[i]));
+  hr__json_number(json, gpus, "max", demand->peak_gpus);
+  cJSON *newsvendor = hr__json_object(json, inner, "newsvendor_gpus");
+  hr__json_number(json, newsvendor, "low", writer->plan->bracket[0]);
+  hr__json_number(json, newsvendor, "high", writer->plan->bracket[1]);
+}
+
+static void put_runs(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_plan *plan = writer->plan;
+  hr__json_count(json, root, "runs", plan->runs_of_search + plan->runs_of_selection);
+  cJSON *by = hr__json_object(json, root, "runs_by_part");
+  hr__json_count(json, by, "search", plan->runs_of_search);
+  hr__json_count(json, by, "selection", plan->runs_of_selection);
+  hr__json_count(json, by, "baselines", plan->runs_of_baselines);
+  hr__json_count(json, by, "tightening", plan->runs_of_tightening);
+  hr__json_count(json, by, "sensitivity", plan->runs_of_worlds);
+  cJSON *candidates = hr__json_object(json, root, "candidates");
+  hr__json_count(json, candidates, "total", plan->space.n_candidates);
+  hr__json_count(json, candidates, "run", plan->search.counts.run);
+  hr__json_count(json, candidates, "too_dear", plan->search.counts.too_dear);
+  hr__json_count(json, candidates, "too_small", plan->search.counts.too_small);
+  hr__json_count(json, candidates, "left", plan->search.counts.left);
+}
+
+static void put_head(struct plan_json_writer *writer, cJSON *root) {
+  struct hr__json *json = &writer->json;
+  const struct hr_plan *plan = writer->plan;
+  char text[1000];
+  hr__json_text(json, root, "headroom", hr_version());
+  hr__json_text(json, root, "scenario", plan->config.scenario->name);
+  cJSON *trace = hr__json_object(json, root, "trace");
+  hr__json_text(json, trace, "file", plan->config.trace->source);
+  hr__json_text(json, trace, "format", plan->config.trace->format);
+  hr__json_seed(json, root, "seed", plan->config.scenario->seed);
+  hr__json_text(json, root, "objective", hr__goals_objective_text(&plan->goals, text, sizeof text));
+  hr__json_bool(json, root, "random", plan->judge.random);
+  hr__json_number(json, root, "confidence", plan->config.scenario->replications.confidence);
+  hr__json_bool(json, root, "feasible", hr_plan_feasible(plan));
+  if (plan->forecast)
+    hr__json_count(json, root, "forecast_months", hr_forecast_span(plan->forecast).months);
+  else
+    hr__json_null(json, root, "forecast_months");
+}
+
+static void put_perf(struct plan_json_writer *writer, cJSON *root, const struct hr_perf *perf) {
+  cJSON *inner = hr__json_object(&writer->json, root, "perf");
+  hr__json_number(&writer->json, inner, "load_s", perf->load_s);
+  hr__json_number(&writer->json, inner, "sim_s", perf->sim_s);
+  hr__json_count(&writer->json, inner, "threads", writer->plan->config.n_threads);
+  hr__json_number(&writer->json, inner, "peak_rss_mib", perf->peak_rss_mib);
+}
+
+static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *perf) {
+  static const struct hr_perf nothing = {0};
+  const struct hr_plan *plan = writer->plan;
+  struct hr__json *json = &writer->json;
+  bool feasible = hr_plan_feasible(plan), has_today = plan->today.mix != HR_NONE;
+  const struct hr__option *baseline = has_today ? &plan->today : &plan->all_on_demand;
+  cJSON *root = cJSON_CreateObject();
+  put_head(writer, root);
+  put_option_if(writer, root, "recommendation", &plan->choice, feasible);
+  put_option_if(writer, root, "nearest", &plan->choice, !feasible);
+  put_pools(writer, root);
+  hr__json_number(json, root, "probability_best", plan->selection.probability);
+  hr__json_number(json, root, "indifference", plan->selection.zone);
+  put_option_if(writer, root, "baseline", baseline, baseline->mix != HR_NONE);
+  put_option_if(writer, root, "all_on_demand", &plan->all_on_demand, plan->all_on_demand.mix != HR_NONE);
+  put_goals(writer, root);
+  put_pareto(writer, root);
+  put_tightening(writer, root);
+  put_sensitivity(writer, root);
+  put_demand(writer, root);
+  put_runs(writer, root);
+  cJSON *notes = hr__json_array(json, root, "notes");
+  hr__json_notes(json, notes, &plan->config.scenario->notes);
+  hr__json_notes(json, notes, &plan->config.trace->notes);
+  hr__json_notes(json, notes, &plan->notes);
+  put_perf(writer, root, perf ? perf : &nothing);
+  return root;
+}
+
+char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf) {
+  struct plan_json_writer writer = {.plan = plan};
+  cJSON *root = make_tree(&writer, perf);
+  return hr__json_print(&writer.json, root);
+}
+
+enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
+                                  struct hr_error *error) {
+  struct plan_json_writer writer = {.plan = plan};
+  cJSON *root = make_tree(&writer, perf);
+  return hr__json_write(&writer.json, root, path, error);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the rules by deadlines share. */
+
+#include "policies/deadline/deadlines.h"
+
+#include "headroom/policy_kit.h"
+#include "policies/deadline/omniscient.h"
+#include "policies/queue/dispatch.h"
+
+/* A job that is not done. On an owned or reserved pool it has no nodes of its own. */
+struct hr__deadline_job {
+  hr_job job;
+  int64_t from_us, deadline_us; /* HR_NEVER_US: none */
+  uint32_t pool;                /* that it holds nodes of, HR_NONE */
+  uint32_t n_nodes;
+  hr_node *nodes;         /* room for the most that it may hold */
+  struct hr_slice *seats; /* likewise */
+  bool committed;         /* on-demand to the end */
+  bool can_hurry;         /* there is an on-demand pool that could hold it */
+  struct hr__itinerary itinerary;
+  uint32_t next_step;
+};
+
+struct hr__deadlines {
+  enum hr__market_rule rule;
+  int64_t changeover_us;
+  struct hr__deadline_job *jobs; /* in order of their ids */
+  uint32_t count, capacity;
+  bool *owned; /* by node */
+  struct hr_error *error;
+  int64_t wake_us;
+};
+
+/* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                    enum hr_market market, int64_t now_us);
+
+/*
+ * Jobs that must be done by a deadline, each on nodes of its own: spot where it can, on-demand where it must (Wu et
+ * al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d
+ * the time that a change of nodes costs, all rules go on-demand to the end once R < C + 2 d; they differ before that:
+ *
+ *   deadline-greedy   on spot capacity while there is any, else on nothing;
+ *   uniform-progress  work is to be done evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): who is on
+ *                     nothing and behind goes on-demand, and stays there until cp(t) >= ep(t + 2 d);
+ *   omniscient        by the itinerary that is the cheapest of all, made at the job's arrival.
+ *
+ * Who is on spot capacity stays until it is taken. Nodes that are paid for anyway come first of all: a job that holds
+ * nothing goes to an owned or reserved pool where it fits, and stays there. Who may not use spot capacity is on-demand
+ * from the beginning.
+ */
+
+__extension__ typedef __int128 wide;
+
+static const struct hr_pool_spec *spec_of(const struct hr__queue *queue, uint32_t pool) {
+  return hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
+}
+
+static uint32_t nodes_for(const struct hr__queue *queue, hr_job job, uint32_t pool) {
+  uint32_t gpus = hr__gpus(queue, job), size = spec_of(queue, pool)->gpus_per_node;
+  return gpus / size + (gpus % size != 0);
+}
+
+static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job *dated, uint32_t pool,
+                    enum hr_market market) {
+  if (spec_of(queue, pool)->market.market != market) return false;
+  return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
+}
+
+/* Whether some pool of the market could hold the job, were all of its nodes there. */
+static bool has_room_in(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market) {
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    if (may_use(queue, dated, i, market) && nodes_for(queue, dated->job, i) <= spec_of(queue, i)->nodes) return true;
+  return false;
+}
+
+/* ---- Making one; jobs come and go ------------------------------------------------------------------- */
+
+enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
+                                    struct hr_error *error) {
+  struct hr__deadlines *self = hr_arena_alloc(queue->arena, sizeof *self);
+  hr_pool last = {hr_cluster_pools(queue->cluster) - 1};
+  uint32_t n_nodes = hr_cluster_first_node(queue->cluster, last).id + hr_cluster_pool_spec(queue->cluster, last)->nodes;
+  if (!self || !(self->owned = hr_arena_alloc(queue->arena, n_nodes * sizeof *self->owned))) return HR_NO_MEMORY;
+  self->rule = rule;
+  self->changeover_us = changeover_us;
+  self->error = error;
+  queue->deadlines = self;
+  return HR_OK;
+}
+
+static bool make_room(struct hr__queue *queue) {
+  struct hr__deadlines *self = queue->deadlines;
+  if (self->count < self->capacity) return true;
+  struct hr__deadline_job *jobs = hr_arena_grown(queue->arena, self->jobs, &self->capacity, sizeof *jobs);
+  if (jobs) self->jobs = jobs;
+  return jobs;
+}
+
+static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__deadlines *self = queue->deadlines;
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    if (nodes_for(queue, job, i) > most) most = nodes_for(queue, job, i);
+  if (!make_room(queue)) return HR_NO_MEMORY;
+  const int64_t *deadline_us = queue->trace->deadline_us;
+  struct hr__deadline_job dated = {.job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
+  if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) dated.deadline_us = deadline_us[job.id];
+  dated.nodes = hr_arena_alloc(queue->arena, most * sizeof *dated.nodes);
+  dated.seats = hr_arena_alloc(queue->arena, most * sizeof *dated.seats);
+  if (!dated.nodes || !dated.seats) return HR_NO_MEMORY;
+  dated.committed = !has_room_in(queue, &dated, HR_MARKET_SPOT);
+  dated.can_hurry = has_room_in(queue, &dated, HR_MARKET_ON_DEMAND);
+  if (self->rule == HR__MARKET_OMNISCIENT && dated.deadline_us != HR_NEVER_US) {
+    enum hr_status status =
+        hr__itinerary_make(queue, job, view->now_us, self->changeover_us, &dated.itinerary, self->error);
+    if (status != HR_OK) return status;
+  }
+  self->jobs[self->count++] = dated;
+  return HR_OK;
+}
+
+static struct hr__deadline_job *find(struct hr__deadlines *self, hr_job job) {
+  for (uint32_t i = 0; i < self->count; i++)
+    if (self->jobs[i].job.id == job.id) return &self->jobs[i];
+  return NULL;
+}
+
+/* What a job had is given back in the next pass, as far as it is still there. */
+static void let_go(struct hr__deadlines *self, struct hr__deadline_job *dated) {
+  for (uint32_t i = 0; i < dated->n_nodes; i++) self->owned[dated->nodes[i].id] = false;
+  dated->n_nodes = 0;
+  dated->pool = HR_NONE;
+}
+
+/* A node that goes takes its job with it, even one that still boots. */
+static void lose_node(struct hr__deadlines *self, hr_node node) {
+  if (!self->owned[node.id]) return;
+  for (uint32_t i = 0; i < self->count; i++)
+    for (uint32_t k = 0; k < self->jobs[i].n_nodes; k++)
+      if (self->jobs[i].nodes[k].id == node.id) let_go(self, &self->jobs[i]);
+}
+
+enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view,
+                                     const struct hr_event *event) {
+  struct hr__deadlines *self = queue->deadlines;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    return add_job(queue, view, event->job);
+  case HR_EVENT_END: {
+    struct hr__deadline_job *dated = find(self, event->job);
+    let_go(self, dated);
+    for (; dated + 1 < self->jobs + self->count; dated++) dated[0] = dated[1];
+    self->count--;
+    return HR_OK;
+  }
+  case HR_EVENT_INTERRUPT:
+    let_go(self, find(self, event->job));
+    return HR_OK;
+  case HR_EVENT_NODE_DOWN:
+    lose_node(self, event->node);
+    return HR_OK;
+  default:
+    return HR_OK;
+  }
+}
+
+/* ---- What there is ---------------------------------------------------------------------------------- */
+
+/* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                    enum hr_market market, int64_t now_us) {
+  uint32_t best = HR_NONE;
+  int64_t best_price = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    if (!may_use(queue, dated, i, market)) continue;
+    if (hr_cluster_offer(queue->cluster, (hr_pool){i}) < nodes_for(queue, dated->job, i)) continue;
+    int64_t price = hr_cluster_price_uusd_h(queue->cluster, (hr_pool){i}, now_us);
+    if (best != HR_NONE && price >= best_price) continue;
+    best = i;
+    best_price = price;
+  }
+  return best;
+}
+
+static bool holds(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market) {
+  return dated->pool != HR_NONE && spec_of(queue, dated->pool)->market.market == market;
+}
+
+static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job *dated) {
+  return view->jobs->work_us[dated->job.id] - hr_view_done_us(view, dated->job);
+}
+
+/* 2 d; where a change takes no time, the microsecond by which R < C would be too late. */
+static int64_t reserve_us(const struct hr__deadlines *self) {
+  return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
+}
+
+/* How far ahead of the even pace on-demand is left again: 2 d, and a minute at least, as who leaves on the dot is
+   behind a microsecond later. */
+static int64_t lead_us(const struct hr__deadlines *self) {
+  const int64_t min_us = 60 * HR_SECOND_US;
+  return 2 * self->changeover_us > min_us ? 2 * self->changeover_us : min_us;
+}
+
+/* R < C + 2 d */
+static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view,
+                       const struct hr__deadline_job *dated) {
+  if (dated->deadline_us == HR_NEVER_US || !dated->can_hurry) return false;
+  return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
+}
+
+/* Whether the work done at a time when it should be `done_us` is behind: done x span < work x elapsed. */
+static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us,
+                      int64_t at_us) {
+  if (dated->deadline_us == HR_NEVER_US) return false;
+  return (wide)done_us * (dated->deadline_us - dated->from_us) <
+         (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
+}
+
+/* ---- Nodes that are there anyway --------------------------------------------------------------------- */
+
+static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
+  return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
+}
+
+/* Starts a job that holds nothing on the first owned or reserved pool where it fits. */
+static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                             struct hr__deadline_job *dated) {
+  if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
+  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job);
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    struct hr_placement placement;
+    if (!is_standing(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (!hr_placer_find_on(queue->placer, (hr_pool){i}, hr__gpus(queue, dated->job), &placement)) continue;
+    dated->pool = i;
+    dated->itinerary.n_steps = 0;
+    return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+  }
+  return HR_OK;
+}
+
+/* ---- The rules -------------------------------------------------------------------------------------- */
+
+/* Where the job is to be: a pool, or HR_NONE. */
+static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
+  if (dated->pool != HR_NONE) return dated->pool;
+  dated->committed = dated->committed || must_hurry(queue->deadlines, view, dated);
+  return hr__deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
+}
+
+static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct hr_view *view,
+                                    struct hr__deadline_job *dated) {
+  const struct hr__deadlines *self = queue->deadlines;
+  int64_t done_us = hr_view_done_us(view, dated->job);
+  if (holds(queue, dated, HR_MARKET_SPOT)) return dated->pool;
+  dated->committed = dated->committed || must_hurry(self, view, dated);
+  bool on_demand = holds(queue, dated, HR_MARKET_ON_DEMAND);
+  if (on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us + lead_us(self))))
+    return dated->pool;
+  uint32_t spot = dated->committed ? HR_NONE : hr__deadlines_offer(queue, dated, HR_MARKET_SPOT, view->now_us);
+  if (spot != HR_NONE) return spot;
+  if (!on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us)))
+    return hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us);
+  return HR_NONE;
+}
+
+/* What was planned cannot be followed: the nodes are not to be had, as others took them, or the last step is over and
+   the job is not, as work was lost. */
+static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_job *dated, uint32_t pool) {
+  if (pool == HR_NONE) return dated->next_step == dated->itinerary.n_steps;
+  return pool != dated->pool && hr_cluster_offer(queue->cluster, (hr_pool){pool}) < nodes_for(queue, dated->job, pool);
+}
+
+/* Who has none, for want of a deadline, or as it cannot be met or followed, goes by greed. */
+static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view,
+                             struct hr__deadline_job *dated) {
+  struct hr__itinerary *itinerary = &dated->itinerary;
+  if (itinerary->n_steps == 0) return by_greed(queue, view, dated);
+  while (dated->next_step < itinerary->n_steps && itinerary->steps[dated->next_step].at_us <= view->now_us)
+    dated->next_step++;
+  uint32_t pool = dated->next_step ? itinerary->steps[dated->next_step - 1].pool : HR_NONE;
+  if (!has_failed(queue, dated, pool)) return pool;
+  itinerary->n_steps = dated->next_step = 0;
+  return by_greed(queue, view, dated);
+}
+
+static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
+  if (queue->deadlines->rule == HR__MARKET_DEADLINE_GREEDY) return by_greed(queue, view, dated);
+  if (queue->deadlines->rule == HR__MARKET_UNIFORM_PROGRESS) return by_uniform_progress(queue, view, dated);
+  return by_itinerary(queue, view, dated);
+}
+
+/* ---- When to look again ----------------------------------------------------------------------------- */
+
+/* The first time after now at which something that only time changes would make the rule decide anew; what is true by
+   now has been decided upon. */
+static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view,
+                            const struct hr__deadline_job *dated) {
+  const struct hr__deadlines *self = queue->deadlines;
+  int64_t now_us = view->now_us, next_us = HR_NEVER_US;
+  if (dated->next_step < dated->itinerary.n_steps) return dated->itinerary.steps[dated->next_step].at_us;
+  if (dated->deadline_us == HR_NEVER_US || dated->itinerary.n_steps || dated->committed) return HR_NEVER_US;
+  int64_t done_us = hr_view_done_us(view, dated->job), work_us = view->jobs->work_us[dated->job.id];
+  wide span_us = dated->deadline_us - dated->from_us;
+  bool works = view->state[dated->job.id] == HR_JOB_RUNNING;
+  if (dated->pool == HR_NONE) next_us = dated->deadline_us - (work_us - done_us) - reserve_us(self) + 1;
+  if (self->rule == HR__MARKET_UNIFORM_PROGRESS && dated->pool == HR_NONE && work_us > 0) {
+    int64_t behind_us = dated->from_us + (int64_t)(done_us * span_us / work_us) + 1;
+    if (behind_us > now_us && (behind_us < next_us || next_us <= now_us)) next_us = behind_us;
+  }
+  if (self->rule == HR__MARKET_UNIFORM_PROGRESS && works && holds(queue, dated, HR_MARKET_ON_DEMAND) &&
+      span_us > work_us) {
+    wide short_us = (wide)(now_us + lead_us(self) - dated->from_us) * work_us - done_us * span_us;
+    next_us = now_us + (int64_t)((short_us + (span_us - work_us) - 1) / (span_us - work_us));
+  }
+  return next_us > now_us ? next_us : HR_NEVER_US;
+}
+
+/* ---- Moves ------------------------------------------------------------------------------------------ */
+
+static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                            struct hr__deadline_job *dated) {
+  enum hr_status status = HR_OK;
+  if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_moves_preempt(plan, dated->job, HR_REASON_POLICY);
+  let_go(queue->deadlines, dated);
+  return status;
+}
+
+/* The nodes asked for just now are those that boot since now and belong to nobody. */
+static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                              struct hr__deadline_job *dated, uint32_t pool) {
+  uint32_t wanted = nodes_for(queue, dated->job, pool),
+           first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
+  if (hr_cluster_offer(queue->cluster, (hr_pool){pool}) < wanted) return HR_OK;
+  enum hr_status status = hr_moves_acquire(plan, (hr_pool){pool}, wanted);
+  for (uint32_t i = first; i < first + spec_of(queue, pool)->nodes && dated->n_nodes < wanted; i++) {
+    hr_node node = {i};
+    if (queue->deadlines->owned[i] || hr_cluster_node_state(queue->cluster, node) != HR_NODE_BOOTING ||
+        hr_cluster_node_since_us(queue->cluster, node) != view->now_us)
+      continue;
+    queue->deadlines->owned[i] = true;
+    dated->nodes[dated->n_nodes++] = node;
+  }
+  dated->pool = pool;
+  return status;
+}
+
+/* Starts the job when all its nodes are up. */
+static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                            struct hr__deadline_job *dated) {
+  if (dated->pool == HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
+  for (uint32_t i = 0; i < dated->n_nodes; i++)
+    if (hr_cluster_node_state(queue->cluster, dated->nodes[i]) != HR_NODE_UP) return HR_OK;
+  uint32_t left = hr__gpus(queue, dated->job), size = spec_of(queue, dated->pool)->gpus_per_node;
+  for (uint32_t i = 0; i < dated->n_nodes; i++) {
+    uint32_t gpus = left < size ? left : size;
+    dated->seats[i] = (struct hr_slice){dated->nodes[i], gpus * 1000, 0};
+    left -= gpus;
+  }
+  struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->seats};
+  return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+}
+
+/* Nodes that are of no job any more. */
+static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *plan) {
+  enum hr_status status = HR_OK;
+  for (uint32_t pool = 0; pool < hr_cluster_pools(queue->cluster); pool++) {
+    uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
+    const struct hr_pool_spec *spec = spec_of(queue, pool);
+    if (!hr_market_is_elastic(spec->market.market)) continue;
+    for (uint32_t i = first; i < first + spec->nodes && status == HR_OK; i++) {
+      enum hr_node_state state = hr_cluster_node_state(queue->cluster, (hr_node){i});
+      if (!queue->deadlines->owned[i] && (state == HR_NODE_UP || state == HR_NODE_BOOTING))
+        status = hr_moves_release(plan, (hr_node){i});
+    }
+  }
+  return status;
+}
+
+static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct hr__deadlines *self = queue->deadlines;
+  int64_t next_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < self->count; i++) {
+    int64_t look_us = next_look_us(queue, view, &self->jobs[i]);
+    if (look_us < next_us) next_us = look_us;
+  }
+  bool pending = self->wake_us > view->now_us && self->wake_us <= next_us;
+  if (next_us == HR_NEVER_US || pending) return HR_OK;
+  self->wake_us = next_us;
+  return hr_moves_wake_at(plan, next_us);
+}
+
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct hr__deadlines *self = queue->deadlines;
+  enum hr_status status = release_unowned(queue, plan); /* for others to have at once */
+  for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
+    struct hr__deadline_job *dated = &self->jobs[i];
+    status = settle(queue, view, plan, dated);
+    if (status != HR_OK || is_standing(queue, dated->pool)) continue;
+    uint32_t pool = wanted_pool(queue, view, dated);
+    if (pool != dated->pool && dated->pool != HR_NONE) status = leave(queue, view, plan, dated);
+    if (status == HR_OK && pool != dated->pool) status = acquire(queue, view, plan, dated, pool);
+    if (status == HR_OK) status = start(queue, view, plan, dated);
+  }
+  if (status == HR_OK) status = release_unowned(queue, plan);
+  return status == HR_OK ? wake(queue, view, plan) : status;
+}
+
+/* Why a job waits that is placed by its deadline: for nodes of its own to boot; for the rule, which has it wait for
+   spot capacity while on-demand nodes are to be had, and does not put it beside others; or for want of nodes. */
+
+/* Jobs come in order of their ids, and keep it. */
+static const struct hr__deadline_job *explain_find(const struct hr__deadlines *self, hr_job job) {
+  uint32_t from = 0, to = self->count;
+  while (from < to) {
+    uint32_t middle = from + (to - from) / 2;
+    if (self->jobs[middle].job.id < job.id)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return from < self->count && self->jobs[from].job.id == job.id ? &self->jobs[from] : NULL;
+}
+
+void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                           struct hr_wait_reason *hold) {
+  const struct hr__deadline_job *dated = explain_find(queue->deadlines, job);
+  hr_view_lack(view, job, hold);
+  if (!dated) return;
+  bool may_hurry = hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
+  if (dated->pool != HR_NONE)
+    hold->reason = HR_WAIT_REASON_BOOTING;
+  else if (may_hurry || hold->reason != HR_WAIT_REASON_CAPACITY)
+    hold->reason = HR_WAIT_REASON_MARKET;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_DEADLINE_DEADLINES_H
+#define HR_POLICIES_DEADLINE_DEADLINES_H
+
+/* Each job on nodes of its own, asked for and left by its deadline. */
+
+#include "policies/queue/market/market.h"
+
+/* Makes queue->deadlines, which then takes the place of order and backfill. */
+enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
+                                    struct hr_error *error);
+enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
+void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                           struct hr_wait_reason *hold);
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+
+#endif

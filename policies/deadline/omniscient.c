@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The cheapest way for one job to be done by its deadline, by one who knows the record of spot capacity: a bound for
+ * the rules that do not. Dynamic programming over (time, work done, where), on a grid that is the greatest common
+ * measure of all times that matter (steps of the records, the time a change takes, the work, the time to the deadline),
+ * so that nothing is rounded. To begin on a pool takes the change-over time, which is paid for; a stretch of spot
+ * capacity must last until its end, and for longer than its notice, or it cannot be asked for. It is taken that work is
+ * kept at all times and that no other job wants the nodes.
+ */
+
+#include "policies/deadline/omniscient.h"
+
+#include "policies/queue/dispatch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Cells (time x work x place) that are still searched: some seconds and some hundred megabytes. */
+#define MOST_CELLS UINT64_C(600000000)
+
+enum { MOST_PLACES = 30 }; /* a place fits into five bits */
+#define UNREACHED INT64_MAX
+
+/* Places: 0 is nowhere, then the pools that the job may use. */
+struct omniscient_search {
+  struct hr__queue *queue;
+  hr_job job;
+  int64_t from_us, deadline_us, work_us, change_us; /* as asked */
+  int64_t grid_us;
+  uint32_t n_times, n_work, n_change; /* in steps of the grid */
+  uint32_t n_notice[MOST_PLACES];     /* steps that spot capacity must go on for, and one more, to be asked for */
+  uint32_t n_spent;                   /* steps that may be spent without work, and one more */
+  uint32_t n_places, pool[MOST_PLACES];
+  bool *there;     /* [place][time]: the pool has the job's nodes during the step that begins then */
+  int64_t *price;  /* [place][time]: for that step */
+  int64_t *cost;   /* [ring of n_change + 2 times][place][spent] */
+  uint8_t *choice; /* [time][place][spent]: how the cell was reached: place before, and whether a step was spent */
+};
+
+/* ---- The grid --------------------------------------------------------------------------------------- */
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static int64_t least(int64_t a, uint64_t b) {
+  return (uint64_t)a < b ? a : (int64_t)b;
+}
+
+static const struct hr_pool_spec *spec_at(const struct omniscient_search *search, uint32_t place) {
+  return hr_cluster_pool_spec(search->queue->cluster, (hr_pool){search->pool[place]});
+}
+
+/* Calls for each step of the pool's level within the search's time, and the first one at its beginning. */
+static void read_steps(struct omniscient_search *search, uint32_t place,
+                       void (*visit)(struct omniscient_search *, uint32_t, int64_t, uint32_t)) {
+  const struct hr_pool_spec *spec = spec_at(search, place);
+  const struct hr_spot_spec *spot = &spec->market.spot;
+  if (spec->market.market != HR_MARKET_SPOT || spot->model == HR_SPOT_NONE) {
+    visit(search, place, search->from_us, spec->nodes);
+    return;
+  }
+  int64_t origin_us = spot->offset_us % spot->period_us;
+  for (int64_t round = 0;; round++)
+    for (uint32_t i = 0; i < spot->n_levels; i++) {
+      int64_t at_us = round * spot->period_us + spot->levels[i].at_us - origin_us;
+      if (at_us >= search->deadline_us) return;
+      visit(search, place, at_us > search->from_us ? at_us : search->from_us, spot->levels[i].level);
+    }
+}
+
+static void measure_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
+  (void)place, (void)level;
+  search->grid_us = gcd(search->grid_us, at_us - search->from_us);
+}
+
+static uint32_t nodes_needed(const struct omniscient_search *search, uint32_t place) {
+  uint32_t gpus = hr__gpus(search->queue, search->job), size = spec_at(search, place)->gpus_per_node;
+  return gpus / size + (gpus % size != 0);
+}
+
+/* From its time on; later steps write over it. */
+static void mark_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
+  bool there = level >= nodes_needed(search, place);
+  bool *row = search->there + (size_t)place * search->n_times;
+  uint32_t from = (uint32_t)((at_us - search->from_us) / search->grid_us);
+  memset(row + from, there, (search->n_times - from) * sizeof *row);
+}
+
+static enum hr_status list_places(struct omniscient_search *search, struct hr_error *error) {
+  uint32_t accept_class = hr_cluster_accept_class(search->queue->cluster, search->job);
+  search->n_places = 1;
+  for (uint32_t i = 0; i < hr_cluster_pools(search->queue->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(search->queue->cluster, (hr_pool){i});
+    if (!hr_market_is_elastic(spec->market.market) ||
+        !hr_cluster_accepts(search->queue->cluster, accept_class, (hr_pool){i}))
+      continue;
+    bool known = spec->market.market != HR_MARKET_SPOT || spec->market.spot.model == HR_SPOT_TRACE ||
+                 spec->market.spot.model == HR_SPOT_NONE;
+    if (!known)
+      return hr_fail(error, HR_BAD_INPUT,
+                     "market 'omniscient' must know the future: pool '%s' has spot model '%s', not a "
+                     "record (trace)",
+                     spec->name, hr_spot_model_name(spec->market.spot.model));
+    if (search->n_places == MOST_PLACES)
+      return hr_fail(error, HR_BAD_INPUT, "market 'omniscient' looks at %d pools at most", MOST_PLACES - 1);
+    search->pool[search->n_places++] = i;
+  }
+  return HR_OK;
+}
+
+static enum hr_status make_grid(struct omniscient_search *search, struct hr_error *error) {
+  search->grid_us = gcd(gcd(search->work_us, search->deadline_us - search->from_us), search->change_us);
+  for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
+  uint64_t n_times = (uint64_t)((search->deadline_us - search->from_us) / search->grid_us);
+  uint64_t n_work = (uint64_t)(search->work_us / search->grid_us), n_spent = n_times - n_work + 1;
+  if (n_times > MOST_CELLS || n_times * n_spent * search->n_places > MOST_CELLS)
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "market 'omniscient' needs times with a common measure: work, deadline, change-over and the steps of "
+        "the record share only %lld us, which makes too many cases; round them, e.g. to whole minutes",
+        (long long)search->grid_us);
+  search->n_times = (uint32_t)n_times;
+  search->n_work = (uint32_t)n_work;
+  search->n_spent = (uint32_t)n_spent;
+  search->n_change = (uint32_t)(search->change_us / search->grid_us);
+  for (uint32_t place = 1; place < search->n_places; place++) {
+    const struct hr_market_spec *market = &spec_at(search, place)->market;
+    bool is_spot = market->market == HR_MARKET_SPOT;
+    search->n_notice[place] = is_spot ? (uint32_t)least(market->spot.notice_us / search->grid_us, n_times) + 1 : 0;
+  }
+  return HR_OK;
+}
+
+/* ---- The search ------------------------------------------------------------------------------------- */
+
+static enum hr_status make_tables(struct omniscient_search *search) {
+  size_t places = search->n_places, times = search->n_times, spent = search->n_spent;
+  search->there = calloc(places * times + 1, sizeof *search->there);
+  search->price = calloc(places * times + 1, sizeof *search->price);
+  search->cost = malloc((search->n_change + 2) * places * spent * sizeof *search->cost);
+  search->choice = malloc((times + 1) * places * spent * sizeof *search->choice);
+  if (!search->there || !search->price || !search->cost || !search->choice) return HR_NO_MEMORY;
+  for (uint32_t place = 1; place < search->n_places; place++) {
+    read_steps(search, place, mark_step);
+    hr_amount nodes = nodes_needed(search, place), gpus = nodes * spec_at(search, place)->gpus_per_node;
+    for (uint32_t at = 0; at < search->n_times; at++) {
+      int64_t begin_us = search->from_us + at * search->grid_us;
+      hr_amount sum = hr_market_price_sum(&spec_at(search, place)->market, begin_us + search->grid_us) -
+                      hr_market_price_sum(&spec_at(search, place)->market, begin_us);
+      search->price[(size_t)place * times + at] = (int64_t)(sum * gpus / HR_SECOND_US);
+    }
+  }
+  return HR_OK;
+}
+
+static int64_t *costs_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
+  size_t ring = time % (search->n_change + 2);
+  return search->cost + (ring * search->n_places + place) * search->n_spent;
+}
+
+static uint8_t *choices_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
+  return search->choice + ((size_t)time * search->n_places + place) * search->n_spent;
+}
+
+enum { STEP = 32 }; /* in a choice: a step of the grid, or a change, was spent; the rest is the place before */
+
+static void forget(const struct omniscient_search *search, uint32_t time) {
+  int64_t *cost = costs_at(search, time, 0);
+  for (size_t i = 0; i < (size_t)search->n_places * search->n_spent; i++) cost[i] = UNREACHED;
+}
+
+static void reach(const struct omniscient_search *search, uint32_t time, uint32_t place, uint32_t spent, int64_t cost,
+                  uint8_t choice) {
+  int64_t *known = &costs_at(search, time, place)[spent];
+  if (cost >= *known) return;
+  *known = cost;
+  choices_at(search, time, place)[spent] = choice;
+}
+
+/* Works for a step, as long as there is work. */
+static void work_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
+  const int64_t *cost = costs_at(search, time, place);
+  if (!search->there[(size_t)place * search->n_times + time]) return;
+  int64_t price = search->price[(size_t)place * search->n_times + time];
+  uint32_t from = time >= search->n_work ? time - search->n_work + 1 : 0;
+  for (uint32_t spent = from; spent < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED) reach(search, time + 1, place, spent, cost[spent] + price, (uint8_t)(STEP | place));
+}
+
+static void wait_nowhere(const struct omniscient_search *search, uint32_t time) {
+  const int64_t *cost = costs_at(search, time, 0);
+  for (uint32_t spent = 0; spent + 1 < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED) reach(search, time + 1, 0, spent + 1, cost[spent], STEP);
+}
+
+/* Free, and at once. */
+static void leave(const struct omniscient_search *search, uint32_t time, uint32_t place) {
+  const int64_t *cost = costs_at(search, time, place);
+  for (uint32_t spent = 0; spent < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED) reach(search, time, 0, spent, cost[spent], (uint8_t)place);
+}
+
+/* From nowhere to a place: paid for, and without work. */
+static void change_to(const struct omniscient_search *search, uint32_t time, uint32_t place) {
+  const int64_t *cost = costs_at(search, time, 0);
+  const bool *there = search->there + (size_t)place * search->n_times;
+  int64_t price = 0;
+  if (time + search->n_change >= search->n_times || !there[time]) return;
+  for (uint32_t at = time; at < time + search->n_notice[place] && at < search->n_times; at++)
+    if (!there[at]) return;
+  for (uint32_t at = time; at < time + search->n_change; at++) {
+    if (!there[at]) return;
+    price += search->price[(size_t)place * search->n_times + at];
+  }
+  for (uint32_t spent = 0; spent + search->n_change < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED)
+      reach(search, time + search->n_change, place, spent + search->n_change, cost[spent] + price,
+            search->n_change ? STEP : 0);
+}
+
+static void search_all(const struct omniscient_search *search) {
+  for (uint32_t time = 0; time <= search->n_change + 1; time++) forget(search, time);
+  costs_at(search, 0, 0)[0] = 0;
+  for (uint32_t time = 0;; time++) {
+    for (uint32_t place = 1; place < search->n_places; place++) leave(search, time, place);
+    if (time == search->n_times) return;
+    for (uint32_t place = 1; place < search->n_places; place++) change_to(search, time, place);
+    for (uint32_t place = 1; place < search->n_places; place++) work_at(search, time, place);
+    wait_nowhere(search, time);
+    forget(search, time + search->n_change + 2); /* whose place in the ring is this one's */
+  }
+}
+
+/* ---- The way back ----------------------------------------------------------------------------------- */
+
+/* Writes the place held from each time on, last first; the number of steps. */
+static uint32_t trace_back(const struct omniscient_search *search, struct hr__itinerary_step *steps) {
+  uint32_t time = search->n_times, place = 0, spent = search->n_spent - 1, count = 0;
+  while (time > 0 || place > 0) {
+    uint8_t choice = choices_at(search, time, place)[spent];
+    uint32_t before = choice & (STEP - 1u);
+    if (before == place) { /* a step at the same place */
+      time--;
+      spent -= place == 0;
+    } else if (place > 0) { /* a change from nowhere: the place is held from its beginning on */
+      time -= search->n_change;
+      spent -= search->n_change;
+      if (steps)
+        steps[count] = (struct hr__itinerary_step){search->from_us + time * search->grid_us, search->pool[place]};
+      count++;
+    } else { /* left for nowhere */
+      if (steps) steps[count] = (struct hr__itinerary_step){search->from_us + time * search->grid_us, HR_NONE};
+      count++;
+    }
+    place = before;
+  }
+  return count;
+}
+
+static enum hr_status write_itinerary(const struct omniscient_search *search, struct hr__itinerary *itinerary) {
+  if (costs_at(search, search->n_times, 0)[search->n_spent - 1] == UNREACHED) return HR_OK;
+  uint32_t count = trace_back(search, NULL);
+  struct hr__itinerary_step *steps = hr_arena_alloc(search->queue->arena, (count + 1) * sizeof *steps);
+  if (!steps) return HR_NO_MEMORY;
+  trace_back(search, steps);
+  for (uint32_t i = 0; i < count / 2; i++) {
+    struct hr__itinerary_step swapped = steps[i];
+    steps[i] = steps[count - 1 - i];
+    steps[count - 1 - i] = swapped;
+  }
+  *itinerary = (struct hr__itinerary){steps, count};
+  return HR_OK;
+}
+
+enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
+                                  struct hr__itinerary *itinerary, struct hr_error *error) {
+  struct omniscient_search search = {.queue = queue,
+                                     .job = job,
+                                     .from_us = from_us,
+                                     .deadline_us = queue->trace->deadline_us[job.id],
+                                     .work_us = queue->trace->work_us[job.id],
+                                     .change_us = changeover_us};
+  *itinerary = (struct hr__itinerary){0};
+  if (search.work_us <= 0 || search.deadline_us - from_us < search.work_us) return HR_OK;
+  enum hr_status status = list_places(&search, error);
+  if (status == HR_OK) status = make_grid(&search, error);
+  if (status == HR_OK) status = make_tables(&search);
+  if (status == HR_OK) {
+    search_all(&search);
+    status = write_itinerary(&search, itinerary);
+  }
+  free(search.there);
+  free(search.price);
+  free(search.cost);
+  free(search.choice);
+  return status;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Ousterhout's matrix (Scheduling techniques for concurrent systems, 1982): a column is a GPU, a row is a set of jobs
+ * that fit on the cluster together. Each job has its place in one row, and runs there whenever it runs.
+ */
+
+#include "policies/kit/planned_state.h"
+
+/* A job in the matrix. */
+struct hr__gang {
+  hr_job job;
+  uint32_t row;
+  struct hr__gang *next, *previous; /* in its row, by when it came */
+  struct hr__planned_place place;   /* where it runs */
+  bool runs;
+  bool pinned;      /* runs on a node that is to go: it is left alone */
+  uint64_t chosen;  /* the last arrangement that it was part of */
+  int64_t begun_us; /* work done when the present slice of its row began, or when it came */
+};
+
+struct hr__gang_row {
+  struct hr__gang *first, *last;
+  uint32_t count;
+  bool freed;                           /* something left it since this was last set to false */
+  struct hr__planned_capacity capacity; /* what no job of the row has */
+};
+
+struct hr__matrix {
+  struct hr_arena *arena;
+  const struct hr_trace *jobs;
+  const struct hr_cluster *cluster;
+  struct hr_placer *placer;
+  uint32_t n_rows;
+  struct hr__gang_row *rows;
+  struct hr__gang **gang_of; /* by job; NULL: not in the matrix */
+  struct hr__gang *unused;
+  struct hr_job_tree outside; /* who is not in the matrix, by job */
+};
+
+static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
+                                      enum hr_placement_rule rule, uint32_t n_rows);
+/* Puts jobs from outside into the first row where they fit, in order, until one fits in none. */
+static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view);
+/* Whether a job from outside would fit in some row. */
+static bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job);
+/* Into each row where something became free, jobs of later rows but for those of the present one, whose turn it is:
+   jobs that have their place free there, and those that do not run and fit elsewhere. */
+static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present);
+/* A job leaves the matrix; it may be put outside then. */
+static void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang);
+static bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job);
+/* A node can be used from now on, or no more: who runs there is pinned, who does not goes outside. */
+static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable);
+
+/* Each row has its own free capacity, as if its jobs were the only ones. A node that cannot be used has no free GPUs in
+   any row, and gets none back when a job leaves it. */
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
+                                      enum hr_placement_rule rule, uint32_t n_rows) {
+  *matrix = (struct hr__matrix){.arena = env->arena, .jobs = env->jobs, .cluster = env->cluster, .n_rows = n_rows};
+  matrix->placer = hr_placer_create(env->arena, env->cluster, rule);
+  matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
+  matrix->gang_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*matrix->gang_of));
+  matrix->outside.store = hr_tree_store_create(env->arena);
+  if (!matrix->placer || !matrix->rows || !matrix->gang_of || !matrix->outside.store) return HR_NO_MEMORY;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < n_rows && status == HR_OK; i++)
+    status = hr__capacity_init(&matrix->rows[i].capacity, env->arena, env->cluster, rule);
+  return status;
+}
+
+/* ---- Jobs of rows ----------------------------------------------------------------------------------- */
+
+static void link_into(struct hr__matrix *matrix, struct hr__gang *gang, uint32_t number) {
+  struct hr__gang_row *row = &matrix->rows[number];
+  gang->row = number;
+  gang->next = NULL;
+  gang->previous = row->last;
+  if (row->last)
+    row->last->next = gang;
+  else
+    row->first = gang;
+  row->last = gang;
+  row->count++;
+  hr__capacity_take(&row->capacity, &gang->place);
+}
+
+static void unlink_from(struct hr__matrix *matrix, struct hr__gang *gang) {
+  struct hr__gang_row *row = &matrix->rows[gang->row];
+  if (gang->previous)
+    gang->previous->next = gang->next;
+  else
+    row->first = gang->next;
+  if (gang->next)
+    gang->next->previous = gang->previous;
+  else
+    row->last = gang->previous;
+  row->count--;
+  row->freed = true;
+  hr__capacity_give(&row->capacity, &gang->place);
+}
+
+static bool find_place(const struct hr__matrix *matrix, const struct hr__gang_row *row, hr_job job,
+                       struct hr_placement *placement) {
+  uint32_t accept_class = hr_cluster_accept_class(matrix->cluster, job);
+  return hr__capacity_find(&row->capacity, matrix->placer, matrix->jobs->gpus[job.id], accept_class, placement);
+}
+
+static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
+  struct hr__gang *gang = matrix->unused;
+  if (gang)
+    matrix->unused = gang->next;
+  else
+    gang = hr_arena_alloc(matrix->arena, sizeof *gang);
+  if (gang) *gang = (struct hr__gang){.job = job, .place = gang->place};
+  return gang;
+}
+
+/* Whether it fits in some row; the status is that of memory. */
+static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, hr_job job, bool *fits) {
+  struct hr_placement placement;
+  uint32_t row = 0;
+  while (row < matrix->n_rows && !find_place(matrix, &matrix->rows[row], job, &placement)) row++;
+  *fits = row < matrix->n_rows;
+  if (!*fits) return HR_OK;
+  struct hr__gang *gang = new_gang(matrix, job);
+  if (!gang || !hr__place_set(&gang->place, matrix->arena, &placement, matrix->jobs->gpus[job.id])) return HR_NO_MEMORY;
+  gang->begun_us = hr_view_done_us(view, job);
+  link_into(matrix, gang, row);
+  matrix->gang_of[job.id] = gang;
+  return HR_OK;
+}
+
+static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
+  struct hr_job_entry first;
+  enum hr_status status = HR_OK;
+  bool fits = true;
+  while (status == HR_OK && fits && hr_job_tree_first(&matrix->outside, &first)) {
+    status = admit(matrix, view, first.job, &fits);
+    if (status == HR_OK && fits) hr_job_tree_remove(&matrix->outside, first.key, first.job);
+  }
+  return status;
+}
+
+static bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
+  struct hr_placement unused;
+  for (uint32_t row = 0; row < matrix->n_rows; row++)
+    if (find_place(matrix, &matrix->rows[row], job, &unused)) return true;
+  return false;
+}
+
+static enum hr_status unify_into(struct hr__matrix *matrix, uint32_t number, struct hr__gang *gang) {
+  struct hr__gang_row *row = &matrix->rows[number];
+  struct hr_placement placement = hr__place_placement(&gang->place);
+  bool stays = hr__capacity_holds(&row->capacity, &gang->place);
+  if (!stays && (gang->runs || !find_place(matrix, row, gang->job, &placement))) return HR_OK;
+  unlink_from(matrix, gang);
+  bool placed = stays || hr__place_set(&gang->place, matrix->arena, &placement, gang->place.gpus);
+  link_into(matrix, gang, number);
+  return placed ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, const struct hr__gang_row *later) {
+  enum hr_status status = HR_OK;
+  for (struct hr__gang *gang = later->first, *next; gang && status == HR_OK; gang = next) {
+    next = gang->next;
+    if (!gang->pinned) status = unify_into(matrix, number, gang);
+  }
+  return status;
+}
+
+static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present) {
+  enum hr_status status = HR_OK;
+  for (uint32_t number = 0; number < matrix->n_rows; number++) {
+    if (!matrix->rows[number].freed) continue;
+    matrix->rows[number].freed = false;
+    for (uint32_t later = number + 1; later < matrix->n_rows && status == HR_OK; later++)
+      if (later != present) status = unify_from(matrix, number, &matrix->rows[later]);
+  }
+  return status;
+}
+
+static void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
+  unlink_from(matrix, gang);
+  matrix->gang_of[gang->job.id] = NULL;
+  gang->next = matrix->unused;
+  matrix->unused = gang;
+}
+
+static bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
+  return hr_job_tree_insert(&matrix->outside, (struct hr_job_entry){.job = job});
+}
+
+/* ---- Nodes that come and go ------------------------------------------------------------------------- */
+
+static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gang, hr_node node) {
+  if (!hr__place_has(&gang->place, node)) return HR_OK;
+  gang->pinned = gang->runs;
+  if (gang->pinned) return HR_OK;
+  hr_job job = gang->job;
+  hr__matrix_remove(matrix, gang);
+  return hr__matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < matrix->n_rows; i++) {
+    struct hr__gang_row *row = &matrix->rows[i];
+    hr__capacity_set_usable(&row->capacity, pool, node, usable);
+    row->freed = row->freed || usable;
+    for (struct hr__gang *gang = row->first, *next; gang && !usable && status == HR_OK; gang = next) {
+      next = gang->next;
+      status = leave_node(matrix, gang, node);
+    }
+  }
+  return status;
+}
+
+/*
+ * Jobs take turns on GPUs, a whole gang at a time (Ousterhout 1982; Slurm's gang scheduling): the rows of a matrix are
+ * present one after the other, each for a slice. GPUs that the present row leaves idle are used by jobs of the rows
+ * that come next, at their own places (Ousterhout's alternate selection). While all jobs run there are no slices.
+ *
+ * After each event, and at the end of a slice, jobs are chosen anew: those of the present row, then within a slice
+ * those that run already, then those of the other rows in turn. A choice is a walk over the matrix with a count of
+ * taken GPUs for each node; a number for each walk spares the clearing of counts.
+ */
+
+enum { MILLI = 1000 };
+
+static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
+static const enum hr_placement_rule rules[] = {HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT,
+                                               HR_PLACE_WORST_FIT};
+
+enum { PARAM_SLICE, PARAM_ROWS, PARAM_PLACEMENT };
+
+static const struct hr_param params[] = {
+    {.key = "slice_s",
+     .type = HR_PARAM_REAL,
+     .fallback = "30",
+     .min = 5,
+     .max = 65533,
+     .help = "how long a row of jobs runs before the next one has its turn"},
+    {.key = "rows",
+     .type = HR_PARAM_INTEGER,
+     .fallback = "4",
+     .min = 1,
+     .max = 64,
+     .help = "how many jobs may share a GPU in turn; others wait, first come first served"},
+    {.key = "placement",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "best-fit",
+     .choices = placement_names,
+     .help = "where a job goes in its row: pool counts GPUs only, the others choose nodes"},
+    {0}};
+
+/* GPUs of a node, or of a pool where they are only counted, that are taken in a walk. */
+struct taken {
+  uint64_t walk;
+  uint64_t gpus;
+};
+
+struct slicer {
+  struct hr__matrix matrix;
+  int64_t slice_us;
+  uint32_t present;     /* row */
+  int64_t slice_end_us; /* of the present row */
+  int64_t wake_us;      /* the latest wake-up that was asked for */
+  uint32_t n_idle;      /* jobs of the matrix that do not run */
+  bool changed;         /* something happened that a choice depends on */
+  bool pins;            /* some job may be pinned */
+  hr_job *plain;        /* jobs without GPUs that wait */
+  uint32_t n_plain, room_plain;
+  struct taken *taken; /* by node, or by pool */
+  uint64_t walk, taken_gpus;
+};
+
+static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  struct slicer *slicer = hr_arena_alloc(env->arena, sizeof *slicer);
+  if (!(*self = slicer)) return HR_NO_MEMORY;
+  if (hr_cluster_gpu_inventory(env->cluster))
+    return hr_fail(error, HR_BAD_INPUT, "policy 'gang-slice' gives out whole GPUs of nodes; here GPUs are told apart");
+  slicer->slice_us = (int64_t)(env->params[PARAM_SLICE].real * (double)HR_SECOND_US);
+  size_t n_bins = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++)
+    n_bins += 1 + hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
+  slicer->taken = hr_arena_alloc(env->arena, n_bins * sizeof *slicer->taken);
+  if (!slicer->taken) return HR_NO_MEMORY;
+  return hr__matrix_init(&slicer->matrix, env, rules[env->params[PARAM_PLACEMENT].integer],
+                         (uint32_t)env->params[PARAM_ROWS].integer);
+}
+
+static uint32_t abilities(void *self) {
+  (void)self;
+  return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY | HR_POLICY_HOLDS_BY_JOB;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static bool add_plain(struct slicer *slicer, hr_job job) {
+  if (slicer->n_plain == slicer->room_plain) {
+    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->plain, &slicer->room_plain, sizeof *grown);
+    if (!grown) return false;
+    slicer->plain = grown;
+  }
+  slicer->plain[slicer->n_plain++] = job;
+  return true;
+}
+
+static bool wait_outside(struct slicer *slicer, hr_job job) {
+  if (slicer->matrix.jobs->gpus[job.id] == 0) return add_plain(slicer, job);
+  return hr__matrix_put_outside(&slicer->matrix, job);
+}
+
+static void leave(struct slicer *slicer, hr_job job) {
+  struct hr__gang *gang = slicer->matrix.gang_of[job.id];
+  if (gang) hr__matrix_remove(&slicer->matrix, gang);
+}
+
+static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct slicer *slicer = self;
+  (void)view;
+  slicer->changed = slicer->changed || event->kind != HR_EVENT_TIMER;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    return wait_outside(slicer, event->job) ? HR_OK : HR_NO_MEMORY;
+  case HR_EVENT_END:
+    leave(slicer, event->job);
+    return HR_OK;
+  case HR_EVENT_INTERRUPT:
+    leave(slicer, event->job);
+    return wait_outside(slicer, event->job) ? HR_OK : HR_NO_MEMORY;
+  case HR_EVENT_NODE_UP:
+    return hr__matrix_set_usable(&slicer->matrix, event->pool, event->node, true);
+  case HR_EVENT_NOTICE:
+  case HR_EVENT_NODE_DOWN:
+    slicer->pins = true;
+    return hr__matrix_set_usable(&slicer->matrix, event->pool, event->node, false);
+  default:
+    return HR_OK;
+  }
+}
+
+/* ---- Whose turn it is ------------------------------------------------------------------------------- */
+
+/* A slice is over when each job of the row has got on with its work: one that takes long to restart is not stopped
+   before it has worked. */
+static bool has_worked(const struct slicer *slicer, const struct hr_view *view) {
+  for (const struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
+    if (gang->runs && hr_view_done_us(view, gang->job) == gang->begun_us) return false;
+  return true;
+}
+
+static void begin_slice(struct slicer *slicer, const struct hr_view *view) {
+  slicer->slice_end_us = view->now_us + slicer->slice_us;
+  for (struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
+    gang->begun_us = hr_view_done_us(view, gang->job);
+}
+
+static void next_row(struct slicer *slicer) {
+  for (uint32_t i = 0; i < slicer->matrix.n_rows; i++) {
+    slicer->present = (slicer->present + 1) % slicer->matrix.n_rows;
+    if (slicer->matrix.rows[slicer->present].count > 0) return;
+  }
+}
+
+/* Whether another row has its turn from now on. */
+static bool turn(struct slicer *slicer, const struct hr_view *view) {
+  bool is_empty = slicer->matrix.rows[slicer->present].count == 0;
+  bool is_over = slicer->n_idle > 0 && view->now_us >= slicer->slice_end_us;
+  if (!is_empty && !is_over) return false;
+  if (is_empty || has_worked(slicer, view)) next_row(slicer);
+  begin_slice(slicer, view);
+  return true;
+}
+
+/* ---- Who runs --------------------------------------------------------------------------------------- */
+
+static uint64_t taken_of(const struct slicer *slicer, uint32_t bin) {
+  return slicer->taken[bin].walk == slicer->walk ? slicer->taken[bin].gpus : 0;
+}
+
+static void add_taken(struct slicer *slicer, uint32_t bin, uint64_t gpus) {
+  slicer->taken[bin] = (struct taken){slicer->walk, taken_of(slicer, bin) + gpus};
+}
+
+static bool is_free(const struct slicer *slicer, const struct hr__gang *gang) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(slicer->matrix.cluster, gang->place.pool);
+  if (gang->place.n_slices == 0)
+    return taken_of(slicer, gang->place.pool.id) + slicer->matrix.jobs->gpus[gang->job.id] <=
+           (uint64_t)spec->nodes * spec->gpus_per_node;
+  for (uint32_t i = 0; i < gang->place.n_slices; i++)
+    if (taken_of(slicer, gang->place.slices[i].node.id) + gang->place.slices[i].gpu_milli / MILLI > spec->gpus_per_node)
+      return false;
+  return true;
+}
+
+static void choose(struct slicer *slicer, struct hr__gang *gang) {
+  uint32_t gpus = slicer->matrix.jobs->gpus[gang->job.id];
+  gang->chosen = slicer->walk;
+  slicer->taken_gpus += gpus;
+  if (gang->place.n_slices == 0) add_taken(slicer, gang->place.pool.id, gpus);
+  for (uint32_t i = 0; i < gang->place.n_slices; i++)
+    add_taken(slicer, gang->place.slices[i].node.id, gang->place.slices[i].gpu_milli / MILLI);
+}
+
+/* Who of a row may be chosen. */
+enum gang_slice_kind { PINNED, RUNNING, ANY };
+
+static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, enum gang_slice_kind kind) {
+  for (struct hr__gang *gang = row->first; gang; gang = gang->next) {
+    if (gang->chosen == slicer->walk || (kind == PINNED && !gang->pinned) || (kind == RUNNING && !gang->runs)) continue;
+    if (kind == PINNED || is_free(slicer, gang)) choose(slicer, gang);
+  }
+}
+
+/* From the present row on, until there is no GPU left. */
+static void choose_in_turn(struct slicer *slicer, const struct hr_view *view, enum gang_slice_kind kind) {
+  const struct hr__matrix *matrix = &slicer->matrix;
+  for (uint32_t i = 0; i < matrix->n_rows; i++) {
+    if (slicer->taken_gpus * MILLI >= view->total_milli && kind != PINNED) return;
+    choose_from(slicer, &matrix->rows[(slicer->present + i) % matrix->n_rows], kind);
+  }
+}
+
+static void choose_all(struct slicer *slicer, const struct hr_view *view, bool is_turn) {
+  slicer->walk++;
+  slicer->taken_gpus = 0;
+  if (slicer->pins) choose_in_turn(slicer, view, PINNED);
+  choose_from(slicer, &slicer->matrix.rows[slicer->present], ANY);
+  if (!is_turn) choose_in_turn(slicer, view, RUNNING);
+  choose_in_turn(slicer, view, ANY);
+}
+
+/* ---- The pass --------------------------------------------------------------------------------------- */
+
+static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *plan) {
+  for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
+    for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
+      if (!gang->runs || gang->chosen == slicer->walk) continue;
+      enum hr_status status = hr_moves_preempt(plan, gang->job, HR_REASON_POLICY);
+      if (status != HR_OK) return status;
+      gang->runs = false;
+    }
+  return HR_OK;
+}
+
+static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *plan) {
+  slicer->n_idle = 0;
+  for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
+    for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
+      slicer->n_idle += gang->chosen != slicer->walk;
+      if (gang->runs || gang->chosen != slicer->walk) continue;
+      struct hr_placement placement = hr__place_placement(&gang->place);
+      enum hr_reason reason = i == slicer->present ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
+      enum hr_status status = hr_moves_start(plan, gang->job, &placement, reason);
+      if (status != HR_OK) return status;
+      gang->runs = true;
+    }
+  return HR_OK;
+}
+
+static enum hr_status start_plain(struct slicer *slicer, struct hr_moves *plan) {
+  static const struct hr_placement nowhere = {0};
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < slicer->n_plain && status == HR_OK; i++)
+    status = hr_moves_start(plan, slicer->plain[i], &nowhere, HR_REASON_IN_ORDER);
+  slicer->n_plain = 0;
+  return status;
+}
+
+/* A slice begins to count when a job has to wait for it. */
+static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *plan,
+                                  bool was_calm) {
+  if (slicer->n_idle == 0) return HR_OK;
+  if (was_calm || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
+  if (slicer->wake_us == slicer->slice_end_us) return HR_OK;
+  slicer->wake_us = slicer->slice_end_us;
+  return hr_moves_wake_at(plan, slicer->wake_us);
+}
+
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+  struct slicer *slicer = self;
+  bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
+  enum hr_status status = start_plain(slicer, plan);
+  if (status == HR_OK && slicer->changed) status = hr__matrix_unify(&slicer->matrix, slicer->present);
+  if (status == HR_OK && slicer->changed) status = hr__matrix_admit(&slicer->matrix, view);
+  is_turn = turn(slicer, view) || is_turn; /* to who has just come, when nobody was there */
+  if (status != HR_OK || (!is_turn && !slicer->changed)) return status;
+  slicer->changed = false;
+  choose_all(slicer, view, is_turn);
+  status = stop_others(slicer, plan);
+  if (status == HR_OK) status = start_chosen(slicer, plan);
+  return status == HR_OK ? wake_at_end(slicer, view, plan, was_calm) : status;
+}
+
+/* Who is in the matrix waits for its row; who is outside, until the first of them finds room in one. */
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+  const struct slicer *slicer = self;
+  struct hr_job_entry first;
+  if (slicer->matrix.gang_of[job.id]) {
+    hold->reason = HR_WAIT_REASON_TURN;
+    hold->until_us = slicer->slice_end_us;
+  } else if (hr__matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
+             first.job.id != job.id) {
+    hold->reason = HR_WAIT_REASON_ORDER;
+    hold->behind = first.job;
+  } else {
+    hr_view_lack(view, job, hold);
+  }
+}
+
+HR_POLICY(gang_slice) = {HR_POLICY_HEAD,
+                         .name = "gang-slice",
+                         .summary = "gangs take turns: rows of jobs that fit together, each for a slice of time",
+                         .params = params,
+                         .create = create,
+                         .observe = observe,
+                         .decide = decide,
+                         .abilities = abilities,
+                         .explain = explain};

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A B+-tree of jobs with aggregates: see headroom/policy_kit.h.
+ *
+ * Leaves and inner nodes have room for 32 entries or children, in columns, so that a search in a node is a scan of
+ * a few cache lines. Nodes are named by their place in the store (32 bits). A node that becomes empty is given back;
+ * nodes are not merged otherwise: queues are drained from one end or at random, and either leaves few thin nodes. A
+ * full leaf at the right edge splits off an empty right part when the new entry comes last, so that a queue in
+ * arrival order fills its leaves.
+ */
+
+#include "headroom/policy.h"
+#include "headroom/policy_kit.h"
+
+#include <string.h>
+
+enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
+
+/* Its entries stand from `begin` on: a queue that is served from its front need not move the rest up. */
+struct leaf {
+  int64_t key[FANOUT];
+  int64_t value[FANOUT];
+  uint32_t job[FANOUT];
+  uint32_t begin, count;
+};
+
+/* Child i holds what is at or after (key[i], job[i]); that of child 0 is not looked at. */
+struct inner {
+  int64_t key[FANOUT];
+  int64_t least[FANOUT], sum[FANOUT]; /* of the values below each child */
+  uint32_t job[FANOUT];
+  uint32_t child[FANOUT];
+  uint32_t count;
+};
+
+/* Nodes live in blocks that never move. */
+struct hr_tree_store {
+  struct hr_arena *arena;
+  struct leaf **leaf_blocks;
+  struct inner **inner_blocks;
+  uint32_t n_leaves, n_inners; /* ever made; places count from 1 */
+  uint32_t leaf_capacity, inner_capacity;
+  uint32_t free_leaf, free_inner; /* heads of lists linked through job[0] */
+};
+
+/* ---- Nodes ------------------------------------------------------------------------------------------ */
+
+struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena) {
+  struct hr_tree_store *store = hr_arena_alloc(arena, sizeof *store);
+  if (store) store->arena = arena;
+  return store;
+}
+
+static struct leaf *leaf_at(const struct hr_tree_store *store, uint32_t place) {
+  return &store->leaf_blocks[(place - 1) / BLOCK_NODES][(place - 1) % BLOCK_NODES];
+}
+
+static struct inner *inner_at(const struct hr_tree_store *store, uint32_t place) {
+  return &store->inner_blocks[(place - 1) / BLOCK_NODES][(place - 1) % BLOCK_NODES];
+}
+
+static uint32_t make_leaf(struct hr_tree_store *store) {
+  if (store->free_leaf) {
+    uint32_t place = store->free_leaf;
+    struct leaf *leaf = leaf_at(store, place);
+    store->free_leaf = leaf->job[0];
+    leaf->begin = leaf->count = 0;
+    return place;
+  }
+  uint32_t block = store->n_leaves / BLOCK_NODES;
+  if (store->n_leaves % BLOCK_NODES == 0) {
+    if (block == store->leaf_capacity) {
+      struct leaf **blocks = hr_arena_grown(store->arena, store->leaf_blocks, &store->leaf_capacity, sizeof *blocks);
+      if (!blocks) return 0;
+      store->leaf_blocks = blocks;
+    }
+    store->leaf_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct leaf));
+    if (!store->leaf_blocks[block]) return 0;
+  }
+  return ++store->n_leaves;
+}
+
+static uint32_t make_inner(struct hr_tree_store *store) {
+  if (store->free_inner) {
+    uint32_t place = store->free_inner;
+    struct inner *inner = inner_at(store, place);
+    store->free_inner = inner->job[0];
+    inner->count = 0;
+    return place;
+  }
+  uint32_t block = store->n_inners / BLOCK_NODES;
+  if (store->n_inners % BLOCK_NODES == 0) {
+    if (block == store->inner_capacity) {
+      struct inner **blocks = hr_arena_grown(store->arena, store->inner_blocks, &store->inner_capacity, sizeof *blocks);
+      if (!blocks) return 0;
+      store->inner_blocks = blocks;
+    }
+    store->inner_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct inner));
+    if (!store->inner_blocks[block]) return 0;
+  }
+  return ++store->n_inners;
+}
+
+static void drop_leaf(struct hr_tree_store *store, uint32_t place) {
+  leaf_at(store, place)->job[0] = store->free_leaf;
+  store->free_leaf = place;
+}
+
+static void drop_inner(struct hr_tree_store *store, uint32_t place) {
+  inner_at(store, place)->job[0] = store->free_inner;
+  store->free_inner = place;
+}
+
+/* ---- Searching in a node ---------------------------------------------------------------------------- */
+
+/* How many of the node's sorted entries are before (key, job), or at it when `inclusive`. */
+static uint32_t rank_in(const int64_t *keys, const uint32_t *jobs, uint32_t count, int64_t key, uint32_t job,
+                        bool inclusive) {
+  uint32_t low = 0, high = count;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    bool before = keys[middle] != key ? keys[middle] < key : jobs[middle] < job || (inclusive && jobs[middle] == job);
+    if (before)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static uint32_t child_for(const struct inner *inner, int64_t key, uint32_t job) {
+  return rank_in(inner->key + 1, inner->job + 1, inner->count - 1, key, job, true);
+}
+
+static int64_t least_of(const int64_t *values, uint32_t count) {
+  int64_t least = INT64_MAX;
+  for (uint32_t i = 0; i < count; i++) least = values[i] < least ? values[i] : least;
+  return least;
+}
+
+/* The same when it is known that none is less than `bound`. */
+static int64_t min_above(const int64_t *values, uint32_t count, int64_t bound) {
+  return count > 0 && values[0] == bound ? bound : least_of(values, count);
+}
+
+static int64_t sum_of(const int64_t *values, uint32_t count) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < count; i++) sum += values[i];
+  return sum;
+}
+
+/* ---- Inserting -------------------------------------------------------------------------------------- */
+
+/* The way from the root to a leaf: inner nodes and the child taken in each. */
+struct path {
+  struct inner *inner[MAX_DEPTH];
+  uint32_t place[MAX_DEPTH], slot[MAX_DEPTH];
+  uint32_t leaf;
+};
+
+static void descend(const struct hr_job_tree *tree, int64_t key, uint32_t job, struct path *path) {
+  uint32_t place = tree->root;
+  for (uint32_t level = 0; level < tree->depth; level++) {
+    struct inner *inner = inner_at(tree->store, place);
+    uint32_t slot = child_for(inner, key, job);
+    path->inner[level] = inner;
+    path->place[level] = place;
+    path->slot[level] = slot;
+    place = inner->child[slot];
+  }
+  path->leaf = place;
+}
+
+#define SHIFT_UP(column, at, count) memmove((column) + (at) + 1, (column) + (at), ((count) - (at)) * sizeof *(column))
+#define SHIFT_DOWN(column, at, count)                                                                                  \
+  memmove((column) + (at), (column) + (at) + 1, ((count) - (at)-1) * sizeof *(column))
+#define MOVE_TAIL(to, from, at, count) memcpy((to), (from) + (at), ((count) - (at)) * sizeof *(to))
+
+/* How many of the leaf's entries are before (key, job), or at it when `inclusive`. */
+static uint32_t leaf_rank(const struct leaf *leaf, int64_t key, uint32_t job, bool inclusive) {
+  return rank_in(leaf->key + leaf->begin, leaf->job + leaf->begin, leaf->count, key, job, inclusive);
+}
+
+static void leaf_slide_down(struct leaf *leaf) {
+  memmove(leaf->key, leaf->key + leaf->begin, leaf->count * sizeof *leaf->key);
+  memmove(leaf->value, leaf->value + leaf->begin, leaf->count * sizeof *leaf->value);
+  memmove(leaf->job, leaf->job + leaf->begin, leaf->count * sizeof *leaf->job);
+  leaf->begin = 0;
+}
+
+/* There must be room. */
+static void leaf_put(struct leaf *leaf, const struct hr_job_entry *entry) {
+  if (leaf->begin + leaf->count == FANOUT) leaf_slide_down(leaf);
+  uint32_t end = leaf->begin + leaf->count;
+  uint32_t at = leaf->begin + leaf_rank(leaf, entry->key, entry->job.id, false);
+  if (at < end) {
+    SHIFT_UP(leaf->key, at, end);
+    SHIFT_UP(leaf->value, at, end);
+    SHIFT_UP(leaf->job, at, end);
+  }
+  leaf->key[at] = entry->key;
+  leaf->value[at] = entry->value;
+  leaf->job[at] = entry->job.id;
+  leaf->count++;
+}
+
+static void leaf_take(struct leaf *leaf, uint32_t rank) {
+  uint32_t end = leaf->begin + leaf->count, at = leaf->begin + rank;
+  leaf->count--;
+  if (rank == 0) {
+    leaf->begin++;
+    return;
+  }
+  SHIFT_DOWN(leaf->key, at, end);
+  SHIFT_DOWN(leaf->value, at, end);
+  SHIFT_DOWN(leaf->job, at, end);
+}
+
+static const int64_t *leaf_values(const struct leaf *leaf) {
+  return leaf->value + leaf->begin;
+}
+
+/* What a split hands up: a new child and where it begins. */
+struct job_tree_split {
+  uint32_t place; /* 0: no split */
+  int64_t key, least, sum;
+  uint32_t job;
+};
+
+/* Splits a full leaf, which begins at 0, and puts the entry into the right half of it. */
+static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
+                       struct job_tree_split *split) {
+  split->place = make_leaf(store);
+  if (!split->place) return false;
+  struct leaf *right = leaf_at(store, split->place);
+  bool last = leaf_rank(leaf, entry->key, entry->job.id, false) == FANOUT;
+  uint32_t at = last ? FANOUT : FANOUT / 2;
+  MOVE_TAIL(right->key, leaf->key, at, FANOUT);
+  MOVE_TAIL(right->value, leaf->value, at, FANOUT);
+  MOVE_TAIL(right->job, leaf->job, at, FANOUT);
+  right->count = FANOUT - at;
+  leaf->count = at;
+  bool goes_right = last || rank_in(right->key, right->job, 1, entry->key, entry->job.id, false) == 1;
+  leaf_put(goes_right ? right : leaf, entry);
+  split->key = right->key[0];
+  split->job = right->job[0];
+  split->least = least_of(leaf_values(right), right->count);
+  split->sum = sum_of(leaf_values(right), right->count);
+  return true;
+}
+
+static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_split *split) {
+  SHIFT_UP(inner->key, at, inner->count);
+  SHIFT_UP(inner->least, at, inner->count);
+  SHIFT_UP(inner->sum, at, inner->count);
+  SHIFT_UP(inner->job, at, inner->count);
+  SHIFT_UP(inner->child, at, inner->count);
+  inner->key[at] = split->key;
+  inner->least[at] = split->least;
+  inner->sum[at] = split->sum;
+  inner->job[at] = split->job;
+  inner->child[at] = split->place;
+  inner->count++;
+}
+
+/* Puts the split's new child after child `slot`; splits the inner node in turn when it is full. */
+static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
+                        const struct job_tree_split *below, struct job_tree_split *split) {
+  split->place = make_inner(store);
+  if (!split->place) return false;
+  struct inner *right = inner_at(store, split->place);
+  uint32_t at = slot + 1 == FANOUT ? FANOUT - 1 : FANOUT / 2;
+  MOVE_TAIL(right->key, inner->key, at, FANOUT);
+  MOVE_TAIL(right->least, inner->least, at, FANOUT);
+  MOVE_TAIL(right->sum, inner->sum, at, FANOUT);
+  MOVE_TAIL(right->job, inner->job, at, FANOUT);
+  MOVE_TAIL(right->child, inner->child, at, FANOUT);
+  right->count = FANOUT - at;
+  inner->count = at;
+  if (slot >= at)
+    inner_put(right, slot - at + 1, below);
+  else
+    inner_put(inner, slot + 1, below);
+  split->key = right->key[0];
+  split->job = right->job[0];
+  split->least = least_of(right->least, right->count);
+  split->sum = sum_of(right->sum, right->count);
+  return true;
+}
+
+static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *split, int64_t least, int64_t sum) {
+  uint32_t place = make_inner(tree->store);
+  if (!place || tree->depth + 1 == MAX_DEPTH) return false;
+  struct inner *root = inner_at(tree->store, place);
+  root->count = 1;
+  root->key[0] = INT64_MIN;
+  root->job[0] = 0;
+  root->child[0] = tree->root;
+  root->least[0] = least;
+  root->sum[0] = sum;
+  inner_put(root, 1, split);
+  tree->root = place;
+  tree->depth++;
+  return true;
+}
+
+/* Hands a split up along the path; `least` and `sum` are those of the node that was split, after the split. */
+static bool hand_up(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t least,
+                    int64_t sum) {
+  for (uint32_t level = tree->depth; level-- > 0;) {
+    struct inner *inner = path->inner[level];
+    uint32_t slot = path->slot[level];
+    inner->least[slot] = least;
+    inner->sum[slot] = sum;
+    if (inner->count < FANOUT) {
+      inner_put(inner, slot + 1, &split);
+      return true;
+    }
+    struct job_tree_split above;
+    if (!inner_split(tree->store, inner, slot, &split, &above)) return false;
+    split = above;
+    least = least_of(inner->least, inner->count);
+    sum = sum_of(inner->sum, inner->count);
+  }
+  return grow_root(tree, &split, least, sum);
+}
+
+/* Adds a value to the aggregates of all inner nodes on the path. */
+static void count_in(const struct hr_job_tree *tree, struct path *path, int64_t value) {
+  for (uint32_t level = 0; level < tree->depth; level++) {
+    struct inner *inner = path->inner[level];
+    uint32_t slot = path->slot[level];
+    inner->sum[slot] += value;
+    if (value < inner->least[slot]) inner->least[slot] = value;
+  }
+}
+
+bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
+  if (!tree->root && !(tree->root = make_leaf(tree->store))) return false;
+  struct path path;
+  descend(tree, entry.key, entry.job.id, &path);
+  count_in(tree, &path, entry.value);
+  struct leaf *leaf = leaf_at(tree->store, path.leaf);
+  if (leaf->count < FANOUT) {
+    leaf_put(leaf, &entry);
+  } else {
+    struct job_tree_split split;
+    if (!leaf_split(tree->store, leaf, &entry, &split)) return false;
+    if (!hand_up(tree, &path, split, least_of(leaf_values(leaf), leaf->count), sum_of(leaf_values(leaf), leaf->count)))
+      return false;
+  }
+  tree->count++;
+  tree->sum += entry.value;
+  return true;
+}
+
+/* ---- Removing --------------------------------------------------------------------------------------- */
+
+static void inner_take(struct inner *inner, uint32_t at) {
+  SHIFT_DOWN(inner->key, at, inner->count);
+  SHIFT_DOWN(inner->least, at, inner->count);
+  SHIFT_DOWN(inner->sum, at, inner->count);
+  SHIFT_DOWN(inner->job, at, inner->count);
+  SHIFT_DOWN(inner->child, at, inner->count);
+  inner->count--;
+}
+
+/* Takes an emptied leaf out of its parents, which may become empty in turn, and flattens a root with one child. */
+static void prune(struct hr_job_tree *tree, struct path *path) {
+  drop_leaf(tree->store, path->leaf);
+  uint32_t level = tree->depth;
+  while (level-- > 0) {
+    inner_take(path->inner[level], path->slot[level]);
+    if (path->inner[level]->count > 0) break;
+    drop_inner(tree->store, path->place[level]);
+    if (level == 0) tree->root = tree->depth = 0;
+  }
+  if (tree->count == 0) {
+    tree->root = tree->depth = 0;
+    return;
+  }
+  while (tree->depth > 0 && inner_at(tree->store, tree->root)->count == 1) {
+    uint32_t child = inner_at(tree->store, tree->root)->child[0];
+    drop_inner(tree->store, tree->root);
+    tree->root = child;
+    tree->depth--;
+  }
+}
+
+/* Takes a value, already gone from the leaf, out of the aggregates of the path. Only if it was the least of a node
+   can it have been the least of the node's parent. */
+static void count_out(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf, int64_t value) {
+  const int64_t *values = leaf_values(leaf);
+  uint32_t count = leaf->count;
+  bool was_least = true;
+  for (uint32_t level = tree->depth; level-- > 0;) {
+    struct inner *inner = path->inner[level];
+    uint32_t slot = path->slot[level];
+    inner->sum[slot] -= value;
+    was_least = was_least && value == inner->least[slot];
+    if (!was_least) continue;
+    inner->least[slot] = min_above(values, count, value);
+    values = inner->least;
+    count = inner->count;
+  }
+}
+
+bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
+  if (!tree->root) return false;
+  struct path path;
+  descend(tree, key, job.id, &path);
+  struct leaf *leaf = leaf_at(tree->store, path.leaf);
+  uint32_t rank = leaf_rank(leaf, key, job.id, false), at = leaf->begin + rank;
+  if (rank == leaf->count || leaf->key[at] != key || leaf->job[at] != job.id) return false;
+  int64_t value = leaf->value[at];
+  leaf_take(leaf, rank);
+  tree->count--;
+  tree->sum -= value;
+  count_out(tree, &path, leaf, value);
+  if (leaf->count == 0) prune(tree, &path);
+  return true;
+}
+
+/* ---- Asking ----------------------------------------------------------------------------------------- */
+
+static struct hr_job_entry entry_at(const struct leaf *leaf, uint32_t rank) {
+  uint32_t at = leaf->begin + rank;
+  return (struct hr_job_entry){leaf->key[at], {leaf->job[at]}, leaf->value[at]};
+}
+
+bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry) {
+  if (!tree->root) return false;
+  uint32_t place = tree->root;
+  for (uint32_t level = 0; level < tree->depth; level++) place = inner_at(tree->store, place)->child[0];
+  *entry = entry_at(leaf_at(tree->store, place), 0);
+  return true;
+}
+
+int64_t hr_job_tree_least(const struct hr_job_tree *tree) {
+  if (!tree->root) return INT64_MAX;
+  if (tree->depth == 0) {
+    const struct leaf *leaf = leaf_at(tree->store, tree->root);
+    return least_of(leaf_values(leaf), leaf->count);
+  }
+  const struct inner *root = inner_at(tree->store, tree->root);
+  return least_of(root->least, root->count);
+}
+
+static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, struct hr_job_entry *entry) {
+  const int64_t *values = leaf_values(leaf);
+  for (uint32_t rank = from; rank < leaf->count; rank++) {
+    if (values[rank] > bound) continue;
+    *entry = entry_at(leaf, rank);
+    return true;
+  }
+  return false;
+}
+
+/* The first entry below `place` (a node `height` levels above the leaves) with a value of at most `bound`; there is
+ * one. */
+static void lead_to(const struct hr_tree_store *store, uint32_t place, uint32_t height, int64_t bound,
+                    struct hr_job_entry *entry) {
+  while (height-- > 0) {
+    const struct inner *inner = inner_at(store, place);
+    uint32_t slot = 0;
+    while (inner->least[slot] > bound) slot++;
+    place = inner->child[slot];
+  }
+  leaf_next(leaf_at(store, place), 0, bound, entry);
+}
+
+bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
+                      struct hr_job_entry *entry) {
+  if (!tree->root) return false;
+  struct path path;
+  descend(tree, key, job.id, &path);
+  const struct leaf *leaf = leaf_at(tree->store, path.leaf);
+  uint32_t from = leaf_rank(leaf, key, job.id, true);
+  if (leaf_next(leaf, from, bound, entry)) return true;
+  for (uint32_t level = tree->depth; level-- > 0;) {
+    const struct inner *inner = path.inner[level];
+    for (uint32_t slot = path.slot[level] + 1; slot < inner->count; slot++) {
+      if (inner->least[slot] > bound) continue;
+      lead_to(tree->store, inner->child[slot], tree->depth - 1 - level, bound, entry);
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool visit_below(const struct hr_tree_store *store, uint32_t place, uint32_t height, hr_job_visit *visit,
+                        void *self) {
+  if (height == 0) {
+    const struct leaf *leaf = leaf_at(store, place);
+    for (uint32_t rank = 0; rank < leaf->count; rank++)
+      if (!visit(self, entry_at(leaf, rank))) return false;
+    return true;
+  }
+  const struct inner *inner = inner_at(store, place);
+  for (uint32_t slot = 0; slot < inner->count; slot++)
+    if (!visit_below(store, inner->child[slot], height - 1, visit, self)) return false;
+  return true;
+}
+
+bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self) {
+  return !tree->root || visit_below(tree->store, tree->root, tree->depth, visit, self);
+}
+
+bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job job, hr_job_visit *visit, void *self) {
+  if (!tree->root) return true;
+  struct path path;
+  descend(tree, key, job.id, &path);
+  const struct leaf *leaf = leaf_at(tree->store, path.leaf);
+  for (uint32_t rank = leaf_rank(leaf, key, job.id, true); rank < leaf->count; rank++)
+    if (!visit(self, entry_at(leaf, rank))) return false;
+  for (uint32_t level = tree->depth; level-- > 0;) {
+    const struct inner *inner = path.inner[level];
+    for (uint32_t slot = path.slot[level] + 1; slot < inner->count; slot++)
+      if (!visit_below(tree->store, inner->child[slot], tree->depth - 1 - level, visit, self)) return false;
+  }
+  return true;
+}
+
+bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry) {
+  if (!tree->root || tree->sum < sum) return false;
+  uint32_t place = tree->root;
+  for (uint32_t level = 0; level < tree->depth; level++) {
+    const struct inner *inner = inner_at(tree->store, place);
+    uint32_t slot = 0;
+    while (inner->sum[slot] < sum && slot + 1 < inner->count) sum -= inner->sum[slot++];
+    place = inner->child[slot];
+  }
+  const struct leaf *leaf = leaf_at(tree->store, place);
+  const int64_t *values = leaf_values(leaf);
+  uint32_t rank = 0;
+  while (values[rank] < sum && rank + 1 < leaf->count) sum -= values[rank++];
+  *entry = entry_at(leaf, rank);
+  return true;
+}
+
+bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key) {
+  struct hr_job_entry entry;
+  if (!hr_job_tree_reach_entry(tree, sum, &entry)) return false;
+  *key = entry.key;
+  return true;
+}
+
+int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key) {
+  if (!tree->root) return 0;
+  struct path path;
+  descend(tree, key, UINT32_MAX, &path);
+  int64_t sum = 0;
+  for (uint32_t level = 0; level < tree->depth; level++) sum += sum_of(path.inner[level]->sum, path.slot[level]);
+  const struct leaf *leaf = leaf_at(tree->store, path.leaf);
+  return sum + sum_of(leaf_values(leaf), leaf_rank(leaf, key, UINT32_MAX, true));
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A kinetic tournament: see policies/kinetic.h. Leaves are places in an array that only grows, doubled when it is full;
+   inner nodes lie as in a binary heap. A change plays the games from its leaf up; time plays those that have run out.
+ */
+
+#include "policies/kit/kinetic_tournament.h"
+
+enum { FIRST_CAPACITY = 4 };
+
+/* Values that differ by less, relative to themselves, may be equal once rounded, or compared wrongly here; and half of
+   that, which is still more than all errors of rounding. */
+#define CLOSE 0x1p-48
+#define CLOSER 0x1p-49
+
+struct hr__kinetic_node {
+  uint32_t first;   /* a place, HR_NONE while there is none below */
+  int64_t until_us; /* no game below comes out otherwise before that */
+  int64_t least;    /* of the values below */
+};
+
+/* ---- A game ----------------------------------------------------------------------------------------- */
+
+/* (now - since) x slowness of the other: a side of the comparison of two values. */
+static double side(const struct hr__kinetic *kinetic, const struct hr__contestant *a, const struct hr__contestant *b) {
+  return (double)(kinetic->now_us - a->line.since_us) * b->line.slowness;
+}
+
+static bool are_close(double left, double right) {
+  double lead = left > right ? left - right : right - left;
+  return lead <= CLOSE * (left > right ? left : right);
+}
+
+static bool is_before(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b) {
+  const struct hr__contestant *first = &kinetic->places[a], *second = &kinetic->places[b];
+  double left = side(kinetic, first, second), right = side(kinetic, second, first);
+  if (are_close(left, right)) return kinetic->is_before(kinetic->self, first->name, second->name);
+  return left > right;
+}
+
+/* Until when a is before b for sure: the lead shrinks by the difference in slowness, and must not become close. A
+   little less than that does as well, and is never too late. */
+static int64_t before_until(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b) {
+  const struct hr__contestant *first = &kinetic->places[a], *second = &kinetic->places[b];
+  double left = side(kinetic, first, second), right = side(kinetic, second, first);
+  if (are_close(left, right)) return kinetic->now_us + 1;
+  double slower = first->line.slowness - second->line.slowness + CLOSER * first->line.slowness;
+  if (slower <= 0) return HR_NEVER_US;
+  double wait_us = 0.999 * (left - right - CLOSER * right) / slower;
+  if (wait_us >= 0x1p61) return HR_NEVER_US;
+  return kinetic->now_us + (wait_us > 1 ? (int64_t)wait_us : 1);
+}
+
+/* ---- The tree --------------------------------------------------------------------------------------- */
+
+/* Node `at`, where the leaves stand behind the inner nodes. */
+static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32_t at) {
+  if (at < kinetic->capacity) return kinetic->nodes[at];
+  uint32_t place = at - kinetic->capacity;
+  const struct hr__contestant *contestant = &kinetic->places[place];
+  if (contestant->name == HR_NONE) return (struct hr__kinetic_node){HR_NONE, HR_NEVER_US, INT64_MAX};
+  return (struct hr__kinetic_node){place, HR_NEVER_US, contestant->value};
+}
+
+static void play(struct hr__kinetic *kinetic, uint32_t at) {
+  struct hr__kinetic_node left = node_at(kinetic, 2 * at), right = node_at(kinetic, 2 * at + 1), *node;
+  node = &kinetic->nodes[at];
+  *node = right;
+  if (left.first != HR_NONE && (right.first == HR_NONE || is_before(kinetic, left.first, right.first))) *node = left;
+  node->until_us = left.until_us < right.until_us ? left.until_us : right.until_us;
+  node->least = left.least < right.least ? left.least : right.least;
+  if (left.first == HR_NONE || right.first == HR_NONE) return;
+  uint32_t second = node->first == left.first ? right.first : left.first;
+  int64_t until_us = before_until(kinetic, node->first, second);
+  if (until_us < node->until_us) node->until_us = until_us;
+}
+
+static void play_up(struct hr__kinetic *kinetic, uint32_t place) {
+  for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) play(kinetic, at);
+}
+
+void hr__kinetic_play_all(struct hr__kinetic *kinetic) {
+  for (uint32_t at = kinetic->capacity; at-- > 1;) play(kinetic, at);
+}
+
+/* Twice as many places. */
+static bool grow(struct hr__kinetic *kinetic) {
+  uint32_t old = kinetic->capacity, capacity = old ? 2 * old : FIRST_CAPACITY;
+  struct hr__contestant *places = hr_arena_alloc(kinetic->arena, capacity * sizeof *places);
+  struct hr__kinetic_node *nodes = hr_arena_alloc(kinetic->arena, capacity * sizeof *nodes);
+  uint32_t *free_places = hr_arena_alloc(kinetic->arena, capacity * sizeof *free_places);
+  if (!places || !nodes || !free_places) return false;
+  for (uint32_t i = 0; i < old; i++) places[i] = kinetic->places[i];
+  for (uint32_t i = old; i < capacity; i++) {
+    places[i] = (struct hr__contestant){.name = HR_NONE};
+    free_places[kinetic->n_free++] = capacity - 1 - (i - old);
+  }
+  kinetic->places = places;
+  kinetic->nodes = nodes;
+  kinetic->free_places = free_places;
+  kinetic->capacity = capacity;
+  hr__kinetic_play_all(kinetic);
+  return true;
+}
+
+uint32_t hr__kinetic_add(struct hr__kinetic *kinetic) {
+  if (kinetic->n_free == 0 && !grow(kinetic)) return HR_NONE;
+  kinetic->count++;
+  return kinetic->free_places[--kinetic->n_free];
+}
+
+void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant) {
+  kinetic->places[place] = contestant;
+  play_up(kinetic, place);
+}
+
+void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place) {
+  kinetic->places[place].name = HR_NONE;
+  kinetic->free_places[kinetic->n_free++] = place;
+  kinetic->count--;
+  play_up(kinetic, place);
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------- */
+
+/* Down to each node whose time has come, and the games from there up. */
+static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
+  if (at >= kinetic->capacity || kinetic->nodes[at].until_us > kinetic->now_us) return;
+  play_again(kinetic, 2 * at);
+  play_again(kinetic, 2 * at + 1);
+  play(kinetic, at);
+}
+
+void hr__kinetic_come_to(struct hr__kinetic *kinetic, int64_t now_us) {
+  kinetic->now_us = now_us;
+  if (kinetic->capacity) play_again(kinetic, 1);
+}
+
+/* ---- Asking ----------------------------------------------------------------------------------------- */
+
+uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {
+  return kinetic->count ? kinetic->places[kinetic->nodes[1].first].name : HR_NONE;
+}
+
+static void search(const struct hr__kinetic *kinetic, uint32_t at, int64_t bound, hr__kinetic_visit *visit,
+                   void *self) {
+  struct hr__kinetic_node node = node_at(kinetic, at);
+  if (node.first == HR_NONE || node.least > bound) return;
+  bool alone = at >= kinetic->capacity;
+  if (!visit(self, kinetic->places[node.first].name, alone) || alone) return;
+  uint32_t likely = node_at(kinetic, 2 * at).first == node.first ? 2 * at : 2 * at + 1;
+  search(kinetic, likely, bound, visit, self);
+  search(kinetic, likely ^ 1, bound, visit, self);
+}
+
+void hr__kinetic_search(const struct hr__kinetic *kinetic, int64_t bound, hr__kinetic_visit *visit, void *self) {
+  if (kinetic->count) search(kinetic, 1, bound, visit, self);
+}

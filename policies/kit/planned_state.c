@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A planned state is a free index for each pool, or only counts. A search in one pool sees nothing free in all
+ * others. What is not up is read from the cluster: a job that is still on a node which is to go holds nothing there.
+ */
+
+#include "policies/kit/planned_state.h"
+
+#include <string.h>
+
+enum { MILLI = 1000 };
+
+/* ---- Places ----------------------------------------------------------------------------------------- */
+
+bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
+                   uint32_t gpus) {
+  if (placement->n_slices > place->n_room) {
+    struct hr_slice *slices = hr_arena_alloc(arena, placement->n_slices * sizeof *slices);
+    if (!slices) return false;
+    place->slices = slices;
+    place->n_room = placement->n_slices;
+  }
+  place->pool = placement->pool;
+  place->gpus = gpus;
+  place->n_slices = placement->n_slices;
+  if (placement->n_slices) memcpy(place->slices, placement->slices, placement->n_slices * sizeof *place->slices);
+  return true;
+}
+
+bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
+  for (uint32_t i = 0; i < place->n_slices; i++)
+    if (place->slices[i].node.id == node.id) return true;
+  return false;
+}
+
+/* ---- Capacity --------------------------------------------------------------------------------------- */
+
+static bool is_up(const struct hr__planned_capacity *capacity, hr_node node) {
+  return hr_cluster_node_state(capacity->cluster, node) == HR_NODE_UP;
+}
+
+static void reset_pool(struct hr__planned_capacity *capacity, hr_pool pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(capacity->cluster, pool);
+  uint32_t first = hr_cluster_first_node(capacity->cluster, pool).id, n_up = 0;
+  for (uint32_t node = 0; node < spec->nodes; node++) {
+    bool up = is_up(capacity, (hr_node){first + node});
+    n_up += up;
+    if (!capacity->by_count) hr_free_index_set(capacity->index[pool.id], node, up ? spec->gpus_per_node : 0);
+  }
+  capacity->free_gpus[pool.id] = (uint64_t)n_up * spec->gpus_per_node;
+}
+
+void hr__capacity_reset(struct hr__planned_capacity *capacity) {
+  for (uint32_t i = 0; i < capacity->n_pools; i++) reset_pool(capacity, (hr_pool){i});
+}
+
+enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct hr_arena *arena,
+                                 const struct hr_cluster *cluster, enum hr_placement_rule rule) {
+  uint32_t n_pools = hr_cluster_pools(cluster);
+  *capacity = (struct hr__planned_capacity){.cluster = cluster, .n_pools = n_pools, .by_count = rule == HR_PLACE_POOL};
+  capacity->index = hr_arena_alloc(arena, n_pools * sizeof(*capacity->index));
+  capacity->only = hr_arena_alloc(arena, n_pools * sizeof(*capacity->only));
+  capacity->free_gpus = hr_arena_alloc(arena, n_pools * sizeof *capacity->free_gpus);
+  capacity->only_gpus = hr_arena_alloc(arena, n_pools * sizeof *capacity->only_gpus);
+  struct hr_free_index *none = hr_free_index_create(arena, 1, 1);
+  if (!capacity->index || !capacity->only || !capacity->free_gpus || !capacity->only_gpus || !none) return HR_NO_MEMORY;
+  hr_free_index_set(none, 0, 0);
+  capacity->none = none;
+  for (uint32_t i = 0; i < n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster, (hr_pool){i});
+    capacity->only[i] = capacity->none;
+    if (capacity->by_count) continue;
+    capacity->index[i] = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
+    if (!capacity->index[i]) return HR_NO_MEMORY;
+  }
+  hr__capacity_reset(capacity);
+  return HR_OK;
+}
+
+static uint32_t number_of(const struct hr__planned_capacity *capacity, hr_pool pool, hr_node node) {
+  return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
+}
+
+bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+  if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;
+  for (uint32_t i = 0; i < place->n_slices; i++) {
+    uint32_t node = number_of(capacity, place->pool, place->slices[i].node);
+    if (hr_free_index_get(capacity->index[place->pool.id], node) < place->slices[i].gpu_milli / MILLI) return false;
+  }
+  return true;
+}
+
+/* The index counts down from what it has: an unsigned sum that wraps takes. */
+static void add(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool gives) {
+  uint32_t pool = place->pool.id;
+  if (place->n_slices == 0)
+    capacity->free_gpus[pool] =
+        gives ? capacity->free_gpus[pool] + place->gpus : capacity->free_gpus[pool] - place->gpus;
+  for (uint32_t i = 0; i < place->n_slices; i++) {
+    if (!is_up(capacity, place->slices[i].node)) continue;
+    uint32_t node = number_of(capacity, place->pool, place->slices[i].node), gpus = place->slices[i].gpu_milli / MILLI;
+    uint32_t free = hr_free_index_get(capacity->index[pool], node);
+    hr_free_index_set(capacity->index[pool], node, gives ? free + gpus : free - gpus);
+    capacity->free_gpus[pool] = gives ? capacity->free_gpus[pool] + gpus : capacity->free_gpus[pool] - gpus;
+  }
+}
+
+void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+  add(capacity, place, false);
+}
+
+void hr__capacity_give(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+  add(capacity, place, true);
+}
+
+void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable) {
+  if (capacity->by_count) return;
+  struct hr_free_index *index = capacity->index[pool.id];
+  uint32_t number = number_of(capacity, pool, node);
+  uint32_t gpus = usable ? hr_cluster_pool_spec(capacity->cluster, pool)->gpus_per_node : 0;
+  capacity->free_gpus[pool.id] += gpus;
+  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
+  hr_free_index_set(index, number, gpus);
+}
+
+/* ---- Searches --------------------------------------------------------------------------------------- */
+
+bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
+                       uint32_t accept_class, struct hr_placement *placement) {
+  const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
+                                  capacity->free_gpus};
+  return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
+}
+
+bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
+                          uint32_t accept_class, struct hr_placement *placement) {
+  const struct hr_capacity one = {capacity->n_pools, capacity->only, capacity->only_gpus};
+  if (capacity->free_gpus[pool.id] < gpus) return false;
+  capacity->only[pool.id] = capacity->by_count ? capacity->none : capacity->index[pool.id];
+  capacity->only_gpus[pool.id] = capacity->free_gpus[pool.id];
+  bool found = hr_placer_find_in(placer, &one, gpus, accept_class, placement);
+  capacity->only[pool.id] = capacity->none;
+  capacity->only_gpus[pool.id] = 0;
+  return found;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_KIT_PLANNED_STATE_H
+#define HR_POLICIES_KIT_PLANNED_STATE_H
+
+/* Places of jobs, and planned states of capacity that they are taken from and given back to. */
+
+#include "headroom/policy.h"
+#include "headroom/policy_kit.h"
+
+/* Where a job is or will be. */
+struct hr__planned_place {
+  hr_pool pool;
+  uint32_t gpus;
+  uint32_t n_slices, n_room;
+  struct hr_slice *slices; /* none where GPUs are only counted */
+};
+
+static inline struct hr_placement hr__place_placement(const struct hr__planned_place *place) {
+  return (struct hr_placement){place->pool, place->n_slices, place->slices};
+}
+/* A copy, in memory that the place keeps; false: out of memory. */
+bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
+                   uint32_t gpus);
+bool hr__place_has(const struct hr__planned_place *place, hr_node node);
+
+struct hr__planned_capacity {
+  const struct hr_cluster *cluster;
+  uint32_t n_pools;
+  bool by_count;                     /* GPUs are counted by pool; there are no nodes */
+  struct hr_free_index **index;      /* by pool; NULL where by count */
+  uint64_t *free_gpus;               /* by pool */
+  const struct hr_free_index **only; /* by pool, for a search in one of them */
+  const struct hr_free_index *none;  /* of a pool that has nothing free */
+  uint64_t *only_gpus;
+};
+
+/* All nodes wholly free, those that are not up not at all. */
+enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct hr_arena *arena,
+                                 const struct hr_cluster *cluster, enum hr_placement_rule rule);
+/* So again. */
+void hr__capacity_reset(struct hr__planned_capacity *capacity);
+bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
+/* On nodes that are not up there is nothing to take, and nothing is given back. */
+void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
+void hr__capacity_give(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
+/* A node has come up, wholly free, or cannot be used any more. */
+void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable);
+/* By the placer's rule, in any pool that is accepted, or in this one only. */
+bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
+                       uint32_t accept_class, struct hr_placement *placement);
+bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
+                          uint32_t accept_class, struct hr_placement *placement);
+
+#endif

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What releases.c and releases_within.c share, and nobody else. */
+
+#include "base/heap.h"
+#include "headroom/policy.h"
+#include "headroom/policy_kit.h"
+
+/* The time of a bin that has the GPUs free now. */
+#define HR__NOW INT64_MIN
+
+struct hr__release_bin {
+  uint32_t size, free; /* GPUs */
+  bool away;           /* a node that jobs may not start on: nothing that it has comes free */
+  struct hr_job_tree ends;
+};
+
+struct hr__release_tournament {
+  uint32_t gpus;
+  int64_t *time; /* [2 * leaves]; the root is 1, bin i's leaf is leaves + i */
+  struct hr__release_tournament *next;
+};
+
+struct hr__release_group { /* the bins of a pool */
+  uint32_t first_bin, n_bins, bin_size;
+  uint32_t leaves; /* a power of two */
+  struct hr__release_tournament *tournaments;
+  struct hr__release_race *races;
+};
+
+/* A subtree of a tournament that may hold the next smallest time. */
+struct hr__release_contender {
+  int64_t time;
+  uint32_t at;
+};
+
+/* A part of a start that is not in its bin's tree yet. */
+struct hr__release_note {
+  int64_t end_us;
+  hr_job job;
+  uint32_t bin, gpus; /* no GPUs: crossed out */
+};
+
+struct hr_release_calendar {
+  struct hr_arena *arena;
+  const struct hr_cluster *cluster;
+  struct hr__release_note *notes;
+  uint32_t n_notes, n_crossed, notes_capacity;
+  uint32_t *noted_at; /* by job: the place of its first note + 1, 0 for none; its parts follow each other */
+  bool by_node;
+  uint32_t n_groups, n_bins;
+  struct hr__release_group *groups;
+  struct hr__release_bin *bins;
+  struct hr__release_contender *contenders; /* room for the bins of the largest pool */
+  bool out_of_memory;
+};
+
+/* Bins of a pool: from `from` to before `end`, numbered within it. */
+struct hr__bin_range {
+  uint32_t from, end;
+};
+
+static inline int64_t hr__earlier(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* A leaf has another time: so have those above it, as far as it matters. */
+static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time) {
+  times[leaf] = time;
+  for (uint32_t at = leaf / 2; at > 0; at /= 2) {
+    int64_t winner = hr__earlier(times[2 * at], times[2 * at + 1]);
+    if (times[at] == winner) return;
+    times[at] = winner;
+  }
+}
+
+/* ---- releases.c ------------------------------------------------------------------------------------- */
+
+/* Brings the trees up to date. */
+static void hr__release_calendar_settle(struct hr_release_calendar *calendar);
+/* Whether a job sits on one node. */
+static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
+                                        uint32_t accept_class);
+/* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
+static const struct hr__release_tournament *
+hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
+/* The k-th smallest time of a range of bins, k from 1. */
+static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
+                                             const struct hr__release_group *group,
+                                             const struct hr__release_tournament *tournament,
+                                             struct hr__bin_range range, uint32_t k);
+/* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
+static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                        uint32_t gpus, bool back);
+
+/* ---- releases_within.c ------------------------------------------------------------------------------ */
+
+/* A bin has changed. */
+static void hr__races_mark(struct hr__release_race *races, uint32_t number);
+
+/*
+ * The future of what runs: see headroom/policy_kit.h.
+ *
+ * Each bin keeps its running jobs in a tree by expected end, so the time T(bin, g) at which it has g GPUs free is one
+ * search for a running sum. For each (pool, g) that was ever asked about, a tournament over the pool's bins holds
+ * T(bin, g) at its leaves; its root is the first bin to have them, and the k smallest are found by walking down from
+ * the root. A change of one bin replays one leaf of each of the pool's tournaments.
+ *
+ * A start is noted on a list and goes into the trees when something is asked; a job that ends before that never does.
+ * Where nothing waits, nothing is asked.
+ */
+
+enum { MILLI = 1000 };
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static bool is_up(const struct hr_cluster *cluster, hr_pool pool, uint32_t number) {
+  hr_node node = {hr_cluster_first_node(cluster, pool).id + number};
+  return hr_cluster_node_state(cluster, node) == HR_NODE_UP;
+}
+
+static void init_group(struct hr_release_calendar *calendar, struct hr_tree_store *store, hr_pool pool) {
+  struct hr__release_group *group = &calendar->groups[pool.id];
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, pool);
+  group->first_bin = calendar->n_bins;
+  group->n_bins = calendar->by_node ? spec->nodes : 1;
+  group->bin_size = calendar->by_node ? spec->gpus_per_node : spec->nodes * spec->gpus_per_node;
+  for (group->leaves = 1; group->leaves < group->n_bins;) group->leaves *= 2;
+  for (uint32_t i = 0; i < group->n_bins; i++) {
+    struct hr__release_bin *bin = &calendar->bins[calendar->n_bins++];
+    bin->size = bin->free = group->bin_size;
+    bin->ends.store = store;
+    bin->away = calendar->by_node && !is_up(calendar->cluster, pool, i);
+  }
+}
+
+struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                                       enum hr_placement_rule rule, uint32_t n_jobs) {
+  struct hr_release_calendar *calendar = hr_arena_alloc(arena, sizeof *calendar);
+  struct hr_tree_store *store = hr_tree_store_create(arena);
+  if (!calendar || !store) return NULL;
+  uint32_t n_bins = 0, max_bins = 1;
+  *calendar = (struct hr_release_calendar){.arena = arena, .cluster = cluster, .by_node = rule != HR_PLACE_POOL};
+  calendar->n_groups = hr_cluster_pools(cluster);
+  for (uint32_t i = 0; i < calendar->n_groups; i++) {
+    uint32_t bins = calendar->by_node ? hr_cluster_pool_spec(cluster, (hr_pool){i})->nodes : 1;
+    n_bins += bins;
+    if (bins > max_bins) max_bins = bins;
+  }
+  calendar->groups = hr_arena_alloc(arena, calendar->n_groups * sizeof *calendar->groups);
+  calendar->bins = hr_arena_alloc(arena, n_bins * sizeof *calendar->bins);
+  calendar->contenders = hr_arena_alloc(arena, (max_bins + 1) * sizeof *calendar->contenders);
+  calendar->noted_at = hr_arena_alloc_by_job(arena, n_jobs, sizeof *calendar->noted_at);
+  if (!calendar->groups || !calendar->bins || !calendar->contenders || !calendar->noted_at) return NULL;
+  for (uint32_t i = 0; i < calendar->n_groups; i++) init_group(calendar, store, (hr_pool){i});
+  return calendar;
+}
+
+/* ---- Tournaments ------------------------------------------------------------------------------------ */
+
+static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
+  int64_t time = HR_NEVER_US;
+  if (bin->away) return HR_NEVER_US;
+  if (bin->free >= gpus) return HR__NOW;
+  return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &time) ? time : HR_NEVER_US;
+}
+
+static void replay_all(struct hr_release_calendar *calendar, const struct hr__release_group *group, uint32_t bin) {
+  for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
+    hr__times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
+  if (group->races) hr__races_mark(group->races, bin - group->first_bin);
+}
+
+static struct hr__release_tournament *make_tournament(struct hr_release_calendar *calendar,
+                                                      struct hr__release_group *group, uint32_t gpus) {
+  struct hr__release_tournament *made = hr_arena_alloc(calendar->arena, sizeof *made);
+  int64_t *times = hr_arena_alloc(calendar->arena, 2 * (size_t)group->leaves * sizeof *times);
+  if (!made || !times) {
+    calendar->out_of_memory = true;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < group->leaves; i++)
+    times[group->leaves + i] = i < group->n_bins ? bin_time(&calendar->bins[group->first_bin + i], gpus) : HR_NEVER_US;
+  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = hr__earlier(times[2 * at], times[2 * at + 1]);
+  *made = (struct hr__release_tournament){gpus, times, group->tournaments};
+  group->tournaments = made;
+  return made;
+}
+
+/* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
+static const struct hr__release_tournament *
+hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus) {
+  for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
+    if (each->gpus == gpus) return each;
+  return make_tournament(calendar, group, gpus);
+}
+
+static bool is_earlier(const void *self, struct hr__release_contender a, struct hr__release_contender b) {
+  (void)self;
+  return a.time < b.time;
+}
+
+HR__HEAP(contenders, struct hr__release_contender, is_earlier)
+
+static void push(struct hr__release_contender *heap, uint32_t count, struct hr__release_contender contender) {
+  contenders_rise(heap, count, contender, NULL);
+}
+
+static struct hr__release_contender pop(struct hr__release_contender *heap, uint32_t count) {
+  struct hr__release_contender top = heap[0];
+  contenders_sink(heap, count - 1, heap[count - 1], NULL);
+  return top;
+}
+
+/* The subtrees that make up a range of leaves. */
+static uint32_t push_range(struct hr__release_contender *heap, const struct hr__release_tournament *tournament,
+                           uint32_t from, uint32_t end) {
+  uint32_t count = 0;
+  for (; from < end; from /= 2, end /= 2) {
+    if (from & 1) {
+      push(heap, count++, (struct hr__release_contender){tournament->time[from], from});
+      from++;
+    }
+    if (end & 1) {
+      end--;
+      push(heap, count++, (struct hr__release_contender){tournament->time[end], end});
+    }
+  }
+  return count;
+}
+
+/* Subtrees are opened in the order of their winners. */
+static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
+                                             const struct hr__release_group *group,
+                                             const struct hr__release_tournament *tournament,
+                                             struct hr__bin_range range, uint32_t k) {
+  struct hr__release_contender *heap = calendar->contenders;
+  if (k > range.end - range.from) return HR_NEVER_US;
+  uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
+  while (count > 0) {
+    struct hr__release_contender best = pop(heap, count--);
+    while (best.at < group->leaves) { /* follow the winner down; the loser of each pairing stays a contender */
+      uint32_t left = 2 * best.at, right = left + 1;
+      bool left_wins = tournament->time[left] <= tournament->time[right];
+      uint32_t loser = left_wins ? right : left;
+      best = (struct hr__release_contender){best.time, left_wins ? left : right};
+      if (tournament->time[loser] != HR_NEVER_US)
+        push(heap, count++, (struct hr__release_contender){tournament->time[loser], loser});
+    }
+    if (--k == 0) return best.time;
+  }
+  return HR_NEVER_US;
+}
+
+/* ---- Notes ------------------------------------------------------------------------------------------ */
+
+static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint32_t to) {
+  struct hr__release_note note = calendar->notes[from];
+  calendar->notes[to] = note;
+  if (calendar->noted_at[note.job.id] == from + 1) calendar->noted_at[note.job.id] = to + 1;
+}
+
+/* Makes room for one more: closes up the list when half of it is crossed out, else doubles it. */
+static bool make_room(struct hr_release_calendar *calendar) {
+  if (2 * calendar->n_crossed > calendar->n_notes) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < calendar->n_notes; i++)
+      if (calendar->notes[i].gpus) move_note(calendar, i, kept++);
+    calendar->n_notes = kept;
+    calendar->n_crossed = 0;
+    return true;
+  }
+  struct hr__release_note *notes =
+      hr_arena_grown(calendar->arena, calendar->notes, &calendar->notes_capacity, sizeof *notes);
+  if (notes) calendar->notes = notes;
+  return notes;
+}
+
+static bool write_note(struct hr_release_calendar *calendar, struct hr__release_note note) {
+  if (calendar->n_notes == calendar->notes_capacity && !make_room(calendar)) return false;
+  calendar->notes[calendar->n_notes++] = note;
+  if (!calendar->noted_at[note.job.id]) calendar->noted_at[note.job.id] = calendar->n_notes;
+  return true;
+}
+
+static void cross_out(struct hr_release_calendar *calendar, hr_job job) {
+  for (uint32_t i = calendar->noted_at[job.id] - 1; i < calendar->n_notes && calendar->notes[i].job.id == job.id; i++) {
+    calendar->notes[i].gpus = 0;
+    calendar->n_crossed++;
+  }
+  calendar->noted_at[job.id] = 0;
+}
+
+static struct hr__release_group *group_of_bin(struct hr_release_calendar *calendar, uint32_t bin) {
+  uint32_t low = 0, high = calendar->n_groups - 1;
+  while (low < high) {
+    uint32_t middle = (low + high + 1) / 2;
+    if (calendar->groups[middle].first_bin <= bin)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return &calendar->groups[low];
+}
+
+/* Brings the trees up to date. */
+static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
+  for (uint32_t i = 0; i < calendar->n_notes; i++) {
+    struct hr__release_note note = calendar->notes[i];
+    if (!note.gpus) continue;
+    struct hr_job_entry entry = {note.end_us, note.job, note.gpus};
+    if (!hr_job_tree_insert(&calendar->bins[note.bin].ends, entry)) calendar->out_of_memory = true;
+    replay_all(calendar, group_of_bin(calendar, note.bin), note.bin);
+    calendar->noted_at[note.job.id] = 0;
+  }
+  calendar->n_notes = calendar->n_crossed = 0;
+}
+
+/* ---- Asking ----------------------------------------------------------------------------------------- */
+
+static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
+                                        uint32_t accept_class) {
+  for (uint32_t i = 0; i < calendar->n_groups; i++)
+    if (calendar->groups[i].bin_size >= gpus && hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
+      return true;
+  return false;
+}
+
+static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
+                         uint32_t k) {
+  if (group->n_bins == 1) return k == 1 ? bin_time(&calendar->bins[group->first_bin], gpus) : HR_NEVER_US;
+  const struct hr__release_tournament *tournament = hr__release_calendar_tournament(calendar, group, gpus);
+  if (!tournament) return HR_NEVER_US;
+  struct hr__bin_range all = {0, group->n_bins};
+  return k == 1 ? tournament->time[1] : hr__release_calendar_kth_time(calendar, group, tournament, all, k);
+}
+
+/* A gang over whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r: the wholly free
+   ones have r too, so that is when whole + 1 nodes have it. */
+static int64_t group_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
+                          bool is_single) {
+  if (is_single) return group->bin_size >= gpus ? bins_time(calendar, group, gpus, 1) : HR_NEVER_US;
+  uint32_t whole = gpus / group->bin_size, rest = gpus % group->bin_size;
+  int64_t whole_time = bins_time(calendar, group, group->bin_size, whole);
+  if (rest == 0 || whole_time == HR_NEVER_US) return whole_time;
+  int64_t rest_time = bins_time(calendar, group, rest, whole + 1);
+  return rest_time > whole_time ? rest_time : whole_time;
+}
+
+int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
+                                     int64_t now_us) {
+  hr__release_calendar_settle(calendar);
+  bool is_single = hr__release_calendar_single(calendar, gpus, accept_class);
+  int64_t earliest_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < calendar->n_groups; i++)
+    if (hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
+      earliest_us = hr__earlier(earliest_us, group_time(calendar, &calendar->groups[i], gpus, is_single));
+  return earliest_us > now_us ? earliest_us : now_us + 1;
+}
+
+/* ---- Changing --------------------------------------------------------------------------------------- */
+
+static uint32_t bin_of(const struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                       uint32_t slice) {
+  uint32_t first_bin = calendar->groups[placement->pool.id].first_bin;
+  if (placement->n_slices == 0) return first_bin;
+  return first_bin + placement->slices[slice].node.id - hr_cluster_first_node(calendar->cluster, placement->pool).id;
+}
+
+static uint32_t n_parts(const struct hr_placement *placement) {
+  return placement->n_slices ? placement->n_slices : 1;
+}
+
+static uint32_t part_gpus(const struct hr_placement *placement, uint32_t slice, uint32_t gpus) {
+  return placement->n_slices ? placement->slices[slice].gpu_milli / MILLI : gpus;
+}
+
+bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
+                             const struct hr_placement *placement, int64_t end_us) {
+  if (gpus == 0) return true;
+  for (uint32_t i = 0; i < n_parts(placement); i++) {
+    uint32_t bin = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
+    calendar->bins[bin].free -= part;
+    if (!write_note(calendar, (struct hr__release_note){end_us, job, bin, part})) return false;
+    replay_all(calendar, &calendar->groups[placement->pool.id], bin);
+  }
+  return !calendar->out_of_memory;
+}
+
+bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
+                                const struct hr_placement *placement, int64_t end_us) {
+  if (gpus == 0) return true;
+  bool found = true, noted = calendar->noted_at[job.id] != 0;
+  if (noted) cross_out(calendar, job);
+  for (uint32_t i = 0; i < n_parts(placement); i++) {
+    uint32_t bin = bin_of(calendar, placement, i);
+    calendar->bins[bin].free += part_gpus(placement, i, gpus);
+    if (!noted) found &= hr_job_tree_remove(&calendar->bins[bin].ends, end_us, job);
+    replay_all(calendar, &calendar->groups[placement->pool.id], bin);
+  }
+  return found;
+}
+
+void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_pool pool, hr_node node, bool usable) {
+  if (!calendar->by_node) return;
+  const struct hr__release_group *group = &calendar->groups[pool.id];
+  uint32_t bin = group->first_bin + node.id - hr_cluster_first_node(calendar->cluster, pool).id;
+  if (calendar->bins[bin].away == !usable) return;
+  calendar->bins[bin].away = !usable;
+  replay_all(calendar, group, bin);
+}
+
+/* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
+static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                        uint32_t gpus, bool back) {
+  for (uint32_t i = 0; i < n_parts(placement); i++) {
+    uint32_t at = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
+    calendar->bins[at].free += back ? part : (uint32_t)-part;
+    replay_all(calendar, &calendar->groups[placement->pool.id], at);
+  }
+}
+
+bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                               uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
+  if (taken == 0) return true;
+  hr__release_calendar_shrink(calendar, placement, taken, false);
+  int64_t earliest_us = hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
+  hr__release_calendar_shrink(calendar, placement, taken, true);
+  return earliest_us <= at_us;
+}
+
+uint32_t hr_release_calendar_bins(const struct hr_release_calendar *calendar) {
+  return calendar->n_bins;
+}
+
+uint32_t hr_release_calendar_first_bin(const struct hr_release_calendar *calendar, hr_pool pool) {
+  return calendar->groups[pool.id].first_bin;
+}
+
+uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar, uint32_t bin) {
+  return calendar->bins[bin].away ? 0 : calendar->bins[bin].free;
+}
+
+const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin) {
+  static const struct hr_job_tree none = {0};
+  if (calendar->n_notes) hr__release_calendar_settle(calendar);
+  return calendar->bins[bin].away ? &none : &calendar->bins[bin].ends;
+}
+
+/*
+ * When a gang fits one group of a tier: for each (pool, nodes of a group, GPUs) that was ever asked about, a tournament
+ * over groups of the times at which they have room. Groups whose bins have changed are looked at again when the next
+ * question comes.
+ */
+
+struct hr__release_race {
+  uint32_t gpus, nodes_per_group, n_groups, leaves;
+  int64_t *time;      /* [2 * leaves]; the root is 1, group i's leaf is leaves + i */
+  uint32_t *marked;   /* [n_groups], the first n_marked: groups to look at again */
+  uint8_t *is_marked; /* [n_groups] */
+  uint32_t n_marked;
+  struct hr__release_race *next;
+};
+
+static void mark(struct hr__release_race *race, uint32_t group) {
+  if (race->is_marked[group]) return;
+  race->is_marked[group] = true;
+  race->marked[race->n_marked++] = group;
+}
+
+static void hr__races_mark(struct hr__release_race *races, uint32_t number) {
+  for (; races; races = races->next) mark(races, number / races->nodes_per_group);
+}
+
+static struct hr__release_race *make_race(struct hr_release_calendar *calendar, struct hr__release_group *pool,
+                                          uint32_t nodes_per_group, uint32_t gpus) {
+  struct hr_arena *arena = calendar->arena;
+  struct hr__release_race *race = hr_arena_alloc(arena, sizeof *race);
+  if (!race) return NULL;
+  *race = (struct hr__release_race){.gpus = gpus, .nodes_per_group = nodes_per_group, .leaves = 1, .next = pool->races};
+  race->n_groups = (pool->n_bins + nodes_per_group - 1) / nodes_per_group;
+  while (race->leaves < race->n_groups) race->leaves *= 2;
+  race->time = hr_arena_alloc(arena, 2 * (size_t)race->leaves * sizeof *race->time);
+  race->marked = hr_arena_alloc(arena, race->n_groups * sizeof *race->marked);
+  race->is_marked = hr_arena_alloc(arena, race->n_groups);
+  if (!race->time || !race->marked || !race->is_marked) return NULL;
+  for (uint32_t i = 0; i < 2 * race->leaves; i++) race->time[i] = HR_NEVER_US;
+  for (uint32_t group = 0; group < race->n_groups; group++) mark(race, group);
+  pool->races = race;
+  return race;
+}
+
+static struct hr__release_race *race_for(struct hr_release_calendar *calendar, struct hr__release_group *pool,
+                                         uint32_t nodes_per_group, uint32_t gpus) {
+  for (struct hr__release_race *each = pool->races; each; each = each->next)
+    if (each->gpus == gpus && each->nodes_per_group == nodes_per_group) return each;
+  struct hr__release_race *made = make_race(calendar, pool, nodes_per_group, gpus);
+  if (!made) calendar->out_of_memory = true;
+  return made;
+}
+
+/* A gang fits once its whole nodes are wholly free and, for its rest, one node more has as much, as in the whole pool.
+ */
+static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool,
+                          struct hr__bin_range range, uint32_t gpus) {
+  uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;
+  const struct hr__release_tournament *wholly = hr__release_calendar_tournament(calendar, pool, pool->bin_size);
+  const struct hr__release_tournament *partly = rest ? hr__release_calendar_tournament(calendar, pool, rest) : wholly;
+  if (!wholly || !partly) return HR_NEVER_US;
+  int64_t whole_time = hr__release_calendar_kth_time(calendar, pool, wholly, range, whole);
+  if (rest == 0 || whole_time == HR_NEVER_US) return whole_time;
+  int64_t rest_time = hr__release_calendar_kth_time(calendar, pool, partly, range, whole + 1);
+  return rest_time > whole_time ? rest_time : whole_time;
+}
+
+static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__release_group *pool, uint32_t nodes_per_group,
+                         uint32_t gpus) {
+  struct hr__release_race *race = race_for(calendar, pool, nodes_per_group, gpus);
+  if (!race) return HR_NEVER_US;
+  while (race->n_marked > 0) {
+    uint32_t group = race->marked[--race->n_marked], from = group * nodes_per_group, end = from + nodes_per_group;
+    struct hr__bin_range range = {from, end < pool->n_bins ? end : pool->n_bins};
+    race->is_marked[group] = false;
+    hr__times_replay(race->time, race->leaves + group, range_time(calendar, pool, range, gpus));
+  }
+  return race->time[1];
+}
+
+int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
+                                            uint32_t accept_class, int64_t now_us) {
+  int64_t earliest_us = HR_NEVER_US;
+  if (hr__release_calendar_single(calendar, gpus, accept_class))
+    return hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
+  hr__release_calendar_settle(calendar);
+  for (uint32_t i = 0; i < calendar->n_groups && tier > HR_TIER_NODE; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, (hr_pool){i});
+    if (!hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i})) continue;
+    uint32_t nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes);
+    earliest_us = hr__earlier(earliest_us, pool_time(calendar, &calendar->groups[i], nodes_per_group, gpus));
+  }
+  return earliest_us > now_us ? earliest_us : now_us + 1;
+}
+
+bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                      uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                                      int64_t at_us, int64_t now_us) {
+  if (taken == 0) return true;
+  hr__release_calendar_shrink(calendar, placement, taken, false);
+  int64_t earliest_us = hr_release_calendar_earliest_within(calendar, tier, gpus, accept_class, now_us);
+  hr__release_calendar_shrink(calendar, placement, taken, true);
+  return earliest_us <= at_us;
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the sharer's own files share. */
+
+#include "policies/placement/gpu_allocator.h"
+
+#include "policies/placement/gang_groups.h"
+#include "policies/queue/dispatch.h"
+
+/* A state of the cluster, and who looks for places in it. */
+struct hr__cluster_snapshot {
+  struct hr_gpu_inventory *inventory;
+  struct hr_packer *packer;
+  struct hr__gang_groups *groups; /* NULL unless jobs are to be within some */
+  struct hr_packer *bare;         /* sharer_bare.c; NULL until it is asked */
+};
+
+struct hr__gpu_allocator {
+  struct hr__cluster_snapshot now;   /* follows what happens */
+  struct hr__cluster_snapshot empty; /* all nodes there, and no job; NULL unless some gang may never find places */
+  const struct hr_requests *requests;
+  struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
+  uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
+  uint32_t n_asked, n_pools;
+  const struct hr_typical_pods *typical;
+  struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
+  struct hr_slice *slices;         /* room for the largest gang */
+  const struct hr_cluster *cluster;
+  struct hr__gpu_allocator *bare; /* sharer_bare.c; likewise */
+  bool failed;                    /* out of memory while it was asked something */
+};
+
+/*
+ * A gang may go to any pool that it accepts, but its tasks stay together. So its request stands in the packer once more
+ * for each pool, as one that accepts that pool alone; pools are tried in the cluster's order.
+ */
+
+/* ---- Finding ---------------------------------------------------------------------------------------- */
+
+static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                      uint32_t request, struct hr_slice *slice) {
+  const struct hr_request *asked = &allocator->asked[request];
+  hr_node node;
+  uint64_t gpus;
+  if (!hr_packer_find(snapshot->packer, request, &node, &gpus)) return false;
+  *slice = hr_gpu_inventory_slice(snapshot->inventory, asked, node, gpus);
+  return true;
+}
+
+static void change_node(const struct hr__cluster_snapshot *snapshot, hr_node node) {
+  if (snapshot->groups) hr__groups_changed(snapshot->groups, node);
+  if (snapshot->bare) hr_packer_changed(snapshot->bare, node);
+}
+
+static void take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, const struct hr_slice *slice) {
+  hr_gpu_inventory_take(snapshot->inventory, &allocator->asked[request], slice);
+  hr_packer_taken(snapshot->packer, request, slice->node);
+  change_node(snapshot, slice->node);
+}
+
+static void give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, const struct hr_slice *slice) {
+  hr_gpu_inventory_give(snapshot->inventory, &allocator->asked[request], slice);
+  hr_packer_given(snapshot->packer, request, slice->node);
+  change_node(snapshot, slice->node);
+}
+
+static void undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, const struct hr_slice *slice) {
+  hr_gpu_inventory_undo(snapshot->inventory, &allocator->asked[request], slice);
+  hr_packer_given(snapshot->packer, request, slice->node);
+  change_node(snapshot, slice->node);
+}
+
+/* Each task as if those before it were there already. */
+static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                      uint32_t variant) {
+  uint32_t tasks = allocator->asked[variant].tasks, placed = 0;
+  while (placed < tasks && find_task(allocator, snapshot, variant, &allocator->slices[placed]))
+    take(allocator, snapshot, variant, &allocator->slices[placed++]);
+  for (uint32_t i = placed; i-- > 0;) undo(allocator, snapshot, variant, &allocator->slices[i]);
+  return placed == tasks;
+}
+
+static bool find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, struct hr_placement *placement) {
+  const struct hr_request *asked = &allocator->asked[request];
+  *placement = (struct hr_placement){.slices = allocator->slices};
+  if (!hr_request_needs_node(asked)) return true;
+  placement->n_slices = asked->tasks;
+  if (allocator->first_variant[request] == HR_NONE) {
+    if (!find_task(allocator, snapshot, request, allocator->slices)) return false;
+    placement->pool.id = snapshot->inventory->pool[allocator->slices[0].node.id];
+    return true;
+  }
+  for (uint32_t pool = 0; pool < allocator->n_pools; pool++) {
+    uint32_t variant = allocator->first_variant[request] + pool;
+    placement->pool.id = pool;
+    if (allocator->asked[variant].accept_class != HR_NONE && find_gang(allocator, snapshot, variant)) return true;
+  }
+  return false;
+}
+
+bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t request, struct hr_placement *placement) {
+  return find(allocator, &allocator->now, request, placement);
+}
+
+bool hr__cluster_snapshot_find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, struct hr_placement *placement) {
+  return find(allocator, snapshot, request, placement);
+}
+
+void hr__cluster_snapshot_take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) take(allocator, snapshot, request, &placement->slices[i]);
+}
+
+void hr__cluster_snapshot_give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) give(allocator, snapshot, request, &placement->slices[i]);
+}
+
+void hr__cluster_snapshot_undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, const struct hr_placement *placement) {
+  for (uint32_t i = placement->n_slices; i-- > 0;) undo(allocator, snapshot, request, &placement->slices[i]);
+}
+
+void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapshot, const struct hr_view *view,
+                                       const struct hr_event *event) {
+  if (event->node.id == HR_NONE) return;
+  if (event->kind == HR_EVENT_NODE_UP) hr_gpu_inventory_renew(snapshot->inventory, event->node);
+  snapshot->inventory->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
+  hr_packer_changed(snapshot->packer, event->node);
+  change_node(snapshot, event->node);
+}
+
+/* ---- Within groups ---------------------------------------------------------------------------------- */
+
+/* On parts of one node a task has the GPUs that hr_gpu_inventory_pick would take of them. */
+static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                         uint32_t request, const struct hr__group_place *place, bool parted, struct hr_slice *slice) {
+  const struct hr_request *asked = &allocator->asked[request];
+  hr_node node = place->first;
+  uint64_t gpus;
+  if (!parted) {
+    if (!hr_packer_find_among(snapshot->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
+  } else {
+    if (!hr_gpu_inventory_fits(snapshot->inventory, asked, node)) return false;
+    gpus = hr_gpu_inventory_pick_of(snapshot->inventory, asked, node, place->gpus);
+    if ((uint32_t)__builtin_popcountll(gpus) < asked->gpus) return false;
+  }
+  *slice = hr_gpu_inventory_slice(snapshot->inventory, asked, node, gpus);
+  return true;
+}
+
+/* Each task as if those before it were there already. */
+static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                    uint32_t request, const struct hr__group_place *place, bool parted) {
+  uint32_t tasks = allocator->asked[request].tasks, placed = 0;
+  while (placed < tasks && find_task_in(allocator, snapshot, request, place, parted, &allocator->slices[placed]))
+    take(allocator, snapshot, request, &allocator->slices[placed++]);
+  for (uint32_t i = placed; i-- > 0;) undo(allocator, snapshot, request, &allocator->slices[i]);
+  return placed == tasks;
+}
+
+/* Groups that have room by their number are tried, the tightest first, until the tasks find their places in one. */
+static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                         uint32_t request, enum hr_tier tier, hr_pool pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
+  bool parted = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
+  for (;;) {
+    uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool);
+    if (group == HR_NONE) return false;
+    struct hr__group_place place = hr__groups_place(snapshot->groups, tier, pool, group);
+    if (find_in(allocator, snapshot, request, &place, parted)) return true;
+    hr__groups_leave_out(snapshot->groups, request, tier, pool, group);
+  }
+}
+
+/* Whether the tier parts the nodes of some pool that is accepted. */
+static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
+  for (uint32_t i = 0; i < allocator->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, (hr_pool){i});
+    if (hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) == spec->gpus_per_node) continue;
+    if (hr_cluster_accepts(allocator->cluster, asked->accept_class, (hr_pool){i})) return true;
+  }
+  return false;
+}
+
+/* A single task is on one node, and on one GPU of it in one group of everything. */
+static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
+  return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(allocator, asked, tier));
+}
+
+static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                        uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
+  const struct hr_request *asked = &allocator->asked[request];
+  if (is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
+    return find(allocator, snapshot, request, placement);
+  if (!hr__groups_look(snapshot->groups, request, tier)) {
+    allocator->failed = true;
+    return false;
+  }
+  for (uint32_t pool = 0; pool < allocator->n_pools; pool++) {
+    *placement = (struct hr_placement){.pool = {pool}, .n_slices = asked->tasks, .slices = allocator->slices};
+    if (!hr_cluster_accepts(allocator->cluster, asked->accept_class, (hr_pool){pool})) continue;
+    if (find_in_pool(allocator, snapshot, request, tier, (hr_pool){pool})) return true;
+  }
+  return false;
+}
+
+bool hr__gpu_allocator_find_within(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
+                                   struct hr_placement *placement) {
+  return find_within(allocator, &allocator->now, request, tier, placement);
+}
+
+bool hr__cluster_snapshot_find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                                      uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
+  return find_within(allocator, snapshot, request, tier, placement);
+}
+
+uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
+  return hr_packer_finds(allocator->now.packer);
+}
+
+void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
+  hr_packer_rewind(allocator->now.packer, finds);
+}
+
+bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator) {
+  return allocator->failed;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+/* Tasks with shares of several GPUs may get in each other's way: that they fit by their number is not enough. */
+static bool may_not_fit(const struct hr_request *request) {
+  return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
+}
+
+/* What finds no place on the empty cluster never will. */
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct hr__gpu_allocator *allocator = queue->allocator;
+  uint32_t request = allocator->requests->of_job[job.id];
+  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
+  bool must = within.tier != HR_TIER_ANY && within.until_us == HR_NEVER_US;
+  struct hr_placement unused;
+  if (!allocator->empty.packer || !may_not_fit(&allocator->asked[request])) return HR_OK;
+  if (!find(allocator, &allocator->empty, request, &unused))
+    return hr__queue_give_up(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
+  if (!must || find_within(allocator, &allocator->empty, request, within.tier, &unused)) return HR_OK;
+  return hr__queue_give_up(queue, job, HR_REASON_NO_GROUP) ? HR_OK : HR_NO_MEMORY;
+}
+
+static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
+  return queue->allocator->requests->of_job[job.id];
+}
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  (void)view;
+  hr__cluster_snapshot_take(queue->allocator, &queue->allocator->now, request_of(queue, job), placement);
+  return HR_OK;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
+  hr__cluster_snapshot_give(queue->allocator, &queue->allocator->now, request_of(queue, event->job), event->placement);
+  return HR_OK;
+}
+
+/* Who was on a node that goes has been interrupted before. */
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  hr__cluster_snapshot_node_changes(&queue->allocator->now, view, event);
+  return HR_OK;
+}
+
+static const struct hr__listener listener = {
+    .job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena *arena,
+                            const struct hr_cluster *cluster) {
+  uint32_t n_classes = 0;
+  for (uint32_t i = 0; i < allocator->requests->count; i++)
+    if (allocator->requests->request[i].accept_class >= n_classes)
+      n_classes = allocator->requests->request[i].accept_class + 1;
+  uint32_t n_rows = n_classes + allocator->n_pools;
+  uint8_t *row = hr_arena_alloc(arena, (size_t)n_rows * allocator->n_pools + 1);
+  if (!row) return false;
+  for (uint32_t class_ = 0; class_ < n_classes; class_++)
+    for (uint32_t pool = 0; pool < allocator->n_pools; pool++)
+      row[(size_t)class_ * allocator->n_pools + pool] = hr_cluster_accepts(cluster, class_, (hr_pool){pool});
+  for (uint32_t pool = 0; pool < allocator->n_pools; pool++)
+    row[(size_t)(n_classes + pool) * allocator->n_pools + pool] = 1;
+  allocator->acceptance = (struct hr_acceptance){row, n_rows, allocator->n_pools};
+  return true;
+}
+
+/* The gang's request for each pool alone; for one that it does not accept, it accepts none. */
+static void add_variants(struct hr__gpu_allocator *allocator, uint32_t request) {
+  struct hr_request asked = allocator->asked[request];
+  const uint8_t *accepted = allocator->acceptance.row + (size_t)asked.accept_class * allocator->n_pools;
+  allocator->first_variant[request] = allocator->n_asked;
+  for (uint32_t pool = 0; pool < allocator->n_pools; pool++) {
+    asked.accept_class = accepted[pool] ? allocator->acceptance.n_classes - allocator->n_pools + pool : HR_NONE;
+    allocator->asked[allocator->n_asked++] = asked;
+  }
+}
+
+static bool make_asked(struct hr__gpu_allocator *allocator, struct hr_arena *arena) {
+  const struct hr_requests *requests = allocator->requests;
+  uint32_t max_tasks = 1, n_gangs = 0;
+  for (uint32_t i = 0; i < requests->count; i++) {
+    if (requests->request[i].tasks > max_tasks) max_tasks = requests->request[i].tasks;
+    n_gangs += requests->request[i].tasks > 1;
+  }
+  size_t n_asked = requests->count + (size_t)n_gangs * allocator->n_pools + 1;
+  allocator->asked = hr_arena_alloc(arena, n_asked * sizeof *allocator->asked);
+  allocator->first_variant = hr_arena_alloc(arena, n_asked * sizeof *allocator->first_variant);
+  allocator->slices = hr_arena_alloc(arena, max_tasks * sizeof *allocator->slices);
+  if (!allocator->asked || !allocator->first_variant || !allocator->slices) return false;
+  allocator->n_asked = requests->count;
+  for (uint32_t i = 0; i < requests->count; i++) allocator->asked[i] = requests->request[i];
+  for (uint32_t i = 0; i < requests->count; i++) {
+    allocator->first_variant[i] = HR_NONE;
+    if (requests->request[i].tasks > 1) add_variants(allocator, i);
+  }
+  return true;
+}
+
+static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
+                          const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
+  const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
+  snapshot->inventory = hr_gpu_inventory_create(env->arena, cluster, allocator->requests);
+  struct hr_packer_config config = {.rule = rule,
+                                    .inventory = snapshot->inventory,
+                                    .cluster = cluster,
+                                    .acceptance = allocator->acceptance,
+                                    .requests = allocator->asked,
+                                    .n_requests = allocator->n_asked,
+                                    .typical = allocator->typical,
+                                    .seed = env->seed};
+  snapshot->packer = snapshot->inventory ? hr_packer_create(env->arena, &config) : NULL;
+  if (!snapshot->packer || !hr_cluster_any_within(env->cluster)) return snapshot->packer != NULL;
+  snapshot->groups =
+      hr__groups_create(env->arena, cluster, snapshot->inventory, allocator->asked, allocator->requests->count);
+  return snapshot->groups != NULL;
+}
+
+/* As the cluster is before anything has happened. */
+static bool make_present(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
+                         const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
+  const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(env->cluster);
+  if (!make_snapshot(allocator, env, rule, snapshot)) return false;
+  for (uint32_t node = 0; node < now->n_nodes; node++) snapshot->inventory->closed[node] = now->closed[node];
+  return true;
+}
+
+struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator,
+                                                         const struct hr_policy_env *env,
+                                                         const struct hr_packing_rule *rule) {
+  struct hr__cluster_snapshot *snapshot = hr_arena_alloc(env->arena, sizeof *snapshot);
+  return snapshot && make_present(allocator, env, rule, snapshot) ? snapshot : NULL;
+}
+
+static bool make_empty(struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
+                       const struct hr_packing_rule *rule) {
+  for (uint32_t i = 0; i < allocator->requests->count; i++)
+    if (may_not_fit(&allocator->requests->request[i])) return make_snapshot(allocator, env, rule, &allocator->empty);
+  return true;
+}
+
+struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                                                   const struct hr_packing_rule *rule) {
+  struct hr__gpu_allocator *allocator = hr_arena_alloc(env->arena, sizeof *allocator);
+  if (!allocator) return NULL;
+  allocator->cluster = env->cluster;
+  allocator->n_pools = hr_cluster_pools(env->cluster);
+  allocator->requests = hr_cluster_requests(env->cluster);
+  allocator->typical = hr_typical_pods_create(env->arena, allocator->requests);
+  if (!allocator->typical || !make_acceptance(allocator, env->arena, env->cluster) ||
+      !make_asked(allocator, env->arena) || !make_present(allocator, env, rule, &allocator->now) ||
+      !make_empty(allocator, env, rule))
+    return NULL;
+  hr__queue_listen(queue, &listener);
+  return allocator;
+}
+
+/*
+ * Whether it is for want of CPU or memory that a job finds no place: the same stock, looked at by a packer to which all
+ * requests are for GPUs alone. It is made when it is first asked, as only explanations do.
+ */
+
+static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr__gpu_allocator *allocator) {
+  struct hr_request *bare = hr_arena_alloc(arena, ((size_t)allocator->n_asked + 1) * sizeof *bare);
+  for (uint32_t i = 0; bare && i < allocator->n_asked; i++) {
+    bare[i] = allocator->asked[i];
+    bare[i].cpu_milli = 0;
+    bare[i].mem_mib = 0;
+  }
+  return bare;
+}
+
+/* Its slices are those of the sharer: whoever finds a place is told so before the next question. */
+static struct hr__gpu_allocator *make_bare(struct hr_arena *arena, struct hr__gpu_allocator *allocator) {
+  struct hr__gpu_allocator *bare = hr_arena_alloc(arena, sizeof *bare);
+  const struct hr_packing_rule *rule = hr_packing_rule_find("first-fit", NULL);
+  if (!bare || !rule) return NULL;
+  *bare = *allocator;
+  bare->asked = bare_requests(arena, allocator);
+  struct hr_packer_config config = {.rule = rule,
+                                    .inventory = allocator->now.inventory,
+                                    .cluster = hr_cluster_spec_of(allocator->cluster),
+                                    .acceptance = allocator->acceptance,
+                                    .requests = bare->asked,
+                                    .n_requests = allocator->n_asked};
+  struct hr_packer *packer = bare->asked ? hr_packer_create(arena, &config) : NULL;
+  if (!packer) return NULL;
+  bare->now = (struct hr__cluster_snapshot){.inventory = allocator->now.inventory, .packer = packer};
+  allocator->now.bare = packer;
+  return bare;
+}
+
+bool hr__gpu_allocator_lacks_node(struct hr__queue *queue, hr_job job) {
+  struct hr__gpu_allocator *allocator = queue->allocator;
+  uint32_t request = allocator->requests->of_job[job.id];
+  const struct hr_request *asked = &allocator->asked[request];
+  struct hr_placement unused;
+  if (asked->cpu_milli == 0 && asked->mem_mib == 0) return false;
+  if (!allocator->bare) allocator->bare = make_bare(queue->arena, allocator);
+  if (!allocator->bare) allocator->failed = true;
+  return allocator->bare && hr__cluster_snapshot_find(allocator->bare, &allocator->bare->now, request, &unused);
+}

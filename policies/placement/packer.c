@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which nodes are alike: in all that a score may depend on, so that one score is that of all. */
+
+#include "headroom/unstable/placement.h"
+#include "policies/kit/tournament.h"
+
+#include <string.h>
+
+struct hr__node_equivalence {
+  uint32_t *slot; /* [size], a node + 1; 0: empty */
+  uint32_t size;  /* a power of two, at least twice as many as nodes */
+};
+
+/* In the arena. False: out of memory. */
+static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes);
+/* Before nodes are looked at again, one after the other, none of which changes meanwhile. */
+static void hr__node_equivalence_begin(struct hr__node_equivalence *alike);
+/* The first node that was looked at and is like this one; itself: there is none before it. */
+static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+                                          hr_node node);
+
+static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
+  for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
+  alike->slot = hr_arena_alloc(arena, alike->size * sizeof *alike->slot);
+  return alike->slot != NULL;
+}
+
+static void hr__node_equivalence_begin(struct hr__node_equivalence *alike) {
+  memset(alike->slot, 0, alike->size * sizeof *alike->slot);
+}
+
+static uint64_t hash_of(const struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
+  uint64_t hash = (uint64_t)inventory->pool[node.id] << 32 | inventory->cpu_milli[node.id];
+  hash = (hash ^ inventory->mem_mib[node.id]) * UINT64_C(0x9E3779B97F4A7C15);
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++)
+    hash = (hash ^ left_milli[gpu]) * UINT64_C(0x9E3779B97F4A7C15);
+  return hash ^ hash >> 32;
+}
+
+#define SAME(column, count)                                                                                            \
+  (memcmp((column) + (size_t)a * (count), (column) + (size_t)b * (count), (count) * sizeof *(column)) == 0)
+
+static bool same_instances(const struct hr_gpu_inventory *inventory, uint32_t a, uint32_t b) {
+  uint32_t n_gpus = inventory->max_gpus;
+  if (!hr_gpu_inventory_mig(inventory, (hr_node){a})) return true;
+  return SAME(inventory->mig_gpu, n_gpus) && SAME(inventory->mig_taken, n_gpus) && SAME(inventory->mig_layout, n_gpus);
+}
+
+static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b) {
+  const struct hr_gpu_inventory *inventory = packing->inventory;
+  uint32_t n_gpus = inventory->max_gpus;
+  if (inventory->pool[a] != inventory->pool[b] || inventory->cpu_milli[a] != inventory->cpu_milli[b]) return false;
+  if (inventory->mem_mib[a] != inventory->mem_mib[b] || inventory->tasks[a] != inventory->tasks[b]) return false;
+  if (inventory->alone[a] != inventory->alone[b] || inventory->closed[a] != inventory->closed[b]) return false;
+  return SAME(inventory->gpu_milli, n_gpus) && SAME(inventory->gpu_mem_mib, n_gpus) &&
+         SAME(inventory->gpu_tasks, n_gpus) && SAME(packing->tasks, 1) &&
+         SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(inventory, a, b);
+}
+
+static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+                                          hr_node node) {
+  uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);
+  while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
+  if (!alike->slot[at]) alike->slot[at] = node.id + 1;
+  return (hr_node){alike->slot[at] - 1};
+}
+
+/*
+ * Scores are kept, not computed. Nodes stand in a list by when they last changed; requests remember when they were last
+ * looked after, walk the list back to that time, score those nodes again and set them in their tournaments. So a node
+ * that changed ten times is scored once, one that did not change never, and requests that are rarely asked for cost
+ * little. Where a score depends on the node alone, requests are looked after eight at a time, a lane of one tournament
+ * each: one score and one walk up the tree serve all. Where scores are dear, a request that is new has one for all
+ * nodes that are alike. A value is 0 where the request does not fit, else the score + 1.
+ */
+
+/* Requests that are looked after together. */
+struct packer_block {
+  uint32_t *tree;
+  uint64_t good_at;     /* packer->changes + 1 when the tournament was last made good */
+  uint32_t n_subqueues; /* that are taken */
+  const struct hr_request *request[HR__MOST_LANES];
+  const uint8_t *accepted[HR__MOST_LANES]; /* by each, [n_pools] */
+};
+
+/* What was found for a request, as long as no node changes. */
+struct answer {
+  uint64_t asked; /* packer->changes + 1 when it was asked for; 0: never */
+  uint64_t gpus;
+  uint32_t request;
+  hr_node node;
+  bool found;
+};
+
+struct hr_packer {
+  struct hr_packing packing;
+  const struct hr_packing_rule *rule;
+  const struct hr_gpu_inventory *inventory;
+  const struct hr_request *requests;
+  struct hr_acceptance acceptance;
+  uint32_t *tasks, *tasks_of_kind;
+  uint32_t n_nodes;
+  uint32_t *node_at, *place_of; /* in the cluster's order of nodes */
+  uint32_t *before, *after;     /* [n_nodes + 1], neighbours in the list by change; the last entry is its head */
+  uint64_t *changed;            /* [n_nodes], when: a count of changes */
+  uint64_t changes;
+  struct hr__tournament_shape shape;
+  struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
+  uint32_t n_subqueues;        /* of each block: 1 or HR__MOST_LANES */
+  uint32_t
+      *subqueue_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
+  uint32_t n_asked; /* requests that have a lane */
+  struct answer last;
+  struct hr__node_equivalence alike; /* where scores are of fragments */
+};
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static void order_nodes(struct hr_packer *packer, const struct hr_cluster_spec *cluster) {
+  for (uint32_t node = 0; node < packer->n_nodes; node++) {
+    uint32_t place = cluster->node_order ? cluster->node_order[node] : node;
+    packer->place_of[node] = place;
+    packer->node_at[place] = node;
+  }
+}
+
+static void list_nodes(struct hr_packer *packer) {
+  uint32_t n = packer->n_nodes;
+  for (uint32_t i = 0; i <= n; i++) {
+    packer->after[i] = i == n ? 0 : i + 1;
+    packer->before[i] = i == 0 ? n : i - 1;
+  }
+}
+
+static void measure_nodes(struct hr_packing *packing, const struct hr_cluster_spec *cluster) {
+  packing->max_cpu_milli = packing->max_gpu_milli = 1;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
+    if (pool->nodes == 0) continue;
+    if (pool->cpu_milli_per_node > packing->max_cpu_milli) packing->max_cpu_milli = pool->cpu_milli_per_node;
+    if (gpu_milli > packing->max_gpu_milli) packing->max_gpu_milli = gpu_milli;
+  }
+}
+
+static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
+  size_t n = (size_t)packer->n_nodes + 1;
+  packer->tasks = hr_arena_alloc(arena, n * sizeof *packer->tasks);
+  packer->tasks_of_kind = hr_arena_alloc(arena, n * packer->packing.n_kinds * sizeof *packer->tasks_of_kind);
+  packer->node_at = hr_arena_alloc(arena, n * sizeof *packer->node_at);
+  packer->place_of = hr_arena_alloc(arena, n * sizeof *packer->place_of);
+  packer->before = hr_arena_alloc(arena, n * sizeof *packer->before);
+  packer->after = hr_arena_alloc(arena, n * sizeof *packer->after);
+  packer->changed = hr_arena_alloc(arena, n * sizeof *packer->changed);
+  packer->subqueue_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->subqueue_of);
+  return packer->tasks && packer->tasks_of_kind && packer->node_at && packer->place_of && packer->before &&
+         packer->after && packer->changed && packer->subqueue_of;
+}
+
+/* Trees of large clusters are memory of their own, which takes no room before a request of theirs is asked for. */
+static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
+  size_t n_blocks = ((size_t)n_requests + packer->n_subqueues - 1) / packer->n_subqueues;
+  packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
+  for (size_t i = 0; packer->blocks && i < n_blocks; i++) {
+    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_subqueues * sizeof(uint32_t));
+    if (!packer->blocks[i].tree) return false;
+  }
+  for (uint32_t i = 0; i < n_requests; i++) packer->subqueue_of[i] = HR_NONE;
+  return packer->blocks != NULL;
+}
+
+static struct hr_packing packing_of(const struct hr_packer_config *config) {
+  struct hr_packing packing = {.inventory = config->inventory,
+                               .cluster = config->cluster,
+                               .n_kinds = HR_KIND_WHOLE + config->inventory->max_gpus,
+                               .typical = config->typical,
+                               .seed = config->seed};
+  measure_nodes(&packing, config->cluster);
+  return packing;
+}
+
+struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packer_config *config) {
+  struct hr_packer *packer = hr_arena_alloc(arena, sizeof *packer);
+  if (!packer) return NULL;
+  *packer = (struct hr_packer){.packing = packing_of(config),
+                               .rule = config->rule,
+                               .inventory = config->inventory,
+                               .requests = config->requests,
+                               .acceptance = config->acceptance,
+                               .n_nodes = config->inventory->n_nodes,
+                               .n_subqueues = config->rule->scores_nodes || !config->rule->score ? HR__MOST_LANES : 1,
+                               .shape = hr__tournament_shape(config->inventory->n_nodes)};
+  if (!make_columns(packer, arena, config->n_requests) || !make_blocks(packer, arena, config->n_requests)) return NULL;
+  order_nodes(packer, config->cluster);
+  list_nodes(packer);
+  packer->packing.tasks = packer->tasks;
+  packer->packing.tasks_of_kind = packer->tasks_of_kind;
+  if (config->rule->wants_fragmentation) {
+    if (!hr__node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
+    packer->packing.fragmentation =
+        hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
+    if (!packer->packing.fragmentation) return NULL;
+  }
+  return packer;
+}
+
+/* ---- Scores ----------------------------------------------------------------------------------------- */
+
+static bool is_tally(const struct hr_packer *packer) {
+  return packer->rule->score == NULL;
+}
+
+static uint32_t value_of(const struct hr_packer *packer, const struct hr_request *request, hr_node node) {
+  return is_tally(packer) ? 1 : (uint32_t)packer->rule->score(&packer->packing, request, node) + 1;
+}
+
+static void find_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
+                        uint32_t values[HR__MOST_LANES]) {
+  uint32_t pool = packer->inventory->pool[node.id], value = 0;
+  uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_subqueues, node);
+  for (uint32_t subqueue = 0; subqueue < HR__MOST_LANES; subqueue++) values[subqueue] = 0;
+  for (; fitting; fitting &= fitting - 1) {
+    uint32_t subqueue = (uint32_t)__builtin_ctzll(fitting);
+    if (!block->accepted[subqueue][pool]) continue;
+    if (value == 0) value = value_of(packer, block->request[subqueue], node);
+    values[subqueue] = value;
+  }
+}
+
+static void score_changed(struct hr_packer *packer, struct packer_block *block) {
+  uint32_t head = packer->n_nodes, values[HR__MOST_LANES];
+  for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
+    if (packer->changed[node] < block->good_at) break;
+    find_values(packer, block, (hr_node){node}, values);
+    if (packer->n_subqueues == 1)
+      hr__tournament_set(&packer->shape, block->tree, 1, false, packer->place_of[node], values);
+    else if (is_tally(packer))
+      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, true, packer->place_of[node], values);
+    else
+      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, false, packer->place_of[node], values);
+  }
+  block->good_at = packer->changes + 1;
+}
+
+/* ---- Finding ---------------------------------------------------------------------------------------- */
+
+/* The block is good, but for the lane. */
+static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t subqueue) {
+  const struct hr_request *request = block->request[subqueue];
+  bool shares = packer->alike.size > 0;
+  if (shares) hr__node_equivalence_begin(&packer->alike);
+  for (uint32_t i = 0; i < packer->n_nodes; i++) {
+    hr_node node = {i}, first = shares ? hr__node_equivalence_first(&packer->alike, &packer->packing, node) : node;
+    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_subqueues + subqueue];
+    bool accepted = block->accepted[subqueue][packer->inventory->pool[i]];
+    if (first.id != i)
+      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_subqueues + subqueue];
+    else
+      *value =
+          accepted && hr_gpu_inventory_fits(packer->inventory, request, node) ? value_of(packer, request, node) : 0;
+  }
+  hr__tournament_build(&packer->shape, block->tree, packer->n_subqueues, is_tally(packer));
+}
+
+/* The request's block, good. */
+static const struct packer_block *refresh(struct hr_packer *packer, uint32_t request) {
+  bool is_new = packer->subqueue_of[request] == HR_NONE;
+  if (is_new) packer->subqueue_of[request] = packer->n_asked++;
+  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
+  struct packer_block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_subqueues];
+  score_changed(packer, block);
+  if (!is_new) return block;
+  const struct hr_request *asked = &packer->requests[request];
+  block->request[subqueue] = asked;
+  block->accepted[subqueue] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
+  block->n_subqueues++;
+  score_all(packer, block, subqueue);
+  return block;
+}
+
+static struct answer find(struct hr_packer *packer, uint32_t request) {
+  const struct hr_packing *packing = &packer->packing;
+  const struct hr_request *asked = &packer->requests[request];
+  const struct packer_block *block = refresh(packer, request);
+  const struct hr__tournament_shape *shape = &packer->shape;
+  uint32_t subqueues = packer->n_subqueues, subqueue = packer->subqueue_of[request] % subqueues;
+  uint32_t root = hr__tournament_root(shape, block->tree, subqueues, subqueue);
+  struct answer answer = {.asked = block->good_at, .request = request, .found = root != 0};
+  if (!answer.found) return answer;
+  uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
+  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, subqueues, subqueue, drawn)
+                                    : hr__tournament_best(shape, block->tree, subqueues, subqueue);
+  answer.node = (hr_node){packer->node_at[place]};
+  answer.gpus = packer->rule->pick ? packer->rule->pick(packing, asked, answer.node)
+                                   : hr_gpu_inventory_pick(packer->inventory, asked, answer.node);
+  return answer;
+}
+
+/* Whoever looks whether a job fits often asks where at once. Draws are not the same twice. */
+bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
+  struct answer *last = &packer->last;
+  bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);
+  if (!is_known) *last = find(packer, request);
+  packer->packing.finds++;
+  *node = last->node;
+  *gpus = last->gpus;
+  return last->found;
+}
+
+/* Some neighbouring nodes, and what a request makes of places. */
+struct among {
+  const uint32_t *values; /* of place 0; of others, `lanes` further each */
+  uint32_t subqueues, first, end;
+};
+
+static uint32_t value_at(const struct hr_packer *packer, const struct among *among, uint32_t node) {
+  return among->values[(size_t)packer->place_of[node] * among->subqueues];
+}
+
+/* The node with the highest value, the first place among equals; HR_NONE: the task fits none. */
+static uint32_t best_among(const struct hr_packer *packer, const struct among *among) {
+  uint32_t best = HR_NONE, most = 0;
+  for (uint32_t node = among->first; node < among->end; node++) {
+    uint32_t value = value_at(packer, among, node);
+    bool is_before = best != HR_NONE && packer->place_of[node] < packer->place_of[best];
+    if (value < most || value == 0 || (value == most && !is_before)) continue;
+    most = value;
+    best = node;
+  }
+  return best;
+}
+
+/* Of those that fit, in their order: one drawn. */
+static uint32_t drawn_among(const struct hr_packer *packer, const struct among *among) {
+  uint32_t n_fitting = 0;
+  for (uint32_t node = among->first; node < among->end; node++) n_fitting += value_at(packer, among, node);
+  if (n_fitting == 0) return HR_NONE;
+  uint32_t rest = hr_random_below(packer->packing.seed, 0, packer->packing.finds, n_fitting), node = among->first;
+  while (rest >= value_at(packer, among, node)) rest -= value_at(packer, among, node++);
+  return node;
+}
+
+bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes, hr_node *node,
+                          uint64_t *gpus) {
+  struct hr_packing *packing = &packer->packing;
+  const struct hr_request *asked = &packer->requests[request];
+  const struct packer_block *block = refresh(packer, request);
+  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
+  const struct among among = {block->tree + subqueue, packer->n_subqueues, first.id, first.id + n_nodes};
+  uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
+  packing->finds++;
+  if (found == HR_NONE) return false;
+  *node = (hr_node){found};
+  *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node)
+                             : hr_gpu_inventory_pick(packer->inventory, asked, *node);
+  return true;
+}
+
+uint64_t hr_packer_finds(const struct hr_packer *packer) {
+  return packer->packing.finds;
+}
+
+void hr_packer_rewind(struct hr_packer *packer, uint64_t finds) {
+  packer->packing.finds = finds;
+}
+
+void hr_packer_changed(struct hr_packer *packer, hr_node node) {
+  uint32_t i = node.id, head = packer->n_nodes;
+  packer->after[packer->before[i]] = packer->after[i];
+  packer->before[packer->after[i]] = packer->before[i];
+  packer->before[i] = packer->before[head];
+  packer->after[i] = head;
+  packer->after[packer->before[head]] = i;
+  packer->before[head] = i;
+  packer->changed[i] = ++packer->changes;
+}
+
+static void count(struct hr_packer *packer, uint32_t request, hr_node node, uint32_t by) {
+  packer->tasks[node.id] += by;
+  packer->tasks_of_kind[(size_t)node.id * packer->packing.n_kinds + hr_request_kind(&packer->requests[request])] += by;
+  hr_packer_changed(packer, node);
+}
+
+void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node) {
+  count(packer, request, node, 1);
+}
+
+void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node) {
+  count(packer, request, node, UINT32_MAX);
+}

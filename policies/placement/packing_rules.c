@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What placement rules share, a file `pack_NAME.c` each; hr_packing_rules lists them. */
+
+#include "headroom/unstable/placement.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Thousandths that the node's GPUs have left, all of them together. */
+static inline uint64_t hr__left_milli(const struct hr_packing *packing, hr_node node) {
+  return packing->inventory->left_milli[node.id];
+}
+
+/* Thousandths of GPUs that a task takes on the node, which it fits, all of them together. An instance of MIG may have
+   one less than was asked for. */
+static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const struct hr_request *request,
+                                       hr_node node) {
+  uint64_t asked_milli = (uint64_t)request->gpus * hr_gpu_inventory_milli(packing->inventory, request, node);
+  uint64_t left_milli = hr__left_milli(packing, node);
+  return asked_milli < left_milli ? asked_milli : left_milli;
+}
+
+/* CPU that the node has left; 0 where it is not told. */
+static inline uint64_t hr__left_cpu_milli(const struct hr_packing *packing, hr_node node) {
+  uint32_t cpu_milli = packing->inventory->cpu_milli[node.id];
+  return cpu_milli == HR_NONE ? 0 : cpu_milli;
+}
+
+static inline const struct hr_pool_spec *hr__pool_of(const struct hr_packing *packing, hr_node node) {
+  return &packing->cluster->pools[packing->inventory->pool[node.id]];
+}
+
+/* Whether it takes a share of one GPU there, which may be any that has it. */
+static inline bool hr__is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  return request->gpus == 1 && hr_gpu_inventory_milli(packing->inventory, request, node) < HR_WHOLE_GPU_MILLI;
+}
+
+/* hr_gpu_inventory_pick, but shares are of the GPUs with the most left, the lowest numbers first among equals. */
+static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
+
+/* What Kubernetes knows of a node: CPU, memory and GPUs, of those that are told. */
+enum { HR__CPU, HR__MEMORY, HR__GPU, HR__N_RESOURCES };
+struct hr__amounts {
+  uint64_t capacity, used, asked; /* capacity 0: not told */
+};
+static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                             struct hr__amounts amounts[HR__N_RESOURCES]);
+
+extern const struct hr_packing_rule hr__pack_first_fit, hr__pack_best_fit, hr__pack_worst_fit, hr__pack_spread,
+    hr__pack_random, hr__pack_weighted_best_fit, hr__pack_dot_product, hr__pack_gpu_packing, hr__pack_gpu_clustering,
+    hr__pack_fgd, hr__pack_kube_default, hr__pack_kube_most_allocated;
+
+/* The rules that look at one thing: the order of nodes, what their GPUs have left, how many tasks are there. */
+
+static int32_t first(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  (void)packing;
+  (void)request;
+  (void)node;
+  return 0;
+}
+
+static int32_t most_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  (void)request;
+  return (int32_t)hr__left_milli(packing, node);
+}
+
+static int32_t least_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  return (int32_t)packing->max_gpu_milli - most_left(packing, request, node);
+}
+
+static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  (void)request;
+  uint32_t tasks = packing->tasks[node.id];
+  return INT32_MAX - 1 - (int32_t)(tasks < INT32_MAX ? tasks : INT32_MAX - 1);
+}
+
+static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node), picked = 0;
+  for (uint32_t i = 0; i < request->gpus && fitting; i++) {
+    uint32_t widest = (uint32_t)__builtin_ctzll(fitting);
+    for (uint64_t rest = fitting; rest; rest &= rest - 1) {
+      uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
+      if (left[gpu] > left[widest]) widest = gpu;
+    }
+    picked |= UINT64_C(1) << widest;
+    fitting &= ~(UINT64_C(1) << widest);
+  }
+  return picked;
+}
+
+const struct hr_packing_rule hr__pack_first_fit = {
+    .name = "first-fit", .summary = "the first node that has room", .score = first, .scores_nodes = true};
+const struct hr_packing_rule hr__pack_best_fit = {.name = "best-fit",
+                                                  .summary = "the node whose GPUs have the least left, all together",
+                                                  .score = least_left,
+                                                  .scores_nodes = true};
+const struct hr_packing_rule hr__pack_worst_fit = {
+    .name = "worst-fit",
+    .summary = "the node whose GPUs have the most left; a share goes to its GPU with the most left",
+    .score = most_left,
+    .pick = hr__pick_widest,
+    .scores_nodes = true};
+const struct hr_packing_rule hr__pack_spread = {
+    .name = "spread",
+    .summary = "the node with the fewest tasks; a share goes to its GPU with the most left",
+    .score = fewest_tasks,
+    .pick = hr__pick_widest,
+    .scores_nodes = true};
+
+/* Any node that has room, each as likely, and a share on any of its GPUs that have it. The packer draws the node from
+   stream 0, this file the GPU from stream 1, by the number of the find. */
+
+static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node);
+  uint32_t count = (uint32_t)__builtin_popcountll(fitting);
+  for (uint32_t skip = hr_random_below(packing->seed, 1, packing->finds, count); skip > 0; skip--)
+    fitting &= fitting - 1;
+  return fitting & -fitting;
+}
+
+const struct hr_packing_rule hr__pack_random = {
+    .name = "random", .summary = "any node that has room; a share goes to any of its GPUs that have it", .pick = pick};
+
+/* 100 x (1 - (CPU left x CPU asked / most CPU^2 + GPU left x GPU asked / most GPU^2) / 2), truncated: the worse the
+   node's rest goes along with what is asked for, the better. Most: of any node. */
+
+static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  double max_cpu = (double)packing->max_cpu_milli, max_gpu = (double)packing->max_gpu_milli;
+  double cpu = (double)hr__left_cpu_milli(packing, node) *
+               hr_gpu_inventory_cpu_milli(packing->inventory, request, node) / (max_cpu * max_cpu);
+  double gpu =
+      (double)hr__left_milli(packing, node) * (double)hr__asked_milli(packing, request, node) / (max_gpu * max_gpu);
+  return (int32_t)(100 * (1 - (cpu + gpu) / 2));
+}
+
+const struct hr_packing_rule hr__pack_dot_product = {
+    .name = "dot-product",
+    .summary = "the node whose rest of CPU and GPU has the least product with what is asked for",
+    .score = score};
+
+/*
+ * 100 x (1 - (CPU left / most CPU + GPU left / most GPU) / 2), left after the task, truncated; most: of any node. Weng
+ * et al. ("Beware of Fragmentation", ATC'23) scale the scores of the nodes that fit to 0 .. 100 afterwards. That keeps
+ * their order: with all of them whole and within 100 of each other, (score - least) x 100 / (greatest - least) is
+ * multiplied by at least 1, and scores that differ by at least 1 still do when it is truncated. So it is left out.
+ */
+
+static int32_t weighted_best_fit_score(const struct hr_packing *packing, const struct hr_request *request,
+                                       hr_node node) {
+  uint64_t cpu_milli = hr__left_cpu_milli(packing, node), gpu_milli = hr__left_milli(packing, node);
+  double cpu = cpu_milli ? (double)(cpu_milli - hr_gpu_inventory_cpu_milli(packing->inventory, request, node)) /
+                               (double)packing->max_cpu_milli
+                         : 0;
+  double gpu = (double)(gpu_milli - hr__asked_milli(packing, request, node)) / (double)packing->max_gpu_milli;
+  return (int32_t)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
+}
+
+const struct hr_packing_rule hr__pack_weighted_best_fit = {
+    .name = "weighted-best-fit",
+    .summary = "the node with the least left of CPU and GPU, each as a share of the largest node's",
+    .score = weighted_best_fit_score};
+
+/*
+ * Tasks of one kind together: a share, 1 GPU, 2 GPUs, ... With u = 25 x GPUs taken / GPUs of the largest node (its idle
+ * ones counting as the largest node's less what is left), truncated with the rest: 75 + u where only tasks of this kind
+ * use GPUs, 50 + u where some of them do, 25 + u where no GPU is in use, u elsewhere. A task without GPUs takes the
+ * first node, and does not count.
+ */
+
+static int32_t gpu_clustering_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  if (request->gpus == 0) return 0;
+  const uint32_t *tasks = packing->tasks_of_kind + (size_t)node.id * packing->n_kinds;
+  uint32_t alike = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
+  int32_t base = all == 0 ? 25 : alike == all ? 75 : alike ? 50 : 0;
+  double most = (double)packing->max_gpu_milli;
+  return (int32_t)(base + 25 * (most - (double)hr__left_milli(packing, node)) / most);
+}
+
+const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering",
+                                                        .summary =
+                                                            "a node with tasks of the same kind, by number of GPUs",
+                                                        .score = gpu_clustering_score};
+
+/*
+ * Rather GPUs that are shared already than idle ones, and idle ones of nodes in use than whole nodes: 33 - its GPUs for
+ * a node of which all GPUs are idle; at least 33, 50 - the idle GPUs that are used, where some are; else at least 50,
+ * 100 - a tenth of the per cent that the GPUs used have left, each of them and their tenth truncated. A task without
+ * GPUs takes the first node.
+ */
+
+static int32_t at_least(int32_t least, int32_t value) {
+  return value > least ? value : least;
+}
+
+static int32_t gpu_packing_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  if (request->gpus == 0) return 0;
+  const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
+  uint64_t used = hr_gpu_inventory_pick(packing->inventory, request, node);
+  int32_t idle = 0, idle_used = 0, n_gpus = packing->inventory->n_gpus[node.id], left_pct = 0;
+  for (int32_t gpu = 0; gpu < n_gpus; gpu++) {
+    bool is_idle = left[gpu] == HR_WHOLE_GPU_MILLI, is_used = used >> gpu & 1;
+    idle += is_idle;
+    idle_used += is_idle && is_used;
+    if (is_used) left_pct += left[gpu] * 100 / (int32_t)HR_WHOLE_GPU_MILLI;
+  }
+  if (idle == n_gpus) return at_least(0, 33 - idle);
+  if (idle_used > 0) return at_least(33, 50 - idle_used);
+  return at_least(50, 100 - left_pct / 10);
+}
+
+const struct hr_packing_rule hr__pack_gpu_packing = {
+    .name = "gpu-packing",
+    .summary = "GPUs shared already before idle ones of nodes in use before whole nodes",
+    .score = gpu_packing_score};
+
+/*
+ * Kubernetes' own scores, in its whole numbers, after kube-scheduler's plugins NodeResourcesFit and
+ * NodeResourcesBalancedAllocation. The default one looks at CPU and memory alone: GPUs count only by fitting. Its other
+ * plugins (taints, affinities, topology, images) give all nodes the same here and are left out, as is that it looks at
+ * a part of a large cluster only; it draws among equals, where the first node is taken here. Resources that a pool does
+ * not tell are left out of every sum.
+ */
+
+static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                             struct hr__amounts amounts[HR__N_RESOURCES]) {
+  const struct hr_pool_spec *pool = hr__pool_of(packing, node);
+  uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  amounts[HR__CPU] =
+      (struct hr__amounts){pool->cpu_milli_per_node, 0, hr_gpu_inventory_cpu_milli(packing->inventory, request, node)};
+  amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
+  amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node),
+                                          hr__asked_milli(packing, request, node)};
+  if (pool->cpu_milli_per_node)
+    amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->inventory->cpu_milli[node.id];
+  if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->inventory->mem_mib[node.id];
+}
+
+/* ---- The default ------------------------------------------------------------------------------------ */
+
+static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
+  uint64_t sum = 0, weight = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!amounts[i].capacity) continue;
+    sum += (amounts[i].capacity - amounts[i].used - amounts[i].asked) * 100 / amounts[i].capacity;
+    weight++;
+  }
+  return weight ? (int32_t)(sum / weight) : 0;
+}
+
+/* How alike the shares of CPU and of memory that are in use are, 0 to 100. */
+static int32_t balance(const struct hr__amounts amounts[HR__N_RESOURCES], bool with_task) {
+  double share[2];
+  for (size_t i = 0; i < 2; i++) {
+    uint64_t used = amounts[i].used + (with_task ? amounts[i].asked : 0);
+    share[i] = (double)used / (double)amounts[i].capacity;
+  }
+  return (int32_t)((1 - fabs(share[0] - share[1]) / 2) * 100);
+}
+
+static int32_t balanced_allocation(const struct hr__amounts amounts[HR__N_RESOURCES]) {
+  if (!amounts[HR__CPU].capacity || !amounts[HR__MEMORY].capacity) return 75;
+  return 50 + (50 + balance(amounts, true) - balance(amounts, false)) / 2;
+}
+
+static int32_t score_default(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  struct hr__amounts amounts[HR__N_RESOURCES];
+  hr__kube_amounts(packing, request, node, amounts);
+  return min_allocated(amounts, HR__GPU) + balanced_allocation(amounts);
+}
+
+/* ---- Most allocated --------------------------------------------------------------------------------- */
+
+static int32_t score_most(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  static const uint64_t weights[HR__N_RESOURCES] = {1, 1, 3}; /* 3: as Kubernetes' documents have it for devices */
+  struct hr__amounts amounts[HR__N_RESOURCES];
+  uint64_t sum = 0, weight = 0;
+  hr__kube_amounts(packing, request, node, amounts);
+  for (size_t i = 0; i < HR__N_RESOURCES; i++) {
+    if (!amounts[i].capacity) continue;
+    sum += weights[i] * ((amounts[i].used + amounts[i].asked) * 100 / amounts[i].capacity);
+    weight += weights[i];
+  }
+  return weight ? (int32_t)(sum / weight) : 0;
+}
+
+const struct hr_packing_rule hr__pack_kube_default = {
+    .name = "kube-default",
+    .summary = "Kubernetes as it comes: spreads by CPU and memory, and does not look at GPUs",
+    .score = score_default};
+const struct hr_packing_rule hr__pack_kube_most_allocated = {
+    .name = "kube-most-allocated",
+    .summary = "Kubernetes' MostAllocated: the fullest node, GPUs weighing three times CPU or memory",
+    .score = score_most};
+
+/*
+ * Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): where F grows the least.
+ * 100 x sigmoid((F before - F after) / 1000), truncated. A share tries each GPU that has it and keeps the first of the
+ * best; GPUs with the same left are tried once, unless MIG splits them.
+ */
+
+static int32_t score_of(const struct hr_packing *packing, uint64_t before, uint64_t after) {
+  double less = (double)((int64_t)before - (int64_t)after) / (double)packing->typical->total / HR_WHOLE_GPU_MILLI;
+  return (int32_t)(100 / (1 + exp(-less)));
+}
+
+static uint64_t pick_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                           int32_t *fgd_score) {
+  const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
+  uint64_t before = hr_fragmentation_of(packing->fragmentation, node), picked = 0;
+  uint64_t rest = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node);
+  *fgd_score = -1;
+  while (rest) {
+    uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
+    uint64_t one = UINT64_C(1) << gpu;
+    int32_t found = score_of(packing, before, hr_fragmentation_after(packing->fragmentation, request, node, one));
+    if (found > *fgd_score) picked = one;
+    if (found > *fgd_score) *fgd_score = found;
+    rest &= rest - 1;
+    if (hr_gpu_inventory_mig(packing->inventory, node)) continue;
+    for (uint64_t others = rest; others; others &= others - 1)
+      if (left[__builtin_ctzll(others)] == left[gpu]) rest &= ~(others & -others);
+  }
+  return picked;
+}
+
+static int32_t fgd_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  int32_t best;
+  if (hr__is_share(packing, request, node)) {
+    (void)pick_share(packing, request, node, &best);
+    return best;
+  }
+  uint64_t gpus = hr_gpu_inventory_pick(packing->inventory, request, node);
+  return score_of(packing, hr_fragmentation_of(packing->fragmentation, node),
+                  hr_fragmentation_after(packing->fragmentation, request, node, gpus));
+}
+
+static uint64_t fgd_pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  int32_t best;
+  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
+  return pick_share(packing, request, node, &best);
+}
+
+const struct hr_packing_rule hr__pack_fgd = {
+    .name = "fgd",
+    .summary = "where idle GPUs become the least useless to typical pods (fragmentation gradient descent)",
+    .score = fgd_score,
+    .pick = fgd_pick,
+    .wants_fragmentation = true};
+
+static const struct hr_packing_rule *const rules[] = {&hr__pack_fgd,
+                                                      &hr__pack_weighted_best_fit,
+                                                      &hr__pack_dot_product,
+                                                      &hr__pack_gpu_packing,
+                                                      &hr__pack_gpu_clustering,
+                                                      &hr__pack_best_fit,
+                                                      &hr__pack_worst_fit,
+                                                      &hr__pack_first_fit,
+                                                      &hr__pack_spread,
+                                                      &hr__pack_random,
+                                                      &hr__pack_kube_default,
+                                                      &hr__pack_kube_most_allocated,
+                                                      NULL};
+
+const struct hr_packing_rule *const *hr_packing_rules(void) {
+  return rules;
+}
+
+const struct hr_packing_rule *hr_packing_rule_find(const char *name, struct hr_error *error) {
+  const char *names[sizeof rules / sizeof *rules] = {0};
+  for (size_t i = 0; rules[i]; i++) {
+    if (strcmp(rules[i]->name, name) == 0) return rules[i];
+    names[i] = rules[i]->name;
+  }
+  const char *nearest = hr_nearest_word(name, names);
+  if (nearest)
+    hr_fail(error, HR_BAD_INPUT, "unknown placement rule '%.60s'; did you mean '%s'?", name, nearest);
+  else
+    hr_fail(error, HR_BAD_INPUT, "unknown placement rule '%.60s'; 'headroom list placements' shows them", name);
+  return NULL;
+}

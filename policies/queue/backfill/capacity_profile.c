@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "policies/queue/backfill/capacity_profile.h"
+
+#include <string.h>
+
+/* The steps of the past become room behind the others. */
+static void move_down(struct hr__profile *profile) {
+  uint32_t skipped = profile->skipped;
+  if (skipped == 0) return;
+  memmove(profile->at_us - skipped, profile->at_us, profile->count * sizeof *profile->at_us);
+  memmove(profile->free - skipped, profile->free, profile->count * sizeof *profile->free);
+  profile->at_us -= skipped;
+  profile->free -= skipped;
+  profile->capacity += skipped;
+  profile->skipped = 0;
+}
+
+static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_t count) {
+  if (count > profile->capacity && profile->skipped > profile->count) move_down(profile);
+  if (count <= profile->capacity) return true;
+  uint32_t capacity = 2 * profile->capacity > count ? 2 * profile->capacity : count + 6;
+  int64_t *at_us = hr_arena_alloc(arena, capacity * sizeof *at_us);
+  uint32_t *free = hr_arena_alloc(arena, capacity * sizeof *free);
+  if (!at_us || !free) return false;
+  if (profile->count) {
+    memcpy(at_us, profile->at_us, profile->count * sizeof *at_us);
+    memcpy(free, profile->free, profile->count * sizeof *free);
+  }
+  profile->at_us = at_us;
+  profile->free = free;
+  profile->capacity = capacity;
+  profile->skipped = 0;
+  return true;
+}
+
+bool hr__profile_begin(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
+  profile->count = 0;
+  move_down(profile);
+  if (!reserve(profile, arena, 1)) return false;
+  profile->at_us[0] = now_us;
+  profile->free[0] = free;
+  profile->count = 1;
+  return true;
+}
+
+bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
+  uint32_t last = profile->count - 1;
+  if (profile->at_us[last] == at_us) {
+    profile->free[last] += gpus;
+    return true;
+  }
+  if (!reserve(profile, arena, profile->count + 1)) return false;
+  profile->at_us[profile->count] = at_us;
+  profile->free[profile->count++] = profile->free[last] + gpus;
+  return true;
+}
+
+/* The step that holds at a time not before the first step's: a search without branches, as none could be foreseen. */
+static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
+  const int64_t *from_us = profile->at_us;
+  for (uint32_t count = profile->count, half; count > 1; count -= half) {
+    half = count / 2;
+    from_us += from_us[half] <= at_us ? half : 0;
+  }
+  return (uint32_t)(from_us - profile->at_us);
+}
+
+/* The step that begins at `at_us`, made if there is none. There must be room. */
+static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
+  uint32_t step = step_at(profile, at_us);
+  if (profile->at_us[step] == at_us) return step;
+  uint32_t tail = profile->count - step - 1;
+  memmove(profile->at_us + step + 2, profile->at_us + step + 1, tail * sizeof *profile->at_us);
+  memmove(profile->free + step + 2, profile->free + step + 1, tail * sizeof *profile->free);
+  profile->at_us[step + 1] = at_us;
+  profile->free[step + 1] = profile->free[step];
+  profile->count++;
+  return step + 1;
+}
+
+/* Forgets what was before `now_us`, not before the first step. */
+static void hr__profile_come_to(struct hr__profile *profile, int64_t now_us) {
+  uint32_t step = step_at(profile, now_us);
+  profile->at_us += step;
+  profile->free += step;
+  profile->count -= step;
+  profile->capacity -= step;
+  profile->skipped += step;
+  profile->at_us[0] = now_us;
+}
+
+bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
+                      uint32_t gpus) {
+  if (!reserve(profile, arena, profile->count + 2)) return false;
+  uint32_t first = cut(profile, from_us), end = cut(profile, to_us);
+  for (uint32_t step = first; step < end; step++) profile->free[step] -= gpus;
+  return true;
+}
+
+/* Steps are looked at so many at a time, which compilers turn into a few vector instructions. */
+enum { AT_A_TIME = 16 };
+
+/* The first step from `step` on, before `end`, with less than `gpus` free; `end` when there is none. */
+static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
+  for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
+    uint32_t below = 0;
+    for (uint32_t i = 0; i < AT_A_TIME; i++) below |= free[step + i] < gpus;
+    if (below) break;
+  }
+  while (step < end && free[step] >= gpus) step++;
+  return step;
+}
+
+/* Likewise with as many. */
+static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
+  for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
+    uint32_t with = 0;
+    for (uint32_t i = 0; i < AT_A_TIME; i++) with |= free[step + i] >= gpus;
+    if (with) break;
+  }
+  while (step < end && free[step] < gpus) step++;
+  return step;
+}
+
+/* The first step that begins at `at_us` or later; `count` when there is none. */
+static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
+  uint32_t step = step_at(profile, at_us);
+  return step + (profile->at_us[step] < at_us);
+}
+
+int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
+  uint32_t step = step_at(profile, from_us), count = profile->count;
+  int64_t start_us = from_us;
+  for (;;) {
+    step = first_with(profile->free, step, count, gpus);
+    if (step == count) return HR_NEVER_US;
+    if (profile->at_us[step] > start_us) start_us = profile->at_us[step];
+    uint32_t end = steps_before(profile, start_us + length_us);
+    step = first_below(profile->free, step, end, gpus);
+    if (step == end) return start_us;
+  }
+}
+
+uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
+  uint32_t step = step_at(profile, from_us), end = steps_before(profile, from_us + length_us);
+  uint32_t least = profile->free[step];
+  while (step < end && least >= needed) {
+    uint32_t stop = end - step < AT_A_TIME ? end : step + AT_A_TIME;
+    for (; step < stop; step++) least = profile->free[step] < least ? profile->free[step] : least;
+  }
+  return least >= needed ? least : 0;
+}
+
+/* ---- What comes free -------------------------------------------------------------------------------- */
+
+enum hr_status hr__future_init(struct hr__future *future) {
+  struct hr_arena *arena = future->arena;
+  future->n_bins = hr_release_calendar_bins(future->calendar);
+  future->n_pools = hr_cluster_pools(future->cluster);
+  future->profiles = hr_arena_alloc(arena, future->n_bins * sizeof *future->profiles);
+  future->of_bins = hr_arena_alloc(arena, future->n_bins * sizeof *future->of_bins);
+  future->index = hr_arena_alloc(arena, future->n_pools * sizeof(*future->index));
+  future->free_gpus = hr_arena_alloc(arena, future->n_pools * sizeof *future->free_gpus);
+  if (!future->profiles || !future->of_bins || !future->index || !future->free_gpus) return HR_NO_MEMORY;
+  for (uint32_t i = 0; future->rule != HR_PLACE_POOL && i < future->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(future->cluster, (hr_pool){i});
+    future->index[i] = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
+    if (!future->index[i]) return HR_NO_MEMORY;
+  }
+  future->capacity =
+      (struct hr_capacity){future->n_pools, (const struct hr_free_index *const *)future->index, future->free_gpus};
+  return HR_OK;
+}
+
+struct filling {
+  struct hr__profile *profile;
+  struct hr_arena *arena;
+  int64_t now_us;
+};
+
+static bool add_end(void *self, struct hr_job_entry entry) {
+  struct filling *filling = self;
+  int64_t end_us = entry.key > filling->now_us ? entry.key : filling->now_us + 1;
+  return hr__profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
+}
+
+static bool begin_bin(struct hr__future *future, uint32_t bin, int64_t now_us) {
+  struct filling filling = {&future->profiles[bin], future->arena, now_us};
+  uint32_t free = hr_release_calendar_bin_free(future->calendar, bin);
+  return hr__profile_begin(filling.profile, future->arena, now_us, free) &&
+         hr_job_tree_each(hr_release_calendar_bin_ends(future->calendar, bin), add_end, &filling);
+}
+
+enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us) {
+  for (uint32_t bin = 0; bin < future->n_bins; bin++)
+    if (!begin_bin(future, bin, now_us)) return HR_NO_MEMORY;
+  return HR_OK;
+}
+
+/* ---- What can be had when --------------------------------------------------------------------------- */
+
+/* The k-th smallest, k from 1; the array is reordered (Hoare's selection). */
+static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
+  uint32_t low = 0, high = count - 1, target = k - 1;
+  while (low < high) {
+    int64_t pivot = values[low + (high - low) / 2];
+    uint32_t i = low, j = high;
+    for (;;) {
+      while (values[i] < pivot) i++;
+      while (values[j] > pivot) j--;
+      if (i >= j) break;
+      int64_t swapped = values[i];
+      values[i++] = values[j];
+      values[j--] = swapped;
+    }
+    if (target <= j)
+      high = j;
+    else
+      low = j + 1;
+  }
+  return values[target];
+}
+
+static uint32_t pool_bins(const struct hr__future *future, hr_pool pool) {
+  return future->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(future->cluster, pool)->nodes;
+}
+
+/* The time by which k bins of the pool, each on its own, could begin a window with `gpus` GPUs. */
+static int64_t bins_start(struct hr__future *future, hr_pool pool, uint32_t gpus, uint32_t k, int64_t from_us,
+                          int64_t length_us) {
+  uint32_t first = hr_release_calendar_first_bin(future->calendar, pool), n_bins = pool_bins(future, pool);
+  if (k > n_bins) return HR_NEVER_US;
+  for (uint32_t i = 0; i < n_bins; i++)
+    future->of_bins[i] = hr__profile_earliest(&future->profiles[first + i], from_us, length_us, gpus);
+  return select_kth(future->of_bins, n_bins, k);
+}
+
+/* A gang over nodes needs `whole` wholly free ones and whole + 1 with the remainder in the same window: step to the
+   time by which each count could be there, until both are at one time. */
+static int64_t gang_start(struct hr__future *future, hr_pool pool, const struct hr__future_demand *demand,
+                          int64_t from_us) {
+  uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
+  uint32_t whole = demand->gpus / size, rest = demand->gpus % size;
+  int64_t start_us = from_us, step_us;
+  for (;; start_us = step_us) {
+    step_us = bins_start(future, pool, size, whole, start_us, demand->length_us);
+    if (step_us == HR_NEVER_US) return HR_NEVER_US;
+    if (rest > 0) {
+      int64_t rest_us = bins_start(future, pool, rest, whole + 1, start_us, demand->length_us);
+      if (rest_us == HR_NEVER_US) return HR_NEVER_US;
+      if (rest_us > step_us) step_us = rest_us;
+    }
+    if (step_us == start_us) return start_us;
+  }
+}
+
+int64_t hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us) {
+  bool single = hr_placer_is_single(future->placer, demand->gpus, demand->accept_class);
+  int64_t earliest_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < future->n_pools; i++) {
+    hr_pool pool = {i};
+    if (!hr_cluster_accepts(future->cluster, demand->accept_class, pool)) continue;
+    int64_t start_us = single ? bins_start(future, pool, demand->gpus, 1, from_us, demand->length_us)
+                              : gang_start(future, pool, demand, from_us);
+    if (start_us < earliest_us) earliest_us = start_us;
+  }
+  return earliest_us;
+}
+
+/* The least that a node must have free to be of use to the request. */
+static uint32_t min_use(const struct hr__future *future, const struct hr__future_demand *demand, hr_pool pool) {
+  if (hr_placer_is_single(future->placer, demand->gpus, demand->accept_class)) return demand->gpus;
+  uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
+  return demand->gpus % size ? demand->gpus % size : size;
+}
+
+bool hr__future_place(struct hr__future *future, const struct hr__future_demand *demand, int64_t start_us,
+                      struct hr_placement *placement) {
+  for (uint32_t i = 0; i < future->n_pools; i++) {
+    hr_pool pool = {i};
+    const struct hr__profile *profiles = future->profiles + hr_release_calendar_first_bin(future->calendar, pool);
+    uint32_t use = min_use(future, demand, pool); /* bins of no use count as full */
+    if (future->rule == HR_PLACE_POOL) {
+      future->free_gpus[i] = hr__profile_least(profiles, start_us, demand->length_us, use);
+      continue;
+    }
+    uint32_t n_nodes = hr_free_index_nodes(future->index[i]);
+    for (uint32_t node = 0; node < n_nodes; node++)
+      hr_free_index_set(future->index[i], node, hr__profile_least(&profiles[node], start_us, demand->length_us, use));
+  }
+  return hr_placer_find_in(future->placer, &future->capacity, demand->gpus, demand->accept_class, placement);
+}
+
+/* ---- What is taken ---------------------------------------------------------------------------------- */
+
+/* The bin of a placement's slice; of one by count, that of its pool. */
+static uint32_t bin_of(const struct hr__future *future, const struct hr_placement *placement, uint32_t slice) {
+  uint32_t first = hr_release_calendar_first_bin(future->calendar, placement->pool);
+  if (placement->n_slices == 0) return first;
+  return first + placement->slices[slice].node.id - hr_cluster_first_node(future->cluster, placement->pool).id;
+}
+
+/* A bin that is the first with room, or the fullest, remains it while it has room. */
+uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__future_demand *demand,
+                           const struct hr_placement *placement, uint32_t most) {
+  if (future->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1) return 1;
+  uint64_t free = future->free_gpus[placement->pool.id];
+  if (placement->n_slices == 1) {
+    uint32_t node = placement->slices[0].node.id - hr_cluster_first_node(future->cluster, placement->pool).id;
+    free = hr_free_index_get(future->index[placement->pool.id], node);
+  }
+  uint64_t room = free / demand->gpus;
+  return room < most ? (uint32_t)room : most;
+}
+
+bool hr__future_take(struct hr__future *future, const struct hr__future_demand *demand, uint32_t n, int64_t start_us,
+                     const struct hr_placement *placement) {
+  int64_t end_us = start_us + demand->length_us;
+  uint32_t n_bins = placement->n_slices ? placement->n_slices : 1;
+  for (uint32_t i = 0; i < n_bins; i++) {
+    uint32_t gpus = placement->n_slices ? placement->slices[i].gpu_milli / 1000 : demand->gpus;
+    if (!hr__profile_take(&future->profiles[bin_of(future, placement, i)], future->arena, start_us, end_us, n * gpus))
+      return false;
+  }
+  return true;
+}
+
+void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus, uint32_t n,
+                      int64_t *of_bins) {
+  if (placement->n_slices == 0) of_bins[bin_of(future, placement, 0)] += (int64_t)n * gpus;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    of_bins[bin_of(future, placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
+}
+
+bool hr__future_holds(struct hr__future *future, int64_t now_us, const int64_t *started) {
+  for (uint32_t bin = 0; bin < future->n_bins; bin++) {
+    struct hr__profile *profile = &future->profiles[bin];
+    hr__profile_come_to(profile, now_us);
+    if (profile->free[0] + started[bin] != hr_release_calendar_bin_free(future->calendar, bin)) return false;
+  }
+  return true;
+}
+
+/* ---- What can be had now ---------------------------------------------------------------------------- */
+
+/* How long from now on a bin has `gpus` GPUs free. */
+static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
+  uint32_t step = 0;
+  while (step < profile->count && profile->free[step] >= gpus) step++;
+  return step == profile->count ? HR_NEVER_US : profile->at_us[step] - profile->at_us[0];
+}
+
+/* The window that k bins of the pool have, each on its own; 0 when fewer have any. */
+static int64_t bins_window(struct hr__future *future, hr_pool pool, uint32_t gpus, uint32_t k) {
+  uint32_t first = hr_release_calendar_first_bin(future->calendar, pool), n_bins = pool_bins(future, pool);
+  if (k > n_bins) return 0;
+  for (uint32_t i = 0; i < n_bins; i++) future->of_bins[i] = -window_us(&future->profiles[first + i], gpus);
+  return -select_kth(future->of_bins, n_bins, k);
+}
+
+int64_t hr__future_window(struct hr__future *future, uint32_t gpus, uint32_t accept_class) {
+  bool single = hr_placer_is_single(future->placer, gpus, accept_class);
+  int64_t longest_us = 0;
+  for (uint32_t i = 0; i < future->n_pools; i++) {
+    hr_pool pool = {i};
+    if (!hr_cluster_accepts(future->cluster, accept_class, pool)) continue;
+    uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
+    int64_t window = single ? bins_window(future, pool, gpus, 1) : bins_window(future, pool, size, gpus / size);
+    if (window > longest_us) longest_us = window;
+  }
+  return longest_us;
+}

@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who is to start where and when, as far as that is kept from pass to pass: in the order in which reservations were
+   made, and a heap by their starts. */
+
+#include "base/heap.h"
+#include "policies/queue/backfill/capacity_profile.h"
+#include "policies/queue/dispatch.h"
+#include "policies/queue/waiting.h"
+
+#include <string.h>
+
+/* For jobs of one shape that follow one another in order, at one place each with room for all. */
+struct hr__reservation {
+  int64_t start_us;
+  struct hr__shape *shape;
+  hr_pool pool;
+  uint32_t first_job, n_jobs; /* where the batches have them */
+  uint32_t first_slice, n_slices;
+};
+
+struct hr__reservations {
+  struct hr_arena *arena;
+  struct hr__reservation *made;
+  uint32_t *heap; /* numbers of reservations, by (start, number) */
+  uint32_t *due;  /* likewise, taken from the heap, in the order in which they were made */
+  struct hr_slice *slices;
+  uint32_t n_made, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
+  uint32_t n_slices, slices_capacity;
+};
+
+static void hr__reservations_clear(struct hr__reservations *all);
+/* Adds what is made, its place set from the placement of each of its jobs. False: out of memory. */
+static bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
+                                 const struct hr_placement *placement);
+/* Those that start at `now_us` become what is due, instead of what was. False: one should have started before; or out
+   of memory. */
+static bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us);
+/* The i-th of those that are due, and the placement of each of its jobs. */
+static const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                          struct hr_placement *placement);
+
+/*
+ * The waiting jobs in order, handed out in batches: jobs that follow one another and ask for the same, for the same
+ * time. Where keys stay as they are, what was handed out is remembered, and handed out again without a walk; else
+ * each pass walks down the queue.
+ */
+
+struct hr__batch {
+  struct hr__shape *shape;
+  int64_t value; /* of each of its jobs */
+  uint32_t first_job, n_jobs;
+};
+
+struct hr__batches {
+  struct hr_arena *arena;
+  struct hr__waiting *waiting;
+  bool remembers;
+  bool walking;            /* what is remembered has been handed out */
+  struct hr__walk *walks;  /* of shapes with jobs not yet handed out, in no order */
+  struct hr__batch *known; /* in order */
+  struct hr_job_entry *jobs;
+  struct hr_job_entry at; /* the last job handed out */
+  uint32_t n_known, n_next, n_jobs, n_walks, known_capacity, jobs_capacity, walks_capacity;
+};
+
+/* `remembers`: the queue has no lanes, and jobs keep their keys. */
+static void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
+                             bool remembers);
+/* From the first job on. `state`: of all jobs, enum hr_job_state. */
+static enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state);
+/* On from behind the last job that was handed out; to be asked only of batches that remember. */
+static void hr__batches_go_on(struct hr__batches *batches);
+/* The next batch, of no job when its only one is held back; NULL at the end. It stands until the next one, or with
+   batches that remember, until all begins again. */
+static enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch);
+/* The pass is over: what was not handed out is forgotten. */
+static void hr__batches_end(struct hr__batches *batches);
+/* A job comes to wait that stands before the last one handed out. */
+static void hr__batches_forget(struct hr__batches *batches);
+
+static inline const struct hr_job_entry *hr__batches_jobs(const struct hr__batches *batches, uint32_t first_job) {
+  return batches->jobs + first_job;
+}
+
+/* The shapes that may have jobs not yet handed out, and whether one of these has a value of at most `bound`. */
+static uint32_t hr__batches_shapes(const struct hr__batches *batches);
+static const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i);
+static bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound);
+
+static void hr__reservations_clear(struct hr__reservations *all) {
+  all->n_made = all->n_heap = all->n_due = all->n_slices = 0;
+}
+
+/* The list with room for one more; NULL: out of memory. */
+static void *roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
+}
+
+static bool make_room(struct hr__reservations *all) {
+  struct hr_arena *arena = all->arena;
+  all->made = roomy(arena, all->made, all->n_made, &all->made_capacity, sizeof *all->made);
+  all->heap = roomy(arena, all->heap, all->n_made, &all->heap_capacity, sizeof *all->heap);
+  all->due = roomy(arena, all->due, all->n_made, &all->due_capacity, sizeof *all->due);
+  return all->made && all->heap && all->due;
+}
+
+static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
+  const struct hr__reservations *all = self;
+  int64_t first_us = all->made[a].start_us, second_us = all->made[b].start_us;
+  return first_us != second_us ? first_us < second_us : a < b;
+}
+
+HR__HEAP(numbers, uint32_t, is_earlier)
+
+static uint32_t pop(struct hr__reservations *all) {
+  uint32_t top = all->heap[0], last = all->heap[--all->n_heap];
+  numbers_sink(all->heap, all->n_heap, last, all);
+  return top;
+}
+
+static bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
+                                 const struct hr_placement *placement) {
+  if (!make_room(all)) return false;
+  struct hr__reservation *added = &all->made[all->n_made];
+  *added = *made;
+  added->pool = placement->pool;
+  added->first_slice = all->n_slices;
+  added->n_slices = placement->n_slices;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    all->slices = roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    if (!all->slices) return false;
+    all->slices[all->n_slices++] = placement->slices[i];
+  }
+  numbers_rise(all->heap, all->n_heap++, all->n_made++, all);
+  return true;
+}
+
+static bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us) {
+  all->n_due = 0;
+  while (all->n_heap > 0 && all->made[all->heap[0]].start_us == now_us) all->due[all->n_due++] = pop(all);
+  return all->n_heap == 0 || all->made[all->heap[0]].start_us > now_us;
+}
+
+static const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                          struct hr_placement *placement) {
+  const struct hr__reservation *due = &all->made[all->due[i]];
+  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
+  return due;
+}
+
+static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
+
+static void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
+                             bool remembers) {
+  *batches = (struct hr__batches){.arena = arena, .waiting = waiting, .remembers = remembers, .at = before_all};
+}
+
+static void hr__batches_forget(struct hr__batches *batches) {
+  batches->n_known = batches->n_next = batches->n_jobs = 0;
+  batches->at = before_all;
+}
+
+/* ---- What is remembered ----------------------------------------------------------------------------- */
+
+static bool add_job(struct hr__batches *batches, struct hr_job_entry job) {
+  if (batches->n_jobs == batches->jobs_capacity)
+    batches->jobs = hr_arena_grown(batches->arena, batches->jobs, &batches->jobs_capacity, sizeof *batches->jobs);
+  if (!batches->jobs) return false;
+  batches->jobs[batches->n_jobs++] = job;
+  batches->known[batches->n_known - 1].n_jobs++;
+  return true;
+}
+
+/* An empty batch behind the others. */
+static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int64_t value) {
+  if (batches->n_known == batches->known_capacity)
+    batches->known = hr_arena_grown(batches->arena, batches->known, &batches->known_capacity, sizeof *batches->known);
+  if (!batches->known) return false;
+  batches->known[batches->n_known++] = (struct hr__batch){shape, value, batches->n_jobs, 0};
+  return true;
+}
+
+/* Leaves out who waits no more, those too whose state has been forgotten, and is zero, as they are over. Neither list
+   grows. */
+static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
+  uint32_t n_known = batches->n_known;
+  batches->n_known = batches->n_jobs = 0;
+  for (uint32_t i = 0; i < n_known; i++) {
+    struct hr__batch batch = batches->known[i], *last = &batches->known[batches->n_known - (batches->n_known > 0)];
+    bool joins = batches->n_known > 0 && last->shape == batch.shape && last->value == batch.value;
+    uint32_t first_job = batches->n_jobs;
+    for (uint32_t k = 0; k < batch.n_jobs; k++) {
+      struct hr_job_entry job = batches->jobs[batch.first_job + k];
+      if (state[job.job.id] == HR_JOB_WAITING) batches->jobs[batches->n_jobs++] = job;
+    }
+    uint32_t n_jobs = batches->n_jobs - first_job;
+    if (joins)
+      last->n_jobs += n_jobs;
+    else if (n_jobs > 0)
+      batches->known[batches->n_known++] = (struct hr__batch){batch.shape, batch.value, first_job, n_jobs};
+  }
+}
+
+/* ---- Walking ---------------------------------------------------------------------------------------- */
+
+static bool batches_make_room(struct hr__batches *batches) {
+  if (batches->waiting->n_active <= batches->walks_capacity) return true;
+  batches->walks_capacity = 2 * batches->waiting->n_active;
+  batches->walks = hr_arena_alloc(batches->arena, batches->walks_capacity * sizeof *batches->walks);
+  return batches->walks != NULL;
+}
+
+/* From behind the last job that was handed out, or, where nothing is remembered, from the first on. */
+static enum hr_status begin_walks(struct hr__batches *batches) {
+  struct hr__waiting *waiting = batches->waiting;
+  batches->walking = true;
+  batches->n_walks = 0;
+  if (!batches_make_room(batches)) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    struct hr__walk *walk = &batches->walks[batches->n_walks];
+    batches->n_walks += batches->remembers ? hr__walk_begin_after(waiting, shape, batches->at, walk)
+                                           : hr__walk_begin(waiting, shape, walk);
+    if (!walk->shape) return HR_NO_MEMORY;
+  }
+  return HR_OK;
+}
+
+/* The walk whose next job is the first in order of all, and the next job of the others. */
+static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
+  struct hr__walk *first = &batches->walks[0];
+  *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
+  for (uint32_t i = 1; i < batches->n_walks; i++) {
+    struct hr__walk *walk = &batches->walks[i];
+    struct hr_job_entry later = walk->entry;
+    if (hr__entry_before(later, first->entry)) {
+      later = first->entry;
+      first = walk;
+    }
+    if (hr__entry_before(later, *next)) *next = later;
+  }
+  return first;
+}
+
+/* `*ended`: there is no further job; another walk is in its place. */
+static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk, bool *ended) {
+  *ended = !hr__walk_on(batches->waiting, walk);
+  if (!*ended) return HR_OK;
+  if (!walk->shape) return HR_NO_MEMORY;
+  *walk = batches->walks[--batches->n_walks];
+  return HR_OK;
+}
+
+/* The next job in order, unless it is held back, and all that follow it and are like it; as any start may hold back
+   others, where jobs can be held back it is one at a time. */
+static enum hr_status walk_batch(struct hr__batches *batches) {
+  struct hr_job_entry next;
+  struct hr__walk *walk = first_walk(batches, &next);
+  bool one_by_one = batches->waiting->warden.is_held != NULL, held = hr__walk_is_held(batches->waiting, walk), ended;
+  int64_t value = walk->entry.value;
+  enum hr_status status;
+  if (!batches->remembers) batches->n_known = batches->n_jobs = 0;
+  if (!add_batch(batches, walk->shape, value)) return HR_NO_MEMORY;
+  do {
+    if (!held && !add_job(batches, walk->entry)) return HR_NO_MEMORY;
+    status = walk_on(batches, walk, &ended);
+  } while (status == HR_OK && !ended && !one_by_one && walk->entry.value == value &&
+           hr__entry_before(walk->entry, next));
+  return status;
+}
+
+/* ---- Handing out ------------------------------------------------------------------------------------ */
+
+static enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state) {
+  batches->n_next = 0;
+  batches->at = before_all;
+  batches->walking = false;
+  if (!batches->remembers) return begin_walks(batches);
+  retain_waiting(batches, state);
+  return HR_OK;
+}
+
+static void hr__batches_go_on(struct hr__batches *batches) {
+  batches->walking = false;
+}
+
+static enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
+  enum hr_status status = HR_OK;
+  *batch = NULL;
+  if (!batches->remembers || batches->n_next == batches->n_known) {
+    if (!batches->walking) status = begin_walks(batches);
+    if (status == HR_OK && batches->n_walks == 0) return HR_OK;
+    if (status == HR_OK) status = walk_batch(batches);
+    if (status != HR_OK) return status;
+    batches->n_next = batches->n_known - 1;
+  }
+  *batch = &batches->known[batches->n_next++];
+  if ((*batch)->n_jobs > 0) batches->at = batches->jobs[(*batch)->first_job + (*batch)->n_jobs - 1];
+  return HR_OK;
+}
+
+static void hr__batches_end(struct hr__batches *batches) {
+  batches->n_known = batches->n_next;
+  const struct hr__batch *last = &batches->known[batches->n_known - (batches->n_known > 0)];
+  batches->n_jobs = batches->n_known > 0 ? last->first_job + last->n_jobs : 0;
+}
+
+static uint32_t hr__batches_shapes(const struct hr__batches *batches) {
+  return batches->remembers ? batches->waiting->n_active : batches->n_walks;
+}
+
+static const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i) {
+  return batches->remembers ? hr__active_shape(batches->waiting, i) : batches->walks[i].shape;
+}
+
+static bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound) {
+  struct hr_job_entry entry;
+  if (!batches->remembers) return hr__walk_has(&batches->walks[i], bound);
+  return hr__waiting_next(batches->waiting, hr__active_shape(batches->waiting, i), batches->at, bound, &entry);
+}
+
+/*
+ * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every waiting job gets a reservation, in order, and one
+ * whose reservation is now starts. Reservations are those that one would make anew at each pass, from what runs and the
+ * limits, so they move forward when a job ends early.
+ *
+ * A reservation is the earliest time t at which the placement rule can place the job on the least free GPUs of each
+ * bin (node, or pool under `pool`) over [t, t + limit), with all earlier reservations taken out.
+ *
+ * Reservations only matter as far as they decide who starts now. The plan only fills up, so a pass is over when no job
+ * further down could start now even if the rest of the plan were empty: per shape, the longest window of enough free
+ * GPUs from now on bounds the limits of those that could. This is asked ever more rarely, and after each start.
+ *
+ * As long as all goes as planned (jobs end at their limits, and who comes comes last), making reservations anew makes
+ * the same again: each is the earliest from then on with the earlier ones taken out, and those have not changed. What
+ * is new is that jobs which started ahead of their turn are taken out first. They leave all earlier reservations
+ * possible, and what is the first place with room stays the first when there is less room elsewhere; but the fullest
+ * and the emptiest of the nodes may be others then. So under first-fit, and where GPUs are counted, the plan is kept,
+ * and the next pass goes on where the last one ended. Anything else (an end before the limit, or none at it; one who
+ * comes before others; a rejection) makes the next pass begin anew.
+ */
+
+/* Window lengths by size, four classes for each doubling. */
+enum { LENGTH_CLASSES = 4 * 64 };
+
+/* Jobs of a plan that is kept, at most, unless many wait. */
+enum { MOST_REMEMBERED = 4096 };
+
+/* Jobs of at least this length start no earlier. */
+struct bound {
+  int64_t length_us, start_us;
+};
+
+/*
+ * What the plan has learnt of a shape: since it only fills up, a job whose window is at least as long as that of an
+ * earlier one starts no earlier than that one. By class of length; starts never decrease with it.
+ */
+struct bounds {
+  uint32_t plan; /* that they are of */
+  struct bound of[LENGTH_CLASSES];
+};
+
+struct planner {
+  struct hr__future future;
+  struct hr__batches batches;
+  uint32_t may_start;          /* the one of their shapes */
+  struct bounds **bounds;      /* by shape */
+  uint32_t n_plans, n_classes; /* of lengths that there are */
+  uint32_t n_shapes, shapes_capacity;
+  bool keeps;                      /* a plan can be kept: keys stay, and nothing is stopped */
+  bool kept;                       /* all has gone as planned until now */
+  struct hr__reservations to_come; /* of the plan, while it can be kept */
+};
+
+/* ---- Who could start now ---------------------------------------------------------------------------- */
+
+static bool shape_may_start(struct planner *planner, uint32_t i) {
+  const struct hr__shape *shape = hr__batches_shape(&planner->batches, i);
+  int64_t window = shape->gpus > 0 ? hr__future_window(&planner->future, shape->gpus, shape->kind) : INT64_MAX;
+  return window > 0 && hr__batches_has(&planner->batches, i, window);
+}
+
+/* The shape that could when this was asked last is asked first. */
+static bool some_may_start(struct planner *planner) {
+  uint32_t n_shapes = hr__batches_shapes(&planner->batches), i = planner->may_start;
+  for (uint32_t asked = 0; asked < n_shapes; asked++, i++) {
+    if (i >= n_shapes) i = 0;
+    if (!shape_may_start(planner, i)) continue;
+    planner->may_start = i;
+    return true;
+  }
+  return false;
+}
+
+/* ---- The pass --------------------------------------------------------------------------------------- */
+
+/* What has been learnt of each shape, with room for all that there are. */
+static bool know_shapes(struct hr__queue *queue, struct planner *planner) {
+  while (planner->n_shapes < queue->waiting.n_shapes) {
+    if (planner->n_shapes == planner->shapes_capacity) {
+      planner->bounds =
+          hr_arena_grown(queue->arena, planner->bounds, &planner->shapes_capacity, sizeof(*planner->bounds));
+      if (!planner->bounds) return false;
+    }
+    struct bounds *bounds = hr_arena_alloc(queue->arena, sizeof *bounds);
+    if (!bounds) return false;
+    planner->bounds[planner->n_shapes++] = bounds;
+  }
+  return true;
+}
+
+/* What this plan has learnt of the shape. */
+static struct bounds *bounds_of(struct planner *planner, const struct hr__shape *shape) {
+  struct bounds *bounds = planner->bounds[shape->number];
+  if (bounds->plan != planner->n_plans) memset(bounds->of, 0, sizeof bounds->of);
+  bounds->plan = planner->n_plans;
+  return bounds;
+}
+
+static uint32_t length_class(int64_t length_us) {
+  unsigned bits = 63u - (unsigned)__builtin_clzll((unsigned long long)length_us);
+  uint64_t next_two = bits >= 2 ? (uint64_t)length_us >> (bits - 2) & 3 : 0;
+  return 4 * bits + (uint32_t)next_two;
+}
+
+static void learn(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
+  uint32_t class = length_class(length_us);
+  struct bound bound = {length_us, start_us};
+  for (uint32_t i = class; i < planner->n_classes && bounds->of[i].start_us < start_us; i++, bound.length_us = 0)
+    bounds->of[i] = bound;
+}
+
+/* Before which a job of this length cannot start. */
+static int64_t learnt(const struct bounds *bounds, int64_t length_us) {
+  uint32_t class = length_class(length_us);
+  if (length_us >= bounds->of[class].length_us) return bounds->of[class].start_us;
+  return class > 0 ? bounds->of[class - 1].start_us : 0;
+}
+
+static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                            struct hr__shape *shape, struct hr_job_entry job, const struct hr_placement *placement) {
+  const struct hr__shape *first = hr__waiting_first(&queue->waiting);
+  bool in_order = first && first->head.job.id == job.job.id;
+  return hr__queue_start(queue, view, plan, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
+}
+
+static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                const struct hr__reservation *due, const struct hr_placement *placement) {
+  const struct planner *planner = queue->backfill_state;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < due->n_jobs && status == HR_OK; i++) {
+    struct hr_job_entry job = *hr__batches_jobs(&planner->batches, due->first_job + i);
+    status = start(queue, view, plan, due->shape, job, placement);
+  }
+  return status;
+}
+
+/* Makes the earliest reservation for the first of the jobs that `made` has, and for all that have their place in common
+   with it; it is then of these alone. Starts them when their time is now. */
+static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__future_demand *demand,
+                                   const struct hr_view *view, struct hr_moves *plan, struct hr__reservation *made) {
+  struct planner *planner = queue->backfill_state;
+  struct bounds *bounds = bounds_of(planner, made->shape);
+  struct hr_placement placement;
+  int64_t from_us = learnt(bounds, demand->length_us);
+  if (from_us < view->now_us) from_us = view->now_us;
+  made->start_us = hr__future_earliest(&planner->future, demand, from_us);
+  if (made->start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* all wait for nodes that may come */
+  if (made->start_us == HR_NEVER_US || !hr__future_place(&planner->future, demand, made->start_us, &placement))
+    return HR_INTERNAL;
+  made->n_jobs = hr__future_repeat(&planner->future, demand, &placement, made->n_jobs);
+  if (!hr__future_take(&planner->future, demand, made->n_jobs, made->start_us, &placement)) return HR_NO_MEMORY;
+  learn(planner, bounds, demand->length_us, made->start_us);
+  if (made->start_us == view->now_us) return start_all(queue, view, plan, made, &placement);
+  bool known = !planner->keeps || hr__reservations_add(&planner->to_come, made, &placement);
+  return known ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Reserves for the jobs of a batch in order. */
+static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
+                              struct hr_moves *plan, bool *started) {
+  struct hr__future_demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
+  struct hr__reservation made = {view->now_us, batch->shape, .first_job = batch->first_job, .n_jobs = batch->n_jobs};
+  *started = demand.gpus == 0 && made.n_jobs > 0;
+  if (*started) return start_all(queue, view, plan, &made, &(struct hr_placement){0});
+  enum hr_status status = HR_OK;
+  for (uint32_t left = batch->n_jobs; left > 0 && status == HR_OK; left -= made.n_jobs) {
+    made.n_jobs = left;
+    status = reserve_some(queue, &demand, view, plan, &made);
+    *started = *started || made.start_us == view->now_us;
+    made.first_job += made.n_jobs;
+  }
+  return status;
+}
+
+/* Reservations go down the queue as it stands: what starts in between changes no key until all are made. */
+static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct planner *planner = queue->backfill_state;
+  const struct hr__batch *batch;
+  enum hr_status status = know_shapes(queue, planner) ? HR_OK : HR_NO_MEMORY;
+  for (uint32_t made = 0, next_asked = 0; status == HR_OK; made++) {
+    if (made >= next_asked) {
+      if (!some_may_start(planner)) break;
+      next_asked = made + 1 + made / 4;
+    }
+    bool started = false;
+    status = hr__batches_next(&planner->batches, &batch);
+    if (status != HR_OK || !batch) break;
+    status = reserve(queue, batch, view, plan, &started);
+    if (started) next_asked = made;
+  }
+  if (status == HR_OK) hr__batches_end(&planner->batches);
+  return status;
+}
+
+/* Until a job does not fit nothing is reserved: what is free now is free from now on, and no plan is needed. */
+static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct planner *planner = queue->backfill_state;
+  struct hr__shape *blocked;
+  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &blocked);
+  if (status != HR_OK || !blocked) return status;
+  queue->head = blocked->head.job;
+  hr__reservations_clear(&planner->to_come);
+  planner->n_plans++;
+  if (hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;
+  queue->frozen = true;
+  status = hr__batches_begin(&planner->batches, view->state);
+  if (status == HR_OK) status = plan_on(queue, view, plan);
+  queue->frozen = false;
+  planner->kept = planner->keeps;
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+}
+
+/* ---- A plan that is kept ---------------------------------------------------------------------------- */
+
+static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct planner *planner = queue->backfill_state;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < planner->to_come.n_due && status == HR_OK; i++) {
+    struct hr_placement placement;
+    const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
+    status = start_all(queue, view, plan, due, &placement);
+  }
+  return status;
+}
+
+static enum hr_status go_on(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct planner *planner = queue->backfill_state;
+  enum hr_status status = start_due(queue, view, plan);
+  if (status != HR_OK) return status;
+  hr__batches_go_on(&planner->batches);
+  status = plan_on(queue, view, plan);
+  planner->kept = true;
+  return status;
+}
+
+/* GPUs that the plan has jobs start on now, by bin. */
+static void count_due(const struct planner *planner, int64_t *due_gpus) {
+  memset(due_gpus, 0, planner->future.n_bins * sizeof *due_gpus);
+  for (uint32_t i = 0; i < planner->to_come.n_due; i++) {
+    struct hr_placement placement;
+    const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
+    hr__future_count(&planner->future, &placement, due->shape->gpus, due->n_jobs, due_gpus);
+  }
+}
+
+/* Whether what is free is what the plan has free now, and nobody should have started before. */
+static bool holds(struct planner *planner, int64_t now_us) {
+  if (!planner->kept || !hr__reservations_come_to(&planner->to_come, now_us)) return false;
+  count_due(planner, planner->future.of_bins);
+  return hr__future_holds(&planner->future, now_us, planner->future.of_bins);
+}
+
+/* A plan remembers all that started by it: where it is kept for ever, as when all goes as planned for long, it would
+   remember a whole trace. What is made anew is the same. */
+static bool is_overgrown(const struct planner *planner, const struct hr_view *view) {
+  uint32_t n_jobs = planner->batches.n_jobs;
+  return n_jobs > MOST_REMEMBERED && n_jobs / 8 > view->n_waiting;
+}
+
+/* What starts outside a pass's own plan is in none. */
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct planner *planner = queue->backfill_state;
+  bool goes_on = holds(planner, view->now_us) && !is_overgrown(planner, view);
+  planner->kept = false;
+  return goes_on ? go_on(queue, view, plan) : plan_anew(queue, view, plan);
+}
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct planner *planner = queue->backfill_state;
+  if (!planner->batches.remembers) return HR_OK;
+  struct hr_job_entry entry = {queue->order->key(queue, view, job), job, 0};
+  if (!hr__entry_before(entry, planner->batches.at)) return HR_OK;
+  planner->kept = false;
+  hr__batches_forget(&planner->batches);
+  return HR_OK;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  struct planner *planner = queue->backfill_state;
+  int64_t limit_us = hr_trace_limit_us(queue->trace, event->job);
+  int64_t planned_us = view->attempt_us[event->job.id] + (limit_us > 0 ? limit_us : 1);
+  if (event->kind != HR_EVENT_END || view->now_us != planned_us) planner->kept = false;
+  return HR_OK;
+}
+
+static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  (void)job;
+  struct planner *planner = queue->backfill_state;
+  planner->kept = false;
+  return HR_OK;
+}
+
+static const struct hr__listener listener = {
+    .job_waits = job_waits, .job_stops = job_stops, .job_rejected = job_rejected};
+
+/* Orders without a memory give a job one key for all time. */
+static bool keys_stay(const struct hr__queue *queue) {
+  const struct hr__order *order = queue->order;
+  return !order->listener && !order->running_key && !order->begin_pass && !order->refresh && !order->end_pass &&
+         !queue->waiting.full_key;
+}
+
+/* Of placements see above. */
+static bool may_keep(const struct hr__queue *queue) {
+  bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;
+  return in_first_place && !queue->stops && !queue->preemptor;
+}
+
+static uint32_t count_classes(const struct hr_policy_env *env) {
+  const struct hr_trace *trace = env->jobs;
+  int64_t longest_us = 1;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    int64_t limit_us = hr_trace_limit_us(trace, (hr_job){i});
+    if (limit_us > longest_us) longest_us = limit_us;
+    hr_arena_passed_job(env->arena, (hr_job){i});
+  }
+  return length_class(longest_us) + 1;
+}
+
+static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env) {
+  struct planner *planner = hr_arena_alloc(env->arena, sizeof *planner);
+  if (!planner) return HR_NO_MEMORY;
+  planner->future.arena = env->arena;
+  planner->future.cluster = queue->cluster;
+  planner->future.placer = queue->placer;
+  planner->future.calendar = queue->calendar;
+  planner->future.rule = queue->rule;
+  if (hr__future_init(&planner->future) != HR_OK) return HR_NO_MEMORY;
+  queue->backfill_state = planner;
+  planner->to_come.arena = env->arena;
+  planner->n_classes = count_classes(env);
+  bool remembers = keys_stay(queue);
+  planner->keeps = remembers && may_keep(queue);
+  hr__batches_init(&planner->batches, env->arena, &queue->waiting, remembers);
+  if (remembers) hr__queue_listen(queue, &listener);
+  return HR_OK;
+}
+
+const struct hr__backfill hr__backfill_conservative = {.by_shape = true,
+                                                       .needs_calendar = true,
+                                                       .value = hr_trace_limit_us,
+                                                       .create = create,
+                                                       .pass = pass,
+                                                       .walks = true};

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * When nodes of elastic pools are asked for and given back.
+ *
+ * After the backfill has started what fits, the jobs that still wait are laid, shape by shape, on the GPUs that are
+ * free or booting; for those left over, nodes are asked for in the pool that the rule prefers. A pass costs shapes x
+ * pools, whatever the number of waiting jobs: for spot-first, which lets a job wait a while for spot capacity before it
+ * pays for on-demand, each shape counts its jobs whose while is over. A node that has been idle for long enough is
+ * given back.
+ *
+ * market_demand.c counts who waits, market_lay.c lays them, market_ask.c asks for nodes, market_nodes.c gives them
+ * back; market_return.c moves jobs back to spot capacity. All work on one plan (market_plan.h).
+ */
+
+#include "policies/queue/market/market.h"
+
+#include "headroom/policy_kit.h"
+#include "policies/queue/market/market_plan.h"
+
+static bool hr__market_add_demand(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  struct hr__market_plan *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return HR_OK;
+  const struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
+  hr__market_job_waits_no_more(queue, view, job);
+  bool would_return = market->limits.returns && demand->may_use_spot && placement->n_slices == 1;
+  if (!would_return || !hr__market_is_elastic(queue, placement->pool.id) ||
+      hr__market_is_spot(queue, placement->pool.id))
+    return HR_OK;
+  return hr__market_add_demand(queue, job, placement) ? HR_OK : HR_NO_MEMORY;
+}
+
+static void hr__market_drop_demand(struct hr__queue *queue, hr_job job);
+
+static bool hr__market_leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  hr__market_drop_demand(queue, event->job);
+  return hr__market_leave_place(queue, event->placement, view->now_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                const struct hr_placement *from, const struct hr_placement *to) {
+  (void)to;
+  hr__market_drop_demand(queue, job);
+  return hr__market_leave_place(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* ---- The pass --------------------------------------------------------------------------------------- */
+
+/* When spot capacity that is on offer will have been so for long enough. */
+static int64_t next_calm_us(const struct hr__market_plan *market, int64_t now_us) {
+  int64_t next_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    if (market->calm_us[i] == HR_NEVER_US) continue;
+    int64_t held_us = market->calm_us[i] + market->limits.spot_hold_us;
+    if (held_us > now_us && held_us < next_us) next_us = held_us;
+  }
+  return next_us;
+}
+
+static enum hr_status wake_for_next(struct hr__market_plan *market, const struct hr_view *view, struct hr_moves *plan) {
+  int64_t next_us = hr__deadline_fifo_first_us(&market->idle),
+          patience_us = hr__deadline_fifo_first_us(&market->patience);
+  int64_t calm_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_calm_us(market, view->now_us) : HR_NEVER_US;
+  if (patience_us < next_us) next_us = patience_us;
+  if (calm_us < next_us) next_us = calm_us;
+  bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
+  if (next_us == HR_NEVER_US || pending) return HR_OK;
+  market->wake_us = next_us;
+  return hr_moves_wake_at(plan, next_us);
+}
+
+static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+
+static enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view,
+                                              struct hr_moves *plan);
+
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct hr__market_plan *market = queue->market;
+  hr__market_lose_patience(market, view->now_us);
+  if (queue->quota && !hr__market_count_held(queue)) return HR_NO_MEMORY;
+  enum hr_status status = hr__market_release_idle(queue, view, plan);
+  if (status == HR_OK) status = hr__market_keep_minimum(queue, plan);
+  if (status == HR_OK && view->n_waiting) {
+    hr__market_read_levels(queue);
+    status = hr__market_supply(queue, view, plan);
+  } else if (status == HR_OK && market->n_demands_pending) {
+    status = hr__market_bring_back(queue, view, plan);
+  }
+  return status == HR_OK ? wake_for_next(market, view, plan) : status;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static bool make_levels(struct hr__queue *queue) {
+  struct hr__market_plan *market = queue->market;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    market->gpus_per_node[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->gpus_per_node;
+    market->levels[i] = hr_arena_alloc(queue->arena, (market->gpus_per_node[i] + 1) * sizeof **market->levels);
+    if (!market->levels[i]) return false;
+  }
+  return true;
+}
+
+static uint32_t n_nodes(const struct hr_cluster *cluster) {
+  hr_pool last = {hr_cluster_pools(cluster) - 1};
+  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
+}
+
+static enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                              const struct hr_event *event);
+
+static const struct hr__listener listener = {.job_waits = hr__market_job_waits,
+                                             .job_starts = job_starts,
+                                             .job_rejected = hr__market_job_waits_no_more,
+                                             .job_stops = job_stops,
+                                             .job_moves = job_moves,
+                                             .node_changes = hr__market_node_changes};
+
+bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits) {
+  struct hr__market_plan *market = hr_arena_alloc(queue->arena, sizeof *market);
+  if (!market) return false;
+  size_t n_pools = hr_cluster_pools(queue->cluster);
+  uint32_t n_jobs = queue->trace->n_jobs;
+  *market = (struct hr__market_plan){.limits = *limits, .n_pools = (uint32_t)n_pools};
+  market->gpus_per_node = hr_arena_alloc(queue->arena, n_pools * sizeof *market->gpus_per_node);
+  market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
+  market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
+  market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
+  market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
+  market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
+  market->pending_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->pending_at);
+  bool all = market->pending_at && market->gpus_per_node && market->demand_of && market->patience_us &&
+             market->calm_us && market->idle_us && market->levels;
+  if (!all) return false;
+  /* What is on offer at the beginning is taken to have been so for long. */
+  for (uint32_t i = 0; i < n_pools; i++)
+    market->calm_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
+  queue->market = market;
+  hr__queue_listen(queue, &listener);
+  return make_levels(queue);
+}
+
+/* Nodes that come, go and idle: one that has been idle for long enough is given back. */
+
+uint32_t hr__market_n_active(const struct hr__queue *queue, uint32_t pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
+  return spec->nodes - hr_cluster_nodes_in(queue->cluster, (hr_pool){pool}, HR_NODE_OFF);
+}
+
+uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand))
+      sum += hr__market_n_active(queue, i);
+  return sum;
+}
+
+static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
+  struct hr__market_plan *market = queue->market;
+  market->idle_us[node.id] = now_us;
+  return hr__deadline_fifo_add(&market->idle, queue->arena,
+                               (struct hr__deadline_entry){now_us + market->limits.idle_release_us, node.id});
+}
+
+static enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                              const struct hr_event *event) {
+  (void)view;
+  struct hr__market_plan *market = queue->market;
+  hr_pool pool = event->pool;
+  if (!hr__market_is_elastic(queue, pool.id)) return HR_OK;
+  if (event->kind == HR_EVENT_OFFER) {
+    bool offered = hr_cluster_offer(queue->cluster, pool) > 0;
+    if (!offered) market->calm_us[pool.id] = HR_NEVER_US;
+    if (offered && market->calm_us[pool.id] == HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
+    return HR_OK;
+  }
+  if (event->kind == HR_EVENT_NODE_DOWN) {
+    if (market->calm_us[pool.id] != HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
+    return HR_OK;
+  }
+  return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* A job has left: nodes that are wholly free begin to idle. False: out of memory. */
+static bool hr__market_leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
+  if (!hr__market_is_elastic(queue, placement->pool.id)) return true;
+  uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
+  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    hr_node node = placement->slices[i].node;
+    if (hr_free_index_get(index, node.id - first) != hr_free_index_gpus_per_node(index)) continue;
+    if (!node_idles(queue, node, now_us)) return false;
+  }
+  return true;
+}
+
+/* ---- Giving back ------------------------------------------------------------------------------------ */
+
+static bool is_still_idle(const struct hr__queue *queue, struct hr__deadline_entry due, hr_pool pool) {
+  if (queue->market->idle_us[due.id] + queue->market->limits.idle_release_us != due.at_us) return false;
+  if (hr_cluster_node_state(queue->cluster, (hr_node){due.id}) != HR_NODE_UP) return false;
+  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
+  uint32_t number = due.id - hr_cluster_first_node(queue->cluster, pool).id;
+  return hr_free_index_get(index, number) == hr_free_index_gpus_per_node(index);
+}
+
+static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
+  uint32_t i = queue->market->n_pools - 1;
+  while (hr_cluster_first_node(queue->cluster, (hr_pool){i}).id > node) i--;
+  return (hr_pool){i};
+}
+
+/* Lays all who wait on what is free or booting: what is left over nobody waits for. */
+static void lay_all(struct hr__queue *queue) {
+  struct hr__market_plan *market = queue->market;
+  hr__market_read_levels(queue);
+  for (uint32_t i = 0; i < market->n_demands; i++)
+    hr__market_pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held);
+}
+
+/* A wholly free node of the pool is not one that waiting jobs, a gang perhaps that has not all of its nodes yet, will
+   sit on; nor one of the least that are to be kept. */
+static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
+  const struct hr__market_plan *market = queue->market;
+  if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)
+    return false;
+  return market->levels[pool.id][market->gpus_per_node[pool.id]] > 0;
+}
+
+/* Gives back the nodes that have been idle for long enough and that nobody waits for. */
+static enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view,
+                                              struct hr_moves *plan) {
+  struct hr__market_plan *market = queue->market;
+  enum hr_status status = HR_OK;
+  struct hr__deadline_entry due;
+  if (hr__deadline_fifo_first_us(&market->idle) <= view->now_us) lay_all(queue);
+  while (status == HR_OK && hr__deadline_fifo_take(&market->idle, view->now_us, &due)) {
+    hr_pool pool = pool_of(queue, due.id);
+    if (!is_still_idle(queue, due, pool)) continue;
+    if (!is_spare(queue, pool)) { /* looked at again in a while */
+      if (!node_idles(queue, (hr_node){due.id}, view->now_us)) return HR_NO_MEMORY;
+      continue;
+    }
+    market->levels[pool.id][market->gpus_per_node[pool.id]]--;
+    status = hr_moves_release(plan, (hr_node){due.id});
+    if (status == HR_OK && queue->calendar)
+      hr_release_calendar_set_usable(queue->calendar, pool, (hr_node){due.id}, false);
+  }
+  return status;
+}
+
+/* Back to spot capacity: those who would rather be there are remembered when they start on an on-demand node, and go
+   while nobody waits. */
+
+/* Gangs over nodes stay where they are. */
+static bool hr__market_add_demand(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
+  struct hr__market_plan *market = queue->market;
+  if (market->n_demands_pending == market->demands_pending_capacity) {
+    struct hr__pending_demand *demands_pending = hr_arena_grown(
+        queue->arena, market->demands_pending, &market->demands_pending_capacity, sizeof *demands_pending);
+    if (!demands_pending) return false;
+    market->demands_pending = demands_pending;
+  }
+  market->demands_pending[market->n_demands_pending++] =
+      (struct hr__pending_demand){job, placement->pool.id, placement->slices[0].node.id};
+  market->pending_at[job.id] = market->n_demands_pending;
+  return true;
+}
+
+/* Does nothing for a job that is none. */
+static void hr__market_drop_demand(struct hr__queue *queue, hr_job job) {
+  struct hr__market_plan *market = queue->market;
+  uint32_t at = market->pending_at[job.id];
+  if (!at) return;
+  market->pending_at[job.id] = 0;
+  struct hr__pending_demand last = market->demands_pending[--market->n_demands_pending];
+  if (last.job.id == job.id) return;
+  market->demands_pending[at - 1] = last;
+  market->pending_at[last.job.id] = at;
+}
+
+/* ---- Going back ------------------------------------------------------------------------------------- */
+
+/* The fullest node of a spot pool that the guest may go to and that costs less, with room for it. */
+static bool find_spot_node(const struct hr__queue *queue, const struct hr__pending_demand *demand_entry, int64_t now_us,
+                           struct hr_slice *slice, hr_pool *pool) {
+  uint32_t gpus = hr__gpus(queue, demand_entry->job),
+           accept_class = hr_cluster_accept_class(queue->cluster, demand_entry->job);
+  int64_t price = hr_cluster_price_uusd_h(queue->cluster, (hr_pool){demand_entry->pool}, now_us);
+  for (uint32_t i = 0; i < queue->market->n_pools; i++) {
+    if (!hr__market_is_spot(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (!hr__market_is_calm(queue->market, i, now_us) ||
+        hr_cluster_price_uusd_h(queue->cluster, (hr_pool){i}, now_us) >= price)
+      continue;
+    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
+    uint32_t free = hr_free_index_lowest(index, gpus);
+    if (free == HR_NONE) continue;
+    uint32_t number = hr_free_index_node(index, free, 0);
+    *slice = (struct hr_slice){{hr_cluster_first_node(queue->cluster, (hr_pool){i}).id + number}, gpus * 1000, 0};
+    *pool = (hr_pool){i};
+    return true;
+  }
+  return false;
+}
+
+/* Not one that has just started, nor one that will soon be done, as far as is known. */
+static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (view->attempt_us[job.id] == view->now_us) return false;
+  return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
+}
+
+static enum hr_status move_pending(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                   struct hr__pending_demand demand_entry, const struct hr_placement *to) {
+  struct hr_slice slice = {{demand_entry.node}, hr__gpus(queue, demand_entry.job) * 1000, 0};
+  struct hr_placement from = {{demand_entry.pool}, 1, &slice};
+  return hr__queue_move(queue, view, plan, demand_entry.job, &from, to);
+}
+
+/* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
+   its place. */
+static enum hr_status move_all_pending(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                       uint32_t *leaving) {
+  struct hr__market_plan *market = queue->market;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = market->n_demands_pending;
+       i-- > 0 && status == HR_OK && hr__market_keeps_share(queue, 0, *leaving + 1);) {
+    struct hr_slice slice;
+    if (!is_worth_moving(queue, view, market->demands_pending[i].job)) continue;
+    struct hr_placement to = {.n_slices = 1, .slices = &slice};
+    if (!find_spot_node(queue, &market->demands_pending[i], view->now_us, &slice, &to.pool)) continue;
+    status = move_pending(queue, view, plan, market->demands_pending[i], &to);
+    ++*leaving;
+  }
+  return status;
+}
+
+/* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
+static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view,
+                                            struct hr_moves *plan) {
+  struct hr__market_plan *market = queue->market;
+  uint32_t leaving = 0;
+  enum hr_status status = move_all_pending(queue, view, plan, &leaving);
+  if (status != HR_OK || market->n_demands_pending == 0) return status;
+  hr__market_read_levels(queue);
+  for (uint32_t i = 0; i < market->n_demands_pending && status == HR_OK; i++) {
+    if (!is_worth_moving(queue, view, market->demands_pending[i].job)) continue;
+    uint32_t found, gpus = hr__gpus(queue, market->demands_pending[i].job);
+    struct hr__market_demand demand = {.gpus = gpus,
+                                       .accept_class =
+                                           hr_cluster_accept_class(queue->cluster, market->demands_pending[i].job),
+                                       .is_single = true};
+    leaving++;
+    if (hr__market_pack_on_spot(queue, &demand)) continue;
+    if (!hr__market_keeps_share(queue, 1, leaving)) break;
+    status = hr__market_ask(queue, &demand, 1, true, view, plan, &found);
+    if (!found) break; /* there is none to be had */
+  }
+  return status;
+}

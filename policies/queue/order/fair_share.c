@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Orders by who has used least of what is due to him.
+ *
+ *   fair-share   the account that is best off last: by use against share now (tree), or by its factor (classic); within
+ *                one, by (submit, row).
+ *   multifactor  the sum of weight x factor, the greatest first (Slurm's multifactor priority): age, up to a longest
+ * one; the account's fair share; size, the job's part of all GPUs; quality of service, the job's priority as a part of
+ * the highest in the trace. Factors are from 0 to 1 and, like those of Slurm, as of the last time that they were worked
+ * out.
+ *
+ * Jobs of one account, priority and size never change places among each other: they are one lane.
+ */
+
+#include "headroom/policy_kit.h"
+#include "policies/queue/order/shares.h"
+#include "policies/queue/params.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What jobs of one lane have in common. */
+struct fair_share_kind {
+  uint32_t account;
+  int32_t priority;
+  uint64_t milli; /* of GPUs */
+};
+
+struct fairness {
+  struct hr__shares shares;
+  uint32_t *account_of; /* by job */
+  int64_t period_us, next_us;
+  int64_t as_of_us;  /* when factors were last worked out */
+  int64_t moment_us; /* that of the shares when lanes were last ranked: keys are scaled to it */
+  /* Only of multifactor. */
+  double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
+  bool favours_small;
+  double total_gpus, highest_priority;
+  struct fair_share_kind *kinds;
+  uint32_t n_kinds, kinds_capacity;
+  struct hr__pair_map kind_numbers; /* (account, priority), thousandths of GPUs */
+  uint32_t *kind_of;                /* by job */
+};
+
+static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  (void)error;
+  struct fairness *fairness = hr_arena_alloc(env->arena, sizeof *fairness);
+  if (!fairness) return HR_NO_MEMORY;
+  queue->order_state = fairness;
+  hr__shares_init(&fairness->shares, (enum hr__share_rule)hr__queue_param(env, "fair_share")->integer,
+                  hr__queue_param_us(env, "half_life_s"), env->quotas);
+  fairness->period_us = hr__queue_param_us(env, "calc_period_s");
+  fairness->account_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->account_of);
+  return fairness->account_of ? HR_OK : HR_NO_MEMORY;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct fairness *fairness = queue->order_state;
+  hr__shares_come_to(&fairness->shares, view->now_us);
+  fairness->account_of[job.id] = hr__shares_account(&fairness->shares, queue, job);
+  return fairness->account_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  (void)placement;
+  struct fairness *fairness = queue->order_state;
+  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], (int64_t)hr__counted_milli(queue, job));
+  return HR_OK;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  struct fairness *fairness = queue->order_state;
+  hr_job job = event->job;
+  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__counted_milli(queue, job));
+  return HR_OK;
+}
+
+/* Keys only grow, and so the first lanes alone need be looked at, but when usage has been scaled to another moment. Who
+   preempts goes through lanes that are not first, too. */
+static enum hr_status rank_by_use(struct hr__queue *queue) {
+  struct fairness *fairness = queue->order_state;
+  bool only_grown = fairness->moment_us == fairness->shares.moment_us && !queue->preemptor;
+  fairness->moment_us = fairness->shares.moment_us;
+  if (only_grown) return hr__waiting_find_first(&queue->waiting);
+  return hr__waiting_rerank_all(&queue->waiting);
+}
+
+static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
+  struct fairness *fairness = queue->order_state;
+  if (!hr__waiting_any(&queue->waiting)) return HR_OK;
+  hr__shares_come_to(&fairness->shares, view->now_us);
+  if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE) return rank_by_use(queue);
+  if (view->now_us < fairness->next_us) return HR_OK;
+  fairness->next_us = view->now_us + fairness->period_us;
+  fairness->as_of_us = view->now_us;
+  hr__shares_work_out(&fairness->shares);
+  return hr__waiting_rerank_all(&queue->waiting);
+}
+
+static int64_t by_id(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)queue;
+  (void)view;
+  (void)job;
+  return 0;
+}
+
+/* ---- Fair share ------------------------------------------------------------------------------------- */
+
+static uint64_t account_subqueue(const struct hr__queue *queue, hr_job job) {
+  const struct fairness *fairness = queue->order_state;
+  return fairness->account_of[job.id];
+}
+
+static int64_t key_of_account(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  (void)entry;
+  const struct hr__queue *queue = self;
+  const struct fairness *fairness = queue->order_state;
+  return hr__shares_key(&fairness->shares, (uint32_t)subqueue->name);
+}
+
+/* ---- Multifactor ------------------------------------------------------------------------------------ */
+
+static double highest_priority(const struct hr_policy_env *env) {
+  const struct hr_trace *trace = env->jobs;
+  int32_t highest = 0;
+  for (uint32_t i = 0; trace->priority && i < trace->n_jobs; i++) {
+    if (trace->priority[i] > highest) highest = trace->priority[i];
+    hr_arena_passed_job(env->arena, (hr_job){i});
+  }
+  return highest;
+}
+
+static enum hr_status create_multifactor(struct hr__queue *queue, const struct hr_policy_env *env,
+                                         struct hr_error *error) {
+  enum hr_status status = create(queue, env, error);
+  if (status != HR_OK) return status;
+  struct fairness *fairness = queue->order_state;
+  fairness->weight_age = hr__queue_param(env, "weight_age")->real;
+  fairness->weight_fair_share = hr__queue_param(env, "weight_fair_share")->real;
+  fairness->weight_size = hr__queue_param(env, "weight_size")->real;
+  fairness->weight_qos = hr__queue_param(env, "weight_qos")->real;
+  fairness->max_age_us = (double)hr__queue_param_us(env, "max_age_s");
+  fairness->favours_small = hr__queue_param(env, "favor_small")->integer != 0;
+  fairness->highest_priority = highest_priority(env);
+  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
+    fairness->total_gpus += (double)spec->nodes * spec->gpus_per_node;
+  }
+  fairness->kind_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->kind_of);
+  return fairness->kind_of ? HR_OK : HR_NO_MEMORY;
+}
+
+static uint32_t find_kind(struct hr__queue *queue, struct fair_share_kind kind) {
+  struct fairness *fairness = queue->order_state;
+  struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.milli};
+  uint32_t number = hr__pair_map_find(&fairness->kind_numbers, name);
+  if (number != HR_NONE) return number;
+  if (fairness->n_kinds == fairness->kinds_capacity) {
+    struct fair_share_kind *kinds =
+        hr_arena_grown(queue->arena, fairness->kinds, &fairness->kinds_capacity, sizeof *kinds);
+    if (!kinds) return HR_NONE;
+    fairness->kinds = kinds;
+  }
+  if (!hr__pair_map_add(&fairness->kind_numbers, queue->arena, name, fairness->n_kinds)) return HR_NONE;
+  fairness->kinds[fairness->n_kinds] = kind;
+  return fairness->n_kinds++;
+}
+
+static enum hr_status job_waits_multifactor(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct fairness *fairness = queue->order_state;
+  enum hr_status status = job_waits(queue, view, job);
+  if (status != HR_OK) return status;
+  struct fair_share_kind kind = {fairness->account_of[job.id],
+                                 queue->trace->priority ? queue->trace->priority[job.id] : 0,
+                                 hr__counted_milli(queue, job)};
+  fairness->kind_of[job.id] = find_kind(queue, kind);
+  return fairness->kind_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
+}
+
+static uint64_t kind_subqueue(const struct hr__queue *queue, hr_job job) {
+  const struct fairness *fairness = queue->order_state;
+  return fairness->kind_of[job.id];
+}
+
+/* In millionths; negative, as the least key goes first. */
+static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  const struct hr__queue *queue = self;
+  const struct fairness *fairness = queue->order_state;
+  const struct fair_share_kind *kind = &fairness->kinds[subqueue->name];
+  double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
+  double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
+  double gpus = (double)kind->milli / HR_WHOLE_GPU_MILLI;
+  double size = fairness->total_gpus > 0 ? gpus / fairness->total_gpus : 0;
+  double qos = kind->priority > 0 ? kind->priority / fairness->highest_priority : 0;
+  double sum = fairness->weight_age * age;
+  sum += fairness->weight_fair_share * fairness->shares.accounts[kind->account].factor;
+  sum += fairness->weight_size * (fairness->favours_small ? 1 - size : size);
+  sum += fairness->weight_qos * qos;
+  return -llround(sum * 1e6);
+}
+
+/* Sums stand still until they are worked out again, all at once: each is a line as of time 0. */
+static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
+}
+
+static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
+static const struct hr__listener multifactor_listener = {
+    .job_waits = job_waits_multifactor, .job_starts = job_starts, .job_stops = job_stops};
+
+const struct hr__order hr__order_fair_share = {.key = by_id,
+                                               .subqueue = account_subqueue,
+                                               .full_key = key_of_account,
+                                               .keys_only_grow = true,
+                                               .create = create,
+                                               .listener = &listener,
+                                               .begin_pass = begin_pass};
+const struct hr__order hr__order_multifactor = {.key = by_id,
+                                                .subqueue = kind_subqueue,
+                                                .full_key = sum_of_factors,
+                                                .create = create_multifactor,
+                                                .listener = &multifactor_listener,
+                                                .begin_pass = begin_pass,
+                                                .line_of = line_of_sum};
+
+/*
+ * Dominant resource fairness (Ghodsi et al., NSDI'11): the tenant whose dominant share / weight is least goes first;
+ * within a tenant, by (submit, row). A share is what the tenant's running jobs hold of a resource, as a part of all of
+ * it; the dominant one is its greatest. Resources are the GPUs of each type, in thousandths, and CPUs and memory where
+ * the pools tell how much they have. It is worked out after each start and each stop.
+ */
+
+/* What a key counts a share in, and the most that it can count to: shares of tenants with little weight are large. */
+#define WHOLE_SHARE ((double)(INT64_C(1) << 50))
+#define MOST ((double)(INT64_C(1) << 62))
+
+struct tenant {
+  double weight;
+  int64_t key;      /* as ranked */
+  int64_t next_key; /* as it is now */
+  uint64_t *held;   /* by resource */
+};
+
+struct drf {
+  uint32_t n_resources, n_types; /* GPU types first, then CPU, then memory */
+  uint32_t *type_of;             /* by pool */
+  uint64_t *total;               /* by resource; 0: not told */
+  struct tenant *tenants;        /* the last one is that of jobs without a tenant */
+  uint32_t n_tenants;
+  uint32_t changed; /* whose key has changed: a tenant, NOBODY or SEVERAL */
+};
+
+#define NOBODY HR_NONE
+#define SEVERAL (HR_NONE - 1)
+
+static uint32_t tenant_of(const struct hr__queue *queue, hr_job job) {
+  const struct drf *drf = queue->order_state;
+  uint32_t tenant = queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
+  return tenant == HR_NONE ? drf->n_tenants - 1 : tenant;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static uint32_t type_of_pool(const struct hr_cluster *cluster, const struct drf *drf, uint32_t pool) {
+  const char *gpu = hr_cluster_pool_spec(cluster, (hr_pool){pool})->gpu;
+  for (uint32_t i = 0; i < pool; i++)
+    if (strcmp(hr_cluster_pool_spec(cluster, (hr_pool){i})->gpu, gpu) == 0) return drf->type_of[i];
+  return drf->n_types;
+}
+
+static void count_resources(const struct hr_cluster *cluster, struct drf *drf) {
+  for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
+    drf->type_of[i] = type_of_pool(cluster, drf, i);
+    if (drf->type_of[i] == drf->n_types) drf->n_types++;
+  }
+  drf->n_resources = drf->n_types + 2;
+  for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster, (hr_pool){i});
+    drf->total[drf->type_of[i]] += (uint64_t)spec->nodes * spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
+    drf->total[drf->n_types] += (uint64_t)spec->nodes * spec->cpu_milli_per_node;
+    drf->total[drf->n_types + 1] += (uint64_t)spec->nodes * spec->mem_mib_per_node;
+  }
+}
+
+static enum hr_status drf_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  (void)error;
+  struct drf *drf = hr_arena_alloc(env->arena, sizeof *drf);
+  if (!drf) return HR_NO_MEMORY;
+  uint32_t n_pools = hr_cluster_pools(env->cluster);
+  *drf = (struct drf){.n_tenants = env->jobs->tenants.count + 1, .changed = NOBODY};
+  drf->type_of = hr_arena_alloc(env->arena, n_pools * sizeof *drf->type_of);
+  drf->total = hr_arena_alloc(env->arena, ((size_t)n_pools + 2) * sizeof *drf->total);
+  drf->tenants = hr_arena_alloc(env->arena, drf->n_tenants * sizeof *drf->tenants);
+  if (!drf->type_of || !drf->total || !drf->tenants) return HR_NO_MEMORY;
+  count_resources(env->cluster, drf);
+  for (uint32_t i = 0; i < drf->n_tenants; i++) {
+    struct tenant *tenant = &drf->tenants[i];
+    tenant->weight = hr__tenant_weight(env->quotas, env->jobs, i + 1 < drf->n_tenants ? i : HR_NONE);
+    tenant->held = hr_arena_alloc(env->arena, drf->n_resources * sizeof *tenant->held);
+    if (!tenant->held) return HR_NO_MEMORY;
+  }
+  queue->order_state = drf;
+  return HR_OK;
+}
+
+/* ---- Shares ----------------------------------------------------------------------------------------- */
+
+static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) {
+  double dominant = 0;
+  for (uint32_t i = 0; i < drf->n_resources; i++)
+    if (drf->total[i]) dominant = fmax(dominant, (double)tenant->held[i] / (double)drf->total[i]);
+  return llround(fmin(dominant / tenant->weight * WHOLE_SHARE, MOST));
+}
+
+/* Where GPUs are told apart, a job's tasks are those that it is placed as. */
+struct fair_share_demand {
+  uint64_t tasks, cpu_milli, mem_mib; /* CPU and memory: of each */
+};
+
+static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job job) {
+  const struct hr_requests *requests = hr_cluster_requests(queue->cluster);
+  if (requests) {
+    const struct hr_request *request = &requests->request[requests->of_job[job.id]];
+    return (struct fair_share_demand){request->tasks, request->cpu_milli, request->mem_mib};
+  }
+  const struct hr_trace *trace = queue->trace;
+  return (struct fair_share_demand){trace->tasks ? trace->tasks[job.id] : 1,
+                                    trace->cpu_milli ? trace->cpu_milli[job.id] : 0,
+                                    trace->mem_mib ? trace->mem_mib[job.id] : 0};
+}
+
+/* Adds what the job asks for, or takes it away: unsigned numbers wrap around. */
+static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t sign) {
+  struct drf *drf = queue->order_state;
+  uint32_t number = tenant_of(queue, job);
+  struct tenant *tenant = &drf->tenants[number];
+  struct fair_share_demand demand = demand_of(queue, job);
+  tenant->held[drf->type_of[pool.id]] += sign * hr__counted_milli(queue, job);
+  tenant->held[drf->n_types] += sign * demand.tasks * demand.cpu_milli;
+  tenant->held[drf->n_types + 1] += sign * demand.tasks * demand.mem_mib;
+  tenant->next_key = key_of_share(drf, tenant);
+  drf->changed = drf->changed == NOBODY || drf->changed == number ? number : SEVERAL;
+}
+
+static enum hr_status drf_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                     const struct hr_placement *placement) {
+  (void)view;
+  change(queue, job, placement->pool, 1);
+  return HR_OK;
+}
+
+static enum hr_status drf_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
+  change(queue, event->job, event->placement->pool, UINT64_MAX);
+  return HR_OK;
+}
+
+static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                const struct hr_placement *from, const struct hr_placement *to) {
+  (void)view;
+  change(queue, job, from->pool, UINT64_MAX);
+  change(queue, job, to->pool, 1);
+  return HR_OK;
+}
+
+/* ---- The order -------------------------------------------------------------------------------------- */
+
+static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *view) {
+  (void)view;
+  struct drf *drf = queue->order_state;
+  uint32_t tenant = drf->changed;
+  drf->changed = NOBODY;
+  if (tenant == NOBODY) return HR_OK;
+  uint32_t first = tenant == SEVERAL ? 0 : tenant, end = tenant == SEVERAL ? drf->n_tenants : tenant + 1;
+  for (uint32_t i = first; i < end; i++) drf->tenants[i].key = drf->tenants[i].next_key;
+  return tenant == SEVERAL ? hr__waiting_rerank_all(&queue->waiting) : hr__waiting_rerank(&queue->waiting, tenant);
+}
+
+static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
+  return tenant_of(queue, job);
+}
+
+static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  (void)entry;
+  const struct hr__queue *queue = self;
+  const struct drf *drf = queue->order_state;
+  return drf->tenants[subqueue->name].key;
+}
+
+static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)queue;
+  (void)view;
+  (void)job;
+  return 0;
+}
+
+static const struct hr__listener drf_listener = {
+    .job_starts = drf_job_starts, .job_stops = drf_job_stops, .job_moves = job_moves};
+
+const struct hr__order hr__order_drf = {.key = key,
+                                        .subqueue = subqueue,
+                                        .full_key = full_key,
+                                        .create = drf_create,
+                                        .listener = &drf_listener,
+                                        .refresh = refresh};

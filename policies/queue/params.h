@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_QUEUE_PARAMS_H
+#define HR_POLICIES_QUEUE_PARAMS_H
+
+/* The parameters of the `queue` policy. */
+
+#include "headroom/policy.h"
+#include "headroom/policy_kit.h"
+
+/* What a scenario may choose from: text, what stands for it in queue.c. A value is a place in its list. */
+#define HR__ORDERS(X)                                                                                                  \
+  X("fifo", &hr__order_fifo)                                                                                           \
+  X("sjf", &hr__order_sjf)                                                                                             \
+  X("smallest", &hr__order_smallest)                                                                                   \
+  X("largest", &hr__order_largest)                                                                                     \
+  X("priority", &hr__order_priority)                                                                                   \
+  X("srtf", &hr__order_srtf)                                                                                           \
+  X("las", &hr__order_las)                                                                                             \
+  X("gittins", &hr__order_gittins)                                                                                     \
+  X("edf", &hr__order_edf)                                                                                             \
+  X("f1", &hr__order_f1)                                                                                               \
+  X("wfp3", &hr__order_wfp3)                                                                                           \
+  X("qssf", &hr__order_qssf)                                                                                           \
+  X("fair-share", &hr__order_fair_share)                                                                               \
+  X("drf", &hr__order_drf)                                                                                             \
+  X("multifactor", &hr__order_multifactor)
+#define HR__BACKFILLS(X)                                                                                               \
+  X("strict", &hr__backfill_strict)                                                                                    \
+  X("skip", &hr__backfill_skip)                                                                                        \
+  X("easy", &hr__backfill_easy)                                                                                        \
+  X("conservative", &hr__backfill_conservative)
+#define HR__PLACEMENTS(X)                                                                                              \
+  X("pool", HR_PLACE_POOL)                                                                                             \
+  X("first-fit", HR_PLACE_FIRST_FIT)                                                                                   \
+  X("best-fit", HR_PLACE_BEST_FIT)                                                                                     \
+  X("worst-fit", HR_PLACE_WORST_FIT)
+/* Further ones, where GPUs are told apart. */
+#define HR__PACKINGS(X)                                                                                                \
+  X("spread")                                                                                                          \
+  X("random")                                                                                                          \
+  X("weighted-best-fit")                                                                                               \
+  X("dot-product")                                                                                                     \
+  X("gpu-packing")                                                                                                     \
+  X("gpu-clustering")                                                                                                  \
+  X("fgd")                                                                                                             \
+  X("kube-default")                                                                                                    \
+  X("kube-most-allocated")
+#define HR__MARKETS(X)                                                                                                 \
+  X("static", HR__MARKET_STATIC)                                                                                       \
+  X("on-demand-only", HR__MARKET_ON_DEMAND_ONLY)                                                                       \
+  X("spot-first", HR__MARKET_SPOT_FIRST)                                                                               \
+  X("price-capacity", HR__MARKET_PRICE_CAPACITY)                                                                       \
+  X("deadline-greedy", HR__MARKET_DEADLINE_GREEDY)                                                                     \
+  X("uniform-progress", HR__MARKET_UNIFORM_PROGRESS)                                                                   \
+  X("omniscient", HR__MARKET_OMNISCIENT)
+#define HR__PREEMPTIONS(X)                                                                                             \
+  X("auto", PREEMPTS_AUTO)                                                                                             \
+  X("none", PREEMPTS_NONE)                                                                                             \
+  X("order", PREEMPTS_BY_ORDER)                                                                                        \
+  X("priority", PREEMPTS_BY_PRIORITY)                                                                                  \
+  X("reclaim", PREEMPTS_BY_QUOTA)
+#define HR__STOPPED(X)                                                                                                 \
+  X("auto", HR__STOPPED_AUTO)                                                                                          \
+  X("checkpoint", HR__STOPPED_KEEPS)                                                                                   \
+  X("requeue", HR__STOPPED_REQUEUE)                                                                                    \
+  X("kill", HR__STOPPED_KILLED)
+#define HR__VICTIM_RULES(X)                                                                                            \
+  X("last", HR__VICTIMS_LAST)                                                                                          \
+  X("least-lost", HR__VICTIMS_LEAST_LOST)                                                                              \
+  X("youngest", HR__VICTIMS_YOUNGEST)                                                                                  \
+  X("lowest-priority", HR__VICTIMS_LOWEST_PRIORITY)
+
+/* Ended by a NULL key. */
+extern const struct hr_param hr__queue_params[];
+/* HR__PLACEMENTS and HR__PACKINGS, ended by NULL. */
+extern const char *const hr__placement_names[];
+
+/* One that is in the table. */
+const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key);
+/* Of one in seconds. */
+int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The composed policy: order x backfill x placement x preemption x market. */
+
+#include "headroom/policy_kit.h"
+#include "policies/deadline/deadlines.h"
+#include "policies/placement/gpu_outlook.h"
+#include "policies/queue/dispatch.h"
+#include "policies/queue/explain.h"
+#include "policies/queue/params.h"
+#include "policies/queue/preemption/victims.h"
+#include "policies/queue/quota/quota.h"
+
+enum preempts { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
+
+#define OBJECT(text, object) object,
+static const struct hr__order *const orders[] = {HR__ORDERS(OBJECT)};
+static const struct hr__backfill *const backfills[] = {HR__BACKFILLS(OBJECT)};
+static const enum hr_placement_rule rules[] = {HR__PLACEMENTS(OBJECT)};
+static const enum hr__market_rule markets[] = {HR__MARKETS(OBJECT)};
+static const enum preempts preemptions[] = {HR__PREEMPTIONS(OBJECT)};
+static const enum hr__preemption_mode stops[] = {HR__STOPPED(OBJECT)};
+static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
+
+static enum hr_status create_market(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  struct hr__market_limits limits = {.rule = markets[hr__queue_param(env, "market")->integer],
+                                     .spot_wait_us = hr__queue_param_us(env, "spot_wait_s"),
+                                     .spot_hold_us = hr__queue_param_us(env, "spot_hold_s"),
+                                     .idle_release_us = hr__queue_param_us(env, "idle_release_s"),
+                                     .min_on_demand = (uint32_t)hr__queue_param(env, "min_on_demand")->integer,
+                                     .max_spot_share = hr__queue_param(env, "max_spot_share")->real,
+                                     .reclaim_hours = hr__queue_param(env, "reclaim_hours")->real};
+  limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
+  if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
+  if (queue->within)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where jobs are to be 'within' a group it is 'static'");
+  if (queue->allocator)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where GPUs are told apart it is 'static'");
+  if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
+    return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
+  return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Who may be stopped for whom; NULL: nobody. */
+static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
+                                        const struct hr__preemption **rule, struct hr_error *error) {
+  const struct hr_param_value *value = hr__queue_param(env, "preemption");
+  enum preempts preempts = preemptions[value->integer];
+  *rule = NULL;
+  bool may_by_itself = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->within;
+  if (preempts == PREEMPTS_AUTO) preempts = may_by_itself ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
+  if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
+  if (preempts == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
+  if (preempts == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
+  if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
+  return hr_fail(
+      error, HR_BAD_INPUT,
+      "parameter 'preemption': 'order' is not for this order, which does not say who of those that run comes "
+      "after one that waits; 'priority' is");
+}
+
+static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,
+                                        struct hr_error *error) {
+  struct hr__preemption_terms terms = {.stopped = stops[hr__queue_param(env, "preempted")->integer],
+                                       .victims = victims[hr__queue_param(env, "victims")->integer],
+                                       .grace_us = hr__queue_param_us(env, "grace_s"),
+                                       .min_run_us = hr__queue_param_us(env, "min_run_s")};
+  enum hr_status status = choose_preemption(queue, env, &terms.rule, error);
+  if (status != HR_OK || !terms.rule) return status;
+  queue->stops = true;
+  return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Among jobs that ask for the same, those behind the first may stop others that it may not. */
+static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
+  bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
+  return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
+}
+
+/* Where an order has no lanes of its own but quotas, or preemption, need some. */
+static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  (void)self;
+  (void)subqueue;
+  return entry.key;
+}
+
+static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
+  hr__full_key *full_key = queue->order->full_key;
+  if ((env->quotas || queue->parted) && !full_key) full_key = same_key;
+  struct hr__admission warden = {0};
+  if (queue->quota) warden = hr__quota_admission(queue);
+  enum hr_status status =
+      hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, queue->quota ? &warden : NULL, queue);
+  queue->waiting.keys_grow = queue->order->keys_only_grow;
+  return status;
+}
+
+/* Where GPUs are told apart. */
+static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
+                                       struct hr_error *error) {
+  size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
+  bool is_told_apart = hr_cluster_gpu_inventory(env->cluster) != NULL;
+  if (!is_told_apart && choice >= sizeof rules / sizeof *rules)
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'placement': '%s' looks at single GPUs, which are not told apart; 'cluster.by_gpu' does that, "
+        "or a pool with 'sharing'",
+        hr__placement_names[choice]);
+  if (!is_told_apart) return HR_OK;
+  if (queue->rule == HR_PLACE_POOL)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, which are told apart");
+  const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
+  if (!rule) return HR_BAD_INPUT;
+  if (queue->backfill == &hr__backfill_conservative)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'backfill': where GPUs are told apart it is 'strict', 'skip' or 'easy'");
+  queue->allocator = hr__gpu_allocator_create(queue, env, rule);
+  if (!queue->allocator) return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
+    return HR_NO_MEMORY;
+  return HR_OK;
+}
+
+/* Where jobs are to be near together. */
+static enum hr_status create_within(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  if (!hr_cluster_any_within(env->cluster)) return HR_OK;
+  if (queue->rule == HR_PLACE_POOL)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'placement': 'pool' counts GPUs, and jobs are to be 'within' a group");
+  if (queue->backfill->walks)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'backfill': where jobs are to be 'within' a group it is 'strict', 'skip' or 'easy'");
+  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
+    if (spec->mig && spec->nodes > 0)
+      return hr_fail(error, HR_BAD_INPUT,
+                     "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
+  }
+  queue->within = hr__locality_create(queue, env);
+  return queue->within ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
+  if (!queue->placer) return HR_NO_MEMORY;
+  queue->parted = is_parted(queue, env);
+  if (env->quotas && !hr__quota_create(queue, env)) return HR_NO_MEMORY;
+  enum hr_status status = create_within(queue, env, error);
+  if (status == HR_OK) status = create_waiting(queue, env);
+  if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
+  if (status != HR_OK) return status;
+  if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
+  status = create_preemption(queue, env, error);
+  if (status == HR_OK) status = create_allocator(queue, env, error);
+  if (status == HR_OK && queue->within && queue->preemptor)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where jobs are to be 'within' a group it is 'none'");
+  if (status == HR_OK && queue->allocator && queue->preemptor)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where GPUs are told apart it is 'none'");
+  if (status != HR_OK) return status;
+  if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
+  if (queue->backfill->needs_calendar && !queue->allocator && !hr__expectations_create(queue)) return HR_NO_MEMORY;
+  return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
+}
+
+/* Of nodes by their free GPUs; those that look at single GPUs are none of these. */
+static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
+  size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
+  return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
+}
+
+static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  struct hr__queue *queue = hr_arena_alloc(env->arena, sizeof *queue);
+  if (!queue) return HR_NO_MEMORY;
+  *queue = (struct hr__queue){.arena = env->arena,
+                              .trace = env->jobs,
+                              .cluster = env->cluster,
+                              .order = orders[hr__queue_param(env, "order")->integer],
+                              .backfill = backfills[hr__queue_param(env, "backfill")->integer],
+                              .rule = rule_of(env),
+                              .stops = hr_cluster_changes(env->cluster),
+                              .blocked = {HR_NONE}};
+  *self = queue;
+  enum hr_status status = create_queue(queue, env, error);
+  return status == HR_OK ? create_market(queue, env, error) : status;
+}
+
+/* In an order in which a job that waits comes ever closer to the front, and cannot be passed for ever once it is there.
+ */
+static bool starves_nobody(const struct hr__queue *queue) {
+  if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
+  return queue->order->ages && queue->order->ages(queue);
+}
+
+static uint32_t abilities(void *self) {
+  const struct hr__queue *queue = self;
+  uint32_t promises = hr__queue_explains_by(queue);
+  if (queue->deadlines) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
+  promises |= HR_POLICY_KEEPS_WITHIN | (starves_nobody(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
+  if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
+  return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
+}
+
+static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr__queue *queue = self;
+  enum hr_status status;
+  if (queue->deadlines) return hr__deadlines_observe(queue, view, event);
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    return hr__queue_job_waits(queue, view, event->job);
+  case HR_EVENT_END:
+    return hr__queue_job_stops(queue, view, event);
+  case HR_EVENT_INTERRUPT:
+    status = hr__queue_job_stops(queue, view, event);
+    return status == HR_OK ? hr__queue_job_waits(queue, view, event->job) : status;
+  case HR_EVENT_NODE_UP:
+  case HR_EVENT_NODE_DOWN:
+  case HR_EVENT_NOTICE:
+  case HR_EVENT_OFFER:
+    return hr__queue_node_changes(queue, view, event);
+  default:
+    return HR_OK;
+  }
+}
+
+/* Jobs that fit: in order, then as the backfill has it. */
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                           const struct hr__backfill *backfill) {
+  enum hr_status status = queue->preemptor ? hr__preempt_pass(queue, view, plan) : HR_OK;
+  if (queue->preemptor && hr__preemption_holds(queue)) return status;
+  return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, plan) : status;
+}
+
+/* Those within their guarantees. `blocked`: nobody may pass those that are left. */
+static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                      bool *blocked) {
+  bool strict = !queue->backfill->by_shape;
+  enum hr_status status = hr__waiting_prefer(&queue->waiting, true);
+  if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
+  *blocked = strict && queue->waiting.n_active > 0;
+  return status == HR_OK ? hr__waiting_prefer(&queue->waiting, false) : status;
+}
+
+/* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
+static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  bool any_guaranteed = queue->waiting.n_aside > 0 || queue->preemptor, blocked = false;
+  enum hr_status status = HR_OK;
+  if (hr__quota_guarantees(queue) && any_guaranteed)
+    status = pass_guaranteed(queue, view, plan, &blocked);
+  else
+    status = hr__waiting_find_first(&queue->waiting);
+  if (status != HR_OK || blocked || (queue->preemptor && hr__preemption_holds(queue))) return status;
+  return pass(queue, view, plan, queue->backfill);
+}
+
+/* What is free, or comes free, may be promised to one job. */
+static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  enum hr_status status = queue->preemptor ? hr__preempt_begin_pass(queue, view, plan) : HR_OK;
+  if (status != HR_OK || (queue->preemptor && hr__preemption_holds(queue))) return status;
+  return queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
+}
+
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+  struct hr__queue *queue = self;
+  if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
+  enum hr_status status = HR_OK;
+  queue->head = (hr_job){HR_NONE};
+  queue->reserved_us = HR_NEVER_US;
+  if (queue->n_rejections) status = hr__queue_reject_hopeless(queue, view, plan);
+  if (status == HR_OK && queue->within) status = hr__locality_begin_pass(queue, view);
+  if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
+  if (status == HR_OK) status = start_jobs(queue, view, plan);
+  if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
+  if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, plan);
+  if (status == HR_OK && queue->within) status = hr__locality_end_pass(queue, view, plan);
+  return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;
+}
+
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+  hr__queue_explain(self, view, job, hold);
+}
+
+HR_POLICY(queue) = {HR_POLICY_HEAD,
+                    .name = "queue",
+                    .summary = "a queue in some order, with backfill and a placement rule",
+                    .params = hr__queue_params,
+                    .create = create,
+                    .observe = observe,
+                    .decide = decide,
+                    .abilities = abilities,
+                    .explain = explain};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_QUEUE_SUBQUEUES_H
+#define HR_POLICIES_QUEUE_SUBQUEUES_H
+
+/*
+ * What the parts of hr__waiting share, and nobody else:
+ *
+ *   waiting.c        shapes and lanes; jobs that come and go
+ *   waiting_ranks.c  which lane comes first in its shape
+ *   waiting_park.c   lanes that are held back, and preferred ones
+ *   waiting_walk.c   searches and walks beyond the first jobs
+ */
+
+#include "headroom/policy_kit.h"
+#include "policies/queue/waiting.h"
+
+/* Before all entries that there are. */
+#define HR__BEFORE_ALL INT64_MIN
+
+static inline bool hr__has_subqueues(const struct hr__waiting *waiting) {
+  return waiting->full_key != NULL;
+}
+
+static inline bool hr__is_race(const struct hr__waiting *waiting) {
+  return waiting->line_of != NULL;
+}
+
+static inline struct hr__subqueue *hr__subqueue_of_job(const struct hr__waiting *waiting, uint32_t job) {
+  return waiting->subqueues[waiting->subqueue_of[job]];
+}
+
+static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
+  return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
+}
+
+/* The list that counts now. */
+static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting *waiting,
+                                                       const struct hr__shape *shape) {
+  return waiting->preferred_only ? &shape->preferred : &shape->subqueues;
+}
+
+/* The list itself while it has room for one more, else a larger copy; NULL: out of memory. */
+static inline void *hr__roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
+}
+
+/* The key by which it compares with jobs of all lanes. */
+static inline void hr__make_full(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                                 struct hr_job_entry *entry) {
+  if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
+}
+
+/* Lanes that the same bar holds back in the same way; see waiting_park.c. */
+struct hr__subqueue_group {
+  struct hr__shape *shape;
+  struct hr__admission_limit bar;
+  uint32_t number;
+  bool of_preferred, is_closed;
+  struct hr_job_tree subqueues;                             /* as listed */
+  struct hr__subqueue *speaker;                             /* NULL: none; or while it is empty */
+  struct hr__subqueue_group *next_spoken;                   /* others that the speaker stands for */
+  struct hr__subqueue_group *next_in_shape, *last_in_shape; /* likewise in shape->spoken_for */
+};
+
+/* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
+
+/* Whether its key has grown by itself since it was listed. */
+bool hr__subqueue_has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue);
+/* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
+enum hr_status hr__subqueue_relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was);
+/* Into its shape's lists, and out of them. */
+enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
+enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue);
+/* The shape's lists have changed. */
+void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape);
+
+/* ---- Held back (waiting_park.c) --------------------------------------------------------------------- */
+
+/* Out of its group. */
+enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
+/* A parked lane with the same jobs is to be listed otherwise. */
+enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                          struct hr_job_entry now);
+/* A lane that stands for others is listed anew. */
+enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
+
+#endif

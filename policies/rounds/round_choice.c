@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The mechanism of rounds. Pairs of a job and a pool are taken in order of priority, share / time had in that pool
+ * since the shares were made, as long as they fit; a pair that had none goes first. Equal ones go by the time that the
+ * job was entitled to and did not have, so that shares hold however often they are made anew.
+ *
+ * Two states of capacity are planned at once: `free`, less what is chosen so far, and `leases`, less the places of all
+ * who ran in the round before as well. A job is put where no lease is, if it can; if not, where leases of jobs that
+ * come later are: these must move or stop.
+ */
+
+#include "policies/rounds/rounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- Accounts --------------------------------------------------------------------------------------- */
+
+void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
+  int64_t passed_us = now_us - member->since_us;
+  const struct hr__round_shape *shape = hr__member_shape(rounds, member);
+  member->since_us = now_us;
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->objective != HR__FAIR; i++)
+    member->credit_us += hr__round_share_of(rounds, member, i) * (double)passed_us;
+  if (!member->runs) return;
+  member->credit_us -= (double)passed_us;
+  member->held_us[member->place.pool.id] += passed_us;
+  member->service_gus += (double)passed_us * shape->gpus / shape->weight;
+}
+
+static void count_all(struct hr__rounds *rounds, int64_t now_us) {
+  rounds->base_gus = (double)INFINITY;
+  for (uint32_t i = 0; i < rounds->n_members; i++) {
+    struct hr__member *member = rounds->members[i];
+    hr__member_count(rounds, member, now_us);
+    if (member->service_gus < rounds->base_gus) rounds->base_gus = member->service_gus;
+  }
+}
+
+/* ---- Order ------------------------------------------------------------------------------------------ */
+
+static bool add_candidate(struct hr__rounds *rounds, struct hr__candidate candidate) {
+  if (rounds->n_candidates == rounds->room_candidates) {
+    struct hr__candidate *grown =
+        hr_arena_grown(rounds->arena, rounds->candidates, &rounds->room_candidates, sizeof *grown);
+    if (!grown) return false;
+    rounds->candidates = grown;
+  }
+  rounds->candidates[rounds->n_candidates++] = candidate;
+  candidate.member->listed = true;
+  return true;
+}
+
+static int by_priority(const void *a, const void *b) {
+  const struct hr__candidate *x = a, *y = b;
+  if (x->priority > y->priority || x->priority < y->priority) return x->priority > y->priority ? -1 : 1;
+  if (x->credit_us > y->credit_us || x->credit_us < y->credit_us) return x->credit_us > y->credit_us ? -1 : 1;
+  if (x->share > y->share || x->share < y->share) return x->share > y->share ? -1 : 1;
+  if (x->member->job.id != y->member->job.id) return x->member->job.id < y->member->job.id ? -1 : 1;
+  return (x->pool > y->pool) - (x->pool < y->pool);
+}
+
+static void sort_candidates(struct hr__rounds *rounds) {
+  if (rounds->n_candidates > 1)
+    qsort(rounds->candidates, rounds->n_candidates, sizeof *rounds->candidates, by_priority);
+}
+
+/* Everybody, with any pool: the least service first, or who is owed most. */
+static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
+  rounds->n_candidates = 0;
+  for (uint32_t i = 0; i < rounds->n_members; i++) {
+    struct hr__member *member = rounds->members[i];
+    struct hr__candidate candidate = {.member = member, .pool = HR_NONE, .credit_us = member->credit_us};
+    if (member->chosen || (waiting_only && member->runs)) continue;
+    if (rounds->objective == HR__FAIR) candidate.priority = -member->service_gus;
+    if (!add_candidate(rounds, candidate)) return false;
+  }
+  sort_candidates(rounds);
+  return true;
+}
+
+static bool list_pairs(struct hr__rounds *rounds) {
+  rounds->n_candidates = 0;
+  for (uint32_t i = 0; i < rounds->n_members; i++)
+    for (uint32_t pool = 0; pool < rounds->n_pools; pool++) {
+      struct hr__member *member = rounds->members[i];
+      double share = hr__round_share_of(rounds, member, pool), held_us = (double)member->held_us[pool];
+      if (member->chosen || !(share > 0)) continue;
+      struct hr__candidate candidate = {.priority =
+                                            held_us > 0 ? share * (double)rounds->round_us / held_us : (double)INFINITY,
+                                        .credit_us = member->credit_us,
+                                        .share = share,
+                                        .member = member,
+                                        .pool = pool};
+      if (!add_candidate(rounds, candidate)) return false;
+    }
+  sort_candidates(rounds);
+  return true;
+}
+
+/* ---- Places ----------------------------------------------------------------------------------------- */
+
+/* Who gives way takes its lease back from the plan; whether the place is free then. */
+static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
+  bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
+  for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
+    overlaps = hr__place_has(&member->place, place->slices[i].node);
+  if (!member->runs || member->chosen || member->evicted || !overlaps) return false;
+  member->evicted = true;
+  hr__capacity_give(rounds->leases, &member->place);
+  return hr__capacity_holds(rounds->leases, place);
+}
+
+/* First those who are no candidates, then from the last candidate on. */
+static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place *place) {
+  if (hr__capacity_holds(rounds->leases, place)) return;
+  for (uint32_t i = 0; i < rounds->n_members; i++)
+    if (!rounds->members[i]->listed && evict(rounds, rounds->members[i], place)) return;
+  for (uint32_t i = rounds->n_candidates; i-- > 0;)
+    if (evict(rounds, rounds->candidates[i].member, place)) return;
+}
+
+/* One that was evicted may find its place free all the same: others give way to it then. */
+static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
+  member->chosen = true;
+  if (member->evicted) {
+    evict_for(rounds, &member->place);
+    hr__capacity_take(rounds->leases, &member->place);
+  }
+  hr__capacity_take(rounds->free, &member->place);
+}
+
+static bool set_place(struct hr__rounds *rounds, struct hr__member *member, const struct hr_placement *placement) {
+  if (member->runs && !member->evicted) hr__capacity_give(rounds->leases, &member->place);
+  member->moves = member->runs;
+  member->chosen = true;
+  if (!hr__place_set(&member->place, rounds->arena, placement, hr__member_shape(rounds, member)->gpus)) return false;
+  evict_for(rounds, &member->place);
+  hr__capacity_take(rounds->leases, &member->place);
+  hr__capacity_take(rounds->free, &member->place);
+  return true;
+}
+
+static bool find_in(struct hr__rounds *rounds, struct hr__planned_capacity *capacity, const struct hr__member *member,
+                    uint32_t pool, struct hr_placement *placement) {
+  const struct hr__round_shape *shape = hr__member_shape(rounds, member);
+  return hr__capacity_find_in(capacity, rounds->placer, (hr_pool){pool}, shape->gpus, shape->accept_class, placement);
+}
+
+/* In its place, where no lease is, where leases are. False: out of memory. */
+static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
+  struct hr_placement placement;
+  if (member->runs && member->place.pool.id == pool && hr__capacity_holds(rounds->free, &member->place)) {
+    keep_place(rounds, member);
+    return true;
+  }
+  if (!find_in(rounds, rounds->leases, member, pool, &placement) &&
+      !find_in(rounds, rounds->free, member, pool, &placement))
+    return true;
+  return set_place(rounds, member, &placement);
+}
+
+/* The member's pools, the fastest first, or in the scenario's order for an objective that knows of no speeds; HR_NONE
+   after the last. `before`: the one that was tried last. */
+static uint32_t next_pool(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t before) {
+  const double *speed = hr__member_shape(rounds, member)->speed;
+  uint32_t best = HR_NONE;
+  for (uint32_t i = 0; i < rounds->n_pools; i++) {
+    if (!(speed[i] > 0) || i == before) continue;
+    if (rounds->objective == HR__FAIR) {
+      if (best == HR_NONE && (before == HR_NONE || i > before)) best = i;
+      continue;
+    }
+    bool is_after = before == HR_NONE || speed[i] < speed[before] || (!(speed[i] > speed[before]) && i > before);
+    if (is_after && (best == HR_NONE || speed[i] > speed[best])) best = i;
+  }
+  return best;
+}
+
+static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member) {
+  bool fine = true;
+  if (member->runs) fine = choose_in(rounds, member, member->place.pool.id);
+  for (uint32_t pool = next_pool(rounds, member, HR_NONE); fine && !member->chosen && pool != HR_NONE;
+       pool = next_pool(rounds, member, pool))
+    fine = choose_in(rounds, member, pool);
+  return fine;
+}
+
+/* ---- A round ---------------------------------------------------------------------------------------- */
+
+/* On a node that is to go, or without any work done since it was started, which takes long to restart: it goes on. */
+static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
+  if (!member->runs) return false;
+  if (hr_view_done_us(view, member->job) == member->begun_us) return true;
+  for (uint32_t i = 0; i < member->place.n_slices; i++)
+    if (hr_cluster_node_state(rounds->cluster, member->place.slices[i].node) != HR_NODE_UP) return true;
+  return false;
+}
+
+static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
+  struct hr__planned_capacity *was = rounds->free;
+  rounds->free = rounds->leases;
+  rounds->leases = was;
+  hr__capacity_reset(rounds->free);
+  hr__nodes_begin(rounds);
+  for (uint32_t i = 0; i < rounds->n_members; i++) {
+    struct hr__member *member = rounds->members[i];
+    member->chosen = member->moves = member->listed = member->ahead = member->evicted = false;
+    member->awaits = HR_NONE;
+    if (!is_pinned(rounds, view, member)) continue;
+    keep_place(rounds, member);
+    hr__nodes_note(rounds, member, member->place.pool.id);
+  }
+}
+
+static enum hr_status start(const struct hr_view *view, struct hr_moves *plan, struct hr__member *member) {
+  struct hr_placement placement = hr__place_placement(&member->place);
+  member->runs = true;
+  member->begun_us = hr_view_done_us(view, member->job);
+  return hr_moves_start(plan, member->job, &placement, member->ahead ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
+}
+
+static enum hr_status carry_out(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++) {
+    struct hr__member *member = rounds->members[i];
+    if (!member->runs || (member->chosen && !member->moves)) continue;
+    status = hr_moves_preempt(plan, member->job, HR_REASON_POLICY);
+    member->runs = false;
+  }
+  for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++)
+    if (rounds->members[i]->chosen && !rounds->members[i]->runs) status = start(view, plan, rounds->members[i]);
+  return status;
+}
+
+static bool choose_pairs(struct hr__rounds *rounds) {
+  bool fine = list_pairs(rounds);
+  for (uint32_t i = 0; i < rounds->n_candidates && fine; i++) {
+    const struct hr__candidate *candidate = &rounds->candidates[i];
+    if (candidate->member->chosen || candidate->member->awaits != HR_NONE) continue;
+    fine = choose_in(rounds, candidate->member, candidate->pool);
+    hr__nodes_note(rounds, candidate->member, candidate->pool);
+  }
+  return fine;
+}
+
+/* What is left over is used, but for an objective that pays for what it uses. */
+static bool choose_rest(struct hr__rounds *rounds) {
+  bool fine = list_members(rounds, false), passed_over = false;
+  for (uint32_t i = 0; i < rounds->n_candidates && fine; i++) {
+    struct hr__member *member = rounds->candidates[i].member;
+    member->ahead = passed_over;
+    fine = choose_anywhere(rounds, member);
+    passed_over = passed_over || !member->chosen;
+  }
+  return fine;
+}
+
+enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan) {
+  count_all(rounds, view->now_us);
+  enum hr_status status = hr__round_shares_update(rounds, view);
+  if (status != HR_OK) return status;
+  begin_plan(rounds, view);
+  bool fine = rounds->objective == HR__FAIR || choose_pairs(rounds);
+  if (fine && rounds->objective != HR__COST_SLO) fine = choose_rest(rounds);
+  status = fine ? carry_out(rounds, view, plan) : HR_NO_MEMORY;
+  return status == HR_OK ? hr__nodes_settle(rounds, plan) : status;
+}
+
+/* ---- Within a round --------------------------------------------------------------------------------- */
+
+static bool any_is_free(const struct hr__rounds *rounds) {
+  for (uint32_t i = 0; i < rounds->n_pools; i++)
+    if (rounds->free->free_gpus[i] > 0) return true;
+  return false;
+}
+
+static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan,
+                                    struct hr__member *member) {
+  struct hr_placement placement;
+  bool awaits = rounds->objective == HR__COST_SLO;
+  uint32_t pool = awaits ? member->awaits : next_pool(rounds, member, HR_NONE);
+  while (pool != HR_NONE && !find_in(rounds, rounds->free, member, pool, &placement))
+    pool = awaits ? HR_NONE : next_pool(rounds, member, pool);
+  if (pool == HR_NONE) return HR_OK;
+  member->awaits = HR_NONE;
+  if (!hr__place_set(&member->place, rounds->arena, &placement, hr__member_shape(rounds, member)->gpus))
+    return HR_NO_MEMORY;
+  hr__member_count(rounds, member, view->now_us);
+  hr__capacity_take(rounds->free, &member->place);
+  return start(view, plan, member);
+}
+
+enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan) {
+  if (!any_is_free(rounds)) return HR_OK;
+  for (uint32_t i = 0; i < rounds->n_members; i++) rounds->members[i]->chosen = false;
+  if (!list_members(rounds, true)) return HR_NO_MEMORY;
+  enum hr_status status = HR_OK;
+  bool passed_over = false;
+  for (uint32_t i = 0; i < rounds->n_candidates && status == HR_OK && any_is_free(rounds); i++) {
+    struct hr__member *member = rounds->candidates[i].member;
+    member->ahead = passed_over;
+    status = start_if_free(rounds, view, plan, member);
+    passed_over = passed_over || !member->runs;
+  }
+  return status;
+}

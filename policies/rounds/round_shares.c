@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The one place where GLPK is called. Column 1 is the level, then one column for each kind and pool where it can run.
+ * Rows: for each kind its rate less the level, and its time; for each pool its GPUs. The simplex method runs with fixed
+ * settings, no limit of time and no output, so the same problem has the same solution. GLPK keeps its state by thread;
+ * it is set up for each problem and freed after it, unless the thread had it before. An error within GLPK jumps back
+ * here.
+ */
+
+#include "policies/rounds/round_shares.h"
+
+#include "policies/rounds/rounds.h"
+
+#include <glpk.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much of the level the second step may give up, against rounding. */
+#define LEVEL_SLACK 1e-9
+#define SHARE_UNITS 1e9
+
+/* A program under construction, and what it needs to be taken down after an error. */
+struct program {
+  const struct hr__share_problem *problem;
+  double *share, *level;
+  glp_prob *lp;
+  int *column; /* [n_kinds][n_pools]: of a share; 0: none */
+  int *row;    /* entries of a column, from 1 */
+  double *value;
+  jmp_buf error;
+  bool solved;
+};
+
+enum { LEVEL_COLUMN = 1, MOST_ENTRIES = 3 };
+
+static size_t place(const struct hr__share_problem *problem, uint32_t kind, uint32_t pool) {
+  return (size_t)kind * problem->n_pools + pool;
+}
+
+static int rate_row(uint32_t kind) {
+  return (int)kind + 1;
+}
+
+static int time_row(const struct hr__share_problem *problem, uint32_t kind) {
+  return (int)(problem->n_kinds + kind) + 1;
+}
+
+static int pool_row(const struct hr__share_problem *problem, uint32_t pool) {
+  return (int)(2 * problem->n_kinds + pool) + 1;
+}
+
+static double scaled_rate(const struct hr__share_problem *problem, uint32_t kind, uint32_t pool) {
+  return problem->kinds[kind].scale * problem->speed[place(problem, kind, pool)];
+}
+
+static double gpus_of(const struct hr__share_problem *problem, uint32_t kind) {
+  return (double)problem->kinds[kind].jobs * problem->kinds[kind].gpus;
+}
+
+static void add_rows(const struct program *program) {
+  const struct hr__share_problem *problem = program->problem;
+  glp_add_rows(program->lp, (int)(2 * problem->n_kinds + problem->n_pools));
+  for (uint32_t kind = 0; kind < problem->n_kinds; kind++) {
+    glp_set_row_bnds(program->lp, rate_row(kind), GLP_LO, 0, 0);
+    glp_set_row_bnds(program->lp, time_row(problem, kind), GLP_UP, 0, 1);
+  }
+  for (uint32_t pool = 0; pool < problem->n_pools; pool++)
+    glp_set_row_bnds(program->lp, pool_row(problem, pool), GLP_UP, 0, problem->pool_gpus[pool]);
+}
+
+static void add_level(const struct program *program) {
+  const struct hr__share_problem *problem = program->problem;
+  bool is_bounded = isfinite(problem->max_level);
+  glp_add_cols(program->lp, 1);
+  glp_set_col_bnds(program->lp, LEVEL_COLUMN, is_bounded ? GLP_DB : GLP_LO, 0, is_bounded ? problem->max_level : 0);
+  glp_set_obj_coef(program->lp, LEVEL_COLUMN, 1);
+  for (uint32_t kind = 0; kind < problem->n_kinds; kind++) {
+    program->row[kind + 1] = rate_row(kind);
+    program->value[kind + 1] = -1;
+  }
+  glp_set_mat_col(program->lp, LEVEL_COLUMN, (int)problem->n_kinds, program->row, program->value);
+}
+
+static void add_share(const struct program *program, uint32_t kind, uint32_t pool) {
+  const struct hr__share_problem *problem = program->problem;
+  int column = program->column[place(problem, kind, pool)] = glp_add_cols(program->lp, 1);
+  const int row[MOST_ENTRIES + 1] = {0, rate_row(kind), time_row(problem, kind), pool_row(problem, pool)};
+  const double value[MOST_ENTRIES + 1] = {0, scaled_rate(problem, kind, pool), 1, gpus_of(problem, kind)};
+  glp_set_col_bnds(program->lp, column, GLP_LO, 0, 0);
+  glp_set_mat_col(program->lp, column, MOST_ENTRIES, row, value);
+}
+
+static void build(struct program *program) {
+  const struct hr__share_problem *problem = program->problem;
+  program->lp = glp_create_prob();
+  glp_set_obj_dir(program->lp, GLP_MAX);
+  add_rows(program);
+  add_level(program);
+  for (uint32_t kind = 0; kind < problem->n_kinds; kind++)
+    for (uint32_t pool = 0; pool < problem->n_pools; pool++) {
+      bool can_run = problem->speed[place(problem, kind, pool)] > 0 && problem->pool_gpus[pool] > 0;
+      program->column[place(problem, kind, pool)] = 0;
+      if (can_run) add_share(program, kind, pool);
+    }
+}
+
+static bool optimise(const struct program *program) {
+  glp_smcp settings;
+  glp_init_smcp(&settings);
+  settings.msg_lev = GLP_MSG_OFF;
+  settings.meth = GLP_PRIMAL; /* the origin is feasible, and so is the first step's optimum for the second */
+  return glp_simplex(program->lp, &settings) == 0 && glp_get_status(program->lp) == GLP_OPT;
+}
+
+/* The level stays where it is; what else is there to be had? */
+static void set_second_goal(const struct program *program) {
+  const struct hr__share_problem *problem = program->problem;
+  double level = glp_get_col_prim(program->lp, LEVEL_COLUMN) * (1 - LEVEL_SLACK);
+  glp_set_col_bnds(program->lp, LEVEL_COLUMN, GLP_LO, level > 0 ? level : 0, 0);
+  glp_set_obj_coef(program->lp, LEVEL_COLUMN, 0);
+  for (uint32_t kind = 0; kind < problem->n_kinds; kind++)
+    for (uint32_t pool = 0; pool < problem->n_pools; pool++) {
+      int column = program->column[place(problem, kind, pool)];
+      double gain = problem->price ? -gpus_of(problem, kind) * problem->price[pool]
+                                   : problem->kinds[kind].jobs * scaled_rate(problem, kind, pool);
+      if (column) glp_set_obj_coef(program->lp, column, gain);
+    }
+}
+
+static void read_shares(const struct program *program) {
+  const struct hr__share_problem *problem = program->problem;
+  for (size_t i = 0; i < (size_t)problem->n_kinds * problem->n_pools; i++) {
+    double share = program->column[i] ? glp_get_col_prim(program->lp, program->column[i]) : 0;
+    share = floor(share * SHARE_UNITS + 0.5) / SHARE_UNITS;
+    program->share[i] = share > 0 ? share < 1 ? share : 1 : 0;
+  }
+}
+
+static void solve(struct program *program) {
+  build(program);
+  if (!optimise(program)) return;
+  *program->level = glp_get_col_prim(program->lp, LEVEL_COLUMN);
+  set_second_goal(program);
+  if (!optimise(program)) return;
+  read_shares(program);
+  program->solved = true;
+}
+
+static void jump_back(void *info) {
+  struct program *program = info;
+  longjmp(program->error, 1);
+}
+
+/* After an error GLPK can only be shut down: all that it holds in this thread goes. */
+static void solve_guarded(struct program *program) {
+  bool is_own = glp_init_env() == 0;
+  int terminal = glp_term_out(GLP_OFF);
+  if (setjmp(program->error) != 0) {
+    glp_free_env();
+    return;
+  }
+  glp_error_hook(jump_back, program);
+  solve(program);
+  glp_error_hook(NULL, NULL);
+  glp_delete_prob(program->lp);
+  glp_term_out(terminal);
+  if (is_own) glp_free_env();
+}
+
+enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, double *share, double *level) {
+  struct program *program = calloc(1, sizeof *program);
+  if (!program) return HR_NO_MEMORY;
+  program->problem = problem;
+  program->share = share;
+  program->level = level;
+  program->column = calloc((size_t)problem->n_kinds * problem->n_pools + 1, sizeof *program->column);
+  program->row = calloc((size_t)problem->n_kinds + 1, sizeof *program->row);
+  program->value = calloc((size_t)problem->n_kinds + 1, sizeof *program->value);
+  if (program->column && program->row && program->value) solve_guarded(program);
+  bool solved = program->solved;
+  free(program->column);
+  free(program->row);
+  free(program->value);
+  free(program);
+  return solved ? HR_OK : HR_NO_MEMORY;
+}
+
+/*
+ * From members to a problem of shares and back. Members are sorted by shape and class; a run of equal ones is a kind.
+ * A class is a range of what a job needs that differs from job to job: the logarithm of its work left, or of the rate
+ * at which it must work to meet its deadline, in eighths of a doubling, so that the problem has few kinds however many
+ * jobs there are; in quarters, halves, doublings where there would be many all the same.
+ */
+
+enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, COARSEST = 4 };
+
+/* Added to each price per GPU-hour, in dollars, so that GPUs that cost nothing are not wasted either. */
+#define LEAST_PRICE 1e-6
+#define FULL_PPM 1e6
+
+struct hr__round_shares {
+  struct hr__member **sorted;
+  struct hr__share_kind *kinds;
+  double *speed, *share; /* [kinds][n_pools] */
+  double *pool_gpus, *price;
+  uint32_t room, n_kinds;
+};
+
+/* ---- Shapes ----------------------------------------------------------------------------------------- */
+
+static uint64_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
+  uint64_t hash = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
+  for (uint32_t i = 0; i < rounds->n_pools; i++) {
+    uint64_t bits;
+    memcpy(&bits, &shape->speed[i], sizeof bits);
+    hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+static bool same_shape(const struct hr__rounds *rounds, const struct hr__round_shape *a,
+                       const struct hr__round_shape *b) {
+  return a->gpus == b->gpus && a->accept_class == b->accept_class && a->weight == b->weight &&
+         memcmp(a->speed, b->speed, rounds->n_pools * sizeof *a->speed) == 0;
+}
+
+static uint32_t find_slot(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
+  uint32_t at = (uint32_t)hash_shape(rounds, shape) & (rounds->n_slots - 1);
+  while (rounds->slot[at] && !same_shape(rounds, &rounds->shapes[rounds->slot[at] - 1], shape))
+    at = (at + 1) & (rounds->n_slots - 1);
+  return at;
+}
+
+/* Tables for twice as many shapes. */
+static bool grow(struct hr__rounds *rounds, uint32_t n_slots) {
+  struct hr__round_shape *shapes = hr_arena_alloc(rounds->arena, n_slots / 2 * sizeof *shapes);
+  uint32_t *slot = hr_arena_alloc(rounds->arena, n_slots * sizeof *slot);
+  if (!shapes || !slot) return false;
+  if (rounds->n_shapes) memcpy(shapes, rounds->shapes, rounds->n_shapes * sizeof *shapes);
+  rounds->shapes = shapes;
+  rounds->slot = slot;
+  rounds->n_slots = n_slots;
+  for (uint32_t i = 0; i < rounds->n_shapes; i++) slot[find_slot(rounds, &shapes[i])] = i + 1;
+  return true;
+}
+
+enum hr_status hr__round_shares_init(struct hr__rounds *rounds) {
+  struct hr__round_shares *shares = rounds->shares = hr_arena_alloc(rounds->arena, sizeof *shares);
+  rounds->draft = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *rounds->draft);
+  if (!shares || !rounds->draft || !grow(rounds, FIRST_SLOTS)) return HR_NO_MEMORY;
+  shares->pool_gpus = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->pool_gpus);
+  shares->price = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->price);
+  return shares->pool_gpus && shares->price ? HR_OK : HR_NO_MEMORY;
+}
+
+static uint32_t weight_of(const struct hr__rounds *rounds, hr_job job) {
+  int32_t priority = rounds->by_priority && rounds->jobs->priority ? rounds->jobs->priority[job.id] : 1;
+  return priority > 1 ? (uint32_t)priority : 1;
+}
+
+uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
+  struct hr__round_shape shape = {.gpus = rounds->jobs->gpus[job.id],
+                                  .accept_class = hr_cluster_accept_class(rounds->cluster, job),
+                                  .weight = weight_of(rounds, job),
+                                  .speed = rounds->draft};
+  for (uint32_t i = 0; i < rounds->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(rounds->cluster, (hr_pool){i});
+    bool runs = hr_cluster_accepts(rounds->cluster, shape.accept_class, (hr_pool){i}) &&
+                (uint64_t)spec->nodes * spec->gpus_per_node >= shape.gpus;
+    shape.speed[i] = runs ? hr_view_speed_ppm(view, job, (hr_pool){i}) / FULL_PPM : 0;
+  }
+  uint32_t number = rounds->slot[find_slot(rounds, &shape)];
+  if (number) return number - 1;
+  if (rounds->n_shapes == rounds->n_slots / 2 && !grow(rounds, 2 * rounds->n_slots)) return HR_NONE;
+  double *speed = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *speed);
+  if (!speed) return HR_NONE;
+  memcpy(speed, rounds->draft, rounds->n_pools * sizeof *speed);
+  rounds->slot[find_slot(rounds, &shape)] = rounds->n_shapes + 1;
+  shape.speed = speed;
+  rounds->shapes[rounds->n_shapes] = shape;
+  return rounds->n_shapes++;
+}
+
+/* ---- What a job needs ------------------------------------------------------------------------------- */
+
+/* By what is known of its run time; one that is overdue is taken to need a round. */
+static double work_left_us(const struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
+  int64_t left_us = hr_trace_estimate_us(rounds->jobs, job) - hr_view_done_us(view, job);
+  return (double)(left_us > rounds->round_us ? left_us : rounds->round_us);
+}
+
+static double best_speed(const struct hr__rounds *rounds, const struct hr__member *member) {
+  double best = 0;
+  for (uint32_t i = 0; i < rounds->n_pools; i++)
+    if (hr__member_shape(rounds, member)->speed[i] > best) best = hr__member_shape(rounds, member)->speed[i];
+  return best;
+}
+
+/* The rate of work that ends a job a round before its deadline; all that it can do when that is too late. */
+static double needed_rate(const struct hr__rounds *rounds, const struct hr_view *view,
+                          const struct hr__member *member) {
+  const struct hr_trace *jobs = rounds->jobs;
+  int64_t stated_us = jobs->deadline_us ? jobs->deadline_us[member->job.id] : HR_UNKNOWN_US;
+  double deadline_us = stated_us != HR_UNKNOWN_US ? (double)stated_us
+                                                  : (double)jobs->submit_us[member->job.id] +
+                                                        rounds->slo * (double)hr_trace_estimate_us(jobs, member->job);
+  double left_us = deadline_us - (double)view->now_us - (double)rounds->round_us;
+  double best = best_speed(rounds, member), work_us = work_left_us(rounds, view, member->job);
+  return left_us * best > work_us ? work_us / left_us : best;
+}
+
+static double need_of(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
+  switch (rounds->objective) {
+  case HR__MAKESPAN:
+    return work_left_us(rounds, view, member->job) / (double)HR_SECOND_US;
+  case HR__COST_SLO:
+    return needed_rate(rounds, view, member);
+  case HR__FAIR:
+  case HR__MAX_MIN:
+    break;
+  }
+  return 1;
+}
+
+/* The least power of 2^(1/8), as a number, that is not below; from tables of no library, so that it is the same
+   everywhere. */
+static uint32_t class_of(double need) {
+  int exponent;
+  double mantissa = frexp(need, &exponent); /* 0.5 to 1 */
+  uint32_t eighths = (uint32_t)ceil((mantissa - 0.5) * 16);
+  return (uint32_t)(exponent + 1024) * 8 + eighths;
+}
+
+/* The need that stands for a class: its upper end. */
+static double need_of_class(uint32_t class_) {
+  return ldexp(0.5 + class_ % 8 / 16.0, (int)(class_ / 8) - 1024);
+}
+
+/* ---- The problem ------------------------------------------------------------------------------------ */
+
+static int by_kind(const void *a, const void *b) {
+  const struct hr__member *x = *(struct hr__member *const *)a, *y = *(struct hr__member *const *)b;
+  if (x->shape != y->shape) return x->shape < y->shape ? -1 : 1;
+  if (x->class_ != y->class_) return x->class_ < y->class_ ? -1 : 1;
+  return x->job.id < y->job.id ? -1 : 1;
+}
+
+static uint32_t count_kinds(const struct hr__rounds *rounds) {
+  struct hr__member *const *sorted = rounds->shares->sorted;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < rounds->n_members; i++)
+    count += i == 0 || sorted[i]->shape != sorted[i - 1]->shape || sorted[i]->class_ != sorted[i - 1]->class_;
+  return count;
+}
+
+/* Classes of one size after the other, each twice as wide: the one at the upper end stands for all that it takes in. */
+static void sort_into_kinds(struct hr__rounds *rounds) {
+  struct hr__round_shares *shares = rounds->shares;
+  for (uint32_t width = 1; width <= 1u << (COARSEST - 1); width *= 2) {
+    for (uint32_t i = 0; i < rounds->n_members; i++) shares->sorted[i]->class_ |= width - 1;
+    qsort(shares->sorted, rounds->n_members, sizeof(*shares->sorted), by_kind);
+    if (count_kinds(rounds) <= MANY_KINDS) return;
+  }
+}
+
+static enum hr_status make_room(struct hr__rounds *rounds) {
+  struct hr__round_shares *shares = rounds->shares;
+  if (rounds->n_members <= shares->room) return HR_OK;
+  size_t room = 64, cells;
+  while (room < rounds->n_members) room *= 2;
+  cells = room * rounds->n_pools;
+  shares->sorted = hr_arena_alloc(rounds->arena, room * sizeof(*shares->sorted));
+  shares->kinds = hr_arena_alloc(rounds->arena, room * sizeof *shares->kinds);
+  shares->speed = hr_arena_alloc(rounds->arena, cells * sizeof *shares->speed);
+  shares->share = hr_arena_alloc(rounds->arena, cells * sizeof *shares->share);
+  if (!shares->sorted || !shares->kinds || !shares->speed || !shares->share) return HR_NO_MEMORY;
+  shares->room = (uint32_t)room;
+  return HR_OK;
+}
+
+/* In dollars per GPU-hour. Where nodes are asked for and given back, those that are there anyway cost nothing more. */
+static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
+  bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
+  if (rounds->manages && !is_elastic) return 0;
+  return (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
+}
+
+/* What there is now, and what it costs. */
+static void look_at_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
+  for (uint32_t i = 0; i < rounds->n_pools; i++) {
+    hr_pool pool = {i};
+    rounds->shares->pool_gpus[i] = (double)hr__nodes_gpus(rounds, pool);
+    rounds->shares->price[i] = price_of(rounds, view, pool) + LEAST_PRICE;
+  }
+}
+
+/* How fast a job would be on the average over all GPUs, as an equal share of each pool would make it. */
+static double average_speed(const struct hr__rounds *rounds, const double *speed) {
+  double sum = 0, gpus = 0;
+  for (uint32_t i = 0; i < rounds->n_pools; i++) {
+    sum += speed[i] * rounds->shares->pool_gpus[i];
+    gpus += rounds->shares->pool_gpus[i];
+  }
+  return sum / gpus;
+}
+
+/* Whether it can run anywhere now. */
+static bool set_speeds(const struct hr__rounds *rounds, const struct hr__round_shape *shape, double *speed) {
+  bool any = false;
+  for (uint32_t i = 0; i < rounds->n_pools; i++) {
+    speed[i] = rounds->shares->pool_gpus[i] >= shape->gpus ? shape->speed[i] : 0;
+    any = any || speed[i] > 0;
+  }
+  return any;
+}
+
+static double scale_of(const struct hr__rounds *rounds, const struct hr__member *member, const double *speed) {
+  const struct hr__round_shape *shape = hr__member_shape(rounds, member);
+  if (rounds->objective == HR__MAX_MIN) return shape->gpus / (shape->weight * average_speed(rounds, speed));
+  return 1 / need_of_class(member->class_);
+}
+
+/* The kind that begins at sorted[first]; where the next one does. */
+static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
+  struct hr__round_shares *shares = rounds->shares;
+  struct hr__member **sorted = shares->sorted;
+  const struct hr__round_shape *shape = hr__member_shape(rounds, sorted[first]);
+  double *speed = shares->speed + (size_t)shares->n_kinds * rounds->n_pools;
+  bool can_run = set_speeds(rounds, shape, speed);
+  uint32_t next = first;
+  for (; next < rounds->n_members && sorted[next]->shape == sorted[first]->shape &&
+         sorted[next]->class_ == sorted[first]->class_;
+       next++)
+    sorted[next]->kind = can_run ? shares->n_kinds : HR_NONE;
+  if (can_run)
+    shares->kinds[shares->n_kinds++] =
+        (struct hr__share_kind){next - first, shape->gpus, scale_of(rounds, sorted[first], speed)};
+  return next;
+}
+
+/* Least squares of the solver's tolerances are kept off: the least scale becomes 1. */
+static void normalise(const struct hr__round_shares *shares) {
+  double least = (double)INFINITY;
+  for (uint32_t i = 0; i < shares->n_kinds; i++)
+    if (shares->kinds[i].scale < least) least = shares->kinds[i].scale;
+  for (uint32_t i = 0; i < shares->n_kinds; i++) shares->kinds[i].scale /= least;
+}
+
+static enum hr_status shares_solve(struct hr__rounds *rounds) {
+  struct hr__round_shares *shares = rounds->shares;
+  bool by_cost = rounds->objective == HR__COST_SLO;
+  if (shares->n_kinds == 0) return HR_OK;
+  if (rounds->objective == HR__MAKESPAN) normalise(shares);
+  const struct hr__share_problem problem = {.n_kinds = shares->n_kinds,
+                                            .n_pools = rounds->n_pools,
+                                            .kinds = shares->kinds,
+                                            .speed = shares->speed,
+                                            .pool_gpus = shares->pool_gpus,
+                                            .max_level = by_cost ? 1 : (double)INFINITY,
+                                            .price = by_cost ? shares->price : NULL};
+  double level;
+  return hr__time_shares_solve(&problem, shares->share, &level);
+}
+
+/* Needs change while jobs work: where they matter, shares are made anew after some rounds even if no job comes or goes.
+ */
+static bool is_current(const struct hr__rounds *rounds) {
+  bool by_need = rounds->objective == HR__MAKESPAN || rounds->objective == HR__COST_SLO;
+  return !rounds->set_changed && !(by_need && rounds->n_solved_ago >= ROUNDS_BETWEEN);
+}
+
+enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct hr_view *view) {
+  struct hr__round_shares *shares = rounds->shares;
+  rounds->n_solved_ago++;
+  if (rounds->objective == HR__FAIR || is_current(rounds)) return HR_OK;
+  if (make_room(rounds) != HR_OK) return HR_NO_MEMORY;
+  look_at_pools(rounds, view);
+  for (uint32_t i = 0; i < rounds->n_members; i++) {
+    struct hr__member *member = shares->sorted[i] = rounds->members[i];
+    member->class_ = class_of(need_of(rounds, view, member));
+    for (uint32_t pool = 0; pool < rounds->n_pools; pool++) member->held_us[pool] = 0;
+  }
+  sort_into_kinds(rounds);
+  shares->n_kinds = 0;
+  for (uint32_t i = 0; i < rounds->n_members;) i = add_kind(rounds, i);
+  rounds->set_changed = false;
+  rounds->n_solved_ago = 0;
+  return shares_solve(rounds);
+}
+
+double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool) {
+  if (member->kind == HR_NONE) return 0;
+  return rounds->shares->share[(size_t)member->kind * rounds->n_pools + pool];
+}

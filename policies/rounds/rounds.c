@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Who minimises cost must not pay for nodes that stand idle. Shares are made of what is there and what can be had; a
+ * pair that would fit if more nodes were there waits for them, and at the end of the choice as many are asked for.
+ * Nodes without a job that nobody waits for are given back, once a round.
+ */
+
+#include "policies/rounds/rounds.h"
+
+enum { MILLI = 1000 };
+
+static bool is_elastic(const struct hr__rounds *rounds, hr_pool pool) {
+  return hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
+}
+
+uint64_t hr__nodes_gpus(const struct hr__rounds *rounds, hr_pool pool) {
+  if (!rounds->manages || !is_elastic(rounds, pool)) return hr_cluster_total_milli(rounds->cluster, pool) / MILLI;
+  uint64_t nodes = (uint64_t)hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_UP) +
+                   hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING) +
+                   hr_cluster_offer(rounds->cluster, pool);
+  return nodes * hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node;
+}
+
+void hr__nodes_begin(struct hr__rounds *rounds) {
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
+    rounds->spare_gpus[i] = hr__nodes_gpus(rounds, (hr_pool){i});
+    rounds->awaited_gpus[i] = 0;
+  }
+}
+
+void hr__nodes_note(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
+  if (!rounds->manages) return;
+  uint32_t gpus = hr__member_shape(rounds, member)->gpus;
+  if (rounds->spare_gpus[pool] < gpus) return;
+  if (!member->chosen && !is_elastic(rounds, (hr_pool){pool})) return;
+  rounds->spare_gpus[pool] -= gpus;
+  if (member->chosen) return;
+  member->awaits = pool;
+  rounds->awaited_gpus[pool] += gpus;
+}
+
+/* Nodes of the pool that are up without a job beyond `keep`, the last ones first. */
+static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool, uint32_t keep) {
+  const struct hr_free_index *index = rounds->free->index[pool.id];
+  uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
+  enum hr_status status = HR_OK;
+  for (uint32_t node = hr_free_index_nodes(index); node-- > 0 && status == HR_OK;) {
+    hr_node id = {first + node};
+    if (hr_free_index_count(index, size) <= keep) return HR_OK;
+    if (hr_free_index_get(index, node) != size || hr_cluster_node_state(rounds->cluster, id) != HR_NODE_UP) continue;
+    hr__capacity_set_usable(rounds->free, pool, id, false);
+    status = hr_moves_release(plan, id);
+  }
+  return status;
+}
+
+static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool) {
+  const struct hr_free_index *index = rounds->free->index[pool.id];
+  uint32_t size = hr_free_index_gpus_per_node(index), idle = hr_free_index_count(index, size);
+  uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
+  uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
+  uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
+  if (wanted <= coming) return give_back(rounds, plan, pool, (uint32_t)wanted);
+  uint64_t more = wanted - coming;
+  return offer > 0 ? hr_moves_acquire(plan, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
+}
+
+enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_moves *plan) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages && status == HR_OK; i++)
+    if (is_elastic(rounds, (hr_pool){i})) status = settle_pool(rounds, plan, (hr_pool){i});
+  return status;
+}
+
+/*
+ * Time goes in rounds (Gavel; Narayanan et al., OSDI 2020). An objective says which share of its time each job should
+ * be in which pool; at the beginning of each round those run who are furthest behind their shares. Who is chosen again
+ * for the same pool keeps its place and goes on. What comes free within a round is used at once, and nobody is stopped.
+ */
+
+static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
+static const enum hr_placement_rule rules[] = {HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT,
+                                               HR_PLACE_WORST_FIT};
+static const char *const objective_names[] = {"fair", "max-min", "makespan", "cost-slo", NULL};
+static const char *const weight_names[] = {"equal", "priority", NULL};
+
+enum { PARAM_OBJECTIVE, PARAM_ROUND, PARAM_PLACEMENT, PARAM_WEIGHT, PARAM_SLO };
+
+static const struct hr_param params[] = {
+    {.key = "objective",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "max-min",
+     .choices = objective_names,
+     .help = "what jobs are to have: equal time; equal speed-up; the earliest last end; deadlines at least cost"},
+    {.key = "round_s", .type = HR_PARAM_REAL, .fallback = "360", .min = 1, .max = 1e6, .help = "how long a round is"},
+    {.key = "placement",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "best-fit",
+     .choices = placement_names,
+     .help = "where a job goes in its pool: pool counts GPUs only, the others choose nodes"},
+    {.key = "weight",
+     .type = HR_PARAM_CHOICE,
+     .fallback = "equal",
+     .choices = weight_names,
+     .help = "fair, max-min: a job's weight is 1, or its priority where that is above 1",
+     .aside = true},
+    {.key = "slo",
+     .type = HR_PARAM_REAL,
+     .fallback = "10",
+     .min = 1,
+     .max = 1e6,
+     .help = "cost-slo: a job without a deadline is to end within so many times its estimate",
+     .aside = true},
+    {0}};
+
+static enum hr_status init_capacity(struct hr__rounds *rounds, enum hr_placement_rule rule) {
+  rounds->placer = hr_placer_create(rounds->arena, rounds->cluster, rule);
+  if (!rounds->placer) return HR_NO_MEMORY;
+  rounds->free = &rounds->capacity[0];
+  rounds->leases = &rounds->capacity[1];
+  enum hr_status status = hr__capacity_init(rounds->free, rounds->arena, rounds->cluster, rule);
+  return status == HR_OK ? hr__capacity_init(rounds->leases, rounds->arena, rounds->cluster, rule) : status;
+}
+
+static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  struct hr__rounds *rounds = hr_arena_alloc(env->arena, sizeof *rounds);
+  if (!(*self = rounds)) return HR_NO_MEMORY;
+  if (hr_cluster_gpu_inventory(env->cluster))
+    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' gives out whole GPUs of nodes; here GPUs are told apart");
+  *rounds = (struct hr__rounds){.arena = env->arena,
+                                .jobs = env->jobs,
+                                .cluster = env->cluster,
+                                .n_pools = hr_cluster_pools(env->cluster),
+                                .objective = (enum hr__objective)env->params[PARAM_OBJECTIVE].integer,
+                                .round_us = (int64_t)(env->params[PARAM_ROUND].real * (double)HR_SECOND_US),
+                                .slo = env->params[PARAM_SLO].real,
+                                .by_priority = env->params[PARAM_WEIGHT].integer == 1};
+  rounds->manages = rounds->objective == HR__COST_SLO && hr_cluster_changes(env->cluster) &&
+                    rules[env->params[PARAM_PLACEMENT].integer] != HR_PLACE_POOL;
+  rounds->member_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*rounds->member_of));
+  rounds->spare_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->spare_gpus);
+  rounds->awaited_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->awaited_gpus);
+  if (!rounds->member_of || !rounds->spare_gpus || !rounds->awaited_gpus) return HR_NO_MEMORY;
+  enum hr_status status = init_capacity(rounds, rules[env->params[PARAM_PLACEMENT].integer]);
+  return status == HR_OK ? hr__round_shares_init(rounds) : status;
+}
+
+static uint32_t abilities(void *self) {
+  const struct hr__rounds *rounds = self;
+  bool is_fair = rounds->objective == HR__FAIR || rounds->objective == HR__MAX_MIN;
+  return HR_POLICY_PREEMPTS | (rounds->manages ? HR_POLICY_MANAGES_CAPACITY | HR_POLICY_HOLDS_BY_JOB : 0u) |
+         (is_fair ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
+}
+
+/* ---- Members ---------------------------------------------------------------------------------------- */
+
+static struct hr__member *new_member(struct hr__rounds *rounds) {
+  struct hr__member *member = hr_arena_alloc(rounds->arena, sizeof *member);
+  if (member) member->held_us = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *member->held_us);
+  return member && member->held_us ? member : NULL;
+}
+
+/* Behind the list stand members that have left, to be used again. */
+static struct hr__member *take_member(struct hr__rounds *rounds) {
+  if (rounds->n_members == rounds->room) {
+    struct hr__member **grown = hr_arena_grown(rounds->arena, rounds->members, &rounds->room, sizeof(*grown));
+    if (!grown) return NULL;
+    rounds->members = grown;
+    for (uint32_t i = rounds->n_members; i < rounds->room; i++) grown[i] = NULL;
+  }
+  struct hr__member **last = &rounds->members[rounds->n_members];
+  if (!*last) *last = new_member(rounds);
+  return *last;
+}
+
+static enum hr_status join(struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
+  struct hr__member *member = take_member(rounds);
+  uint32_t shape = hr__round_shape_of(rounds, view, job);
+  if (!member || shape == HR_NONE) return HR_NO_MEMORY;
+  *member = (struct hr__member){.job = job,
+                                .shape = shape,
+                                .at = rounds->n_members++,
+                                .kind = HR_NONE,
+                                .awaits = HR_NONE,
+                                .place = member->place,
+                                .since_us = view->now_us,
+                                .held_us = member->held_us,
+                                .service_gus = rounds->base_gus};
+  for (uint32_t i = 0; i < rounds->n_pools; i++) member->held_us[i] = 0;
+  rounds->member_of[job.id] = member;
+  rounds->set_changed = true;
+  return HR_OK;
+}
+
+static void leave(struct hr__rounds *rounds, struct hr__member *member) {
+  uint32_t last = --rounds->n_members;
+  struct hr__member *moved = rounds->members[last];
+  rounds->members[member->at] = moved;
+  moved->at = member->at;
+  rounds->members[last] = member;
+  rounds->member_of[member->job.id] = NULL;
+  rounds->set_changed = true;
+}
+
+static enum hr_status wait_plainly(struct hr__rounds *rounds, hr_job job) {
+  if (rounds->n_plain == rounds->room_plain) {
+    hr_job *grown = hr_arena_grown(rounds->arena, rounds->plain, &rounds->room_plain, sizeof *grown);
+    if (!grown) return HR_NO_MEMORY;
+    rounds->plain = grown;
+  }
+  rounds->plain[rounds->n_plain++] = job;
+  return HR_OK;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static void stop(struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
+  hr__member_count(rounds, member, now_us);
+  hr__capacity_give(rounds->free, &member->place);
+  member->runs = false;
+}
+
+static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr__rounds *rounds = self;
+  struct hr__member *member = event->job.id == HR_NONE ? NULL : rounds->member_of[event->job.id];
+  rounds->freed = rounds->freed || (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SAVED);
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    return rounds->jobs->gpus[event->job.id] ? join(rounds, view, event->job) : wait_plainly(rounds, event->job);
+  case HR_EVENT_END:
+    if (member) {
+      stop(rounds, member, view->now_us);
+      leave(rounds, member);
+    }
+    return HR_OK;
+  case HR_EVENT_INTERRUPT:
+    if (member) stop(rounds, member, view->now_us);
+    return HR_OK;
+  case HR_EVENT_OFFER:
+    rounds->set_changed = true;
+    return HR_OK;
+  case HR_EVENT_NODE_UP:
+  case HR_EVENT_NOTICE:
+  case HR_EVENT_NODE_DOWN:
+    hr__capacity_set_usable(rounds->free, event->pool, event->node, event->kind == HR_EVENT_NODE_UP);
+    rounds->set_changed = true;
+    return HR_OK;
+  default:
+    return HR_OK;
+  }
+}
+
+/* ---- The pass --------------------------------------------------------------------------------------- */
+
+static enum hr_status start_plain(struct hr__rounds *rounds, struct hr_moves *plan) {
+  static const struct hr_placement nowhere = {0};
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < rounds->n_plain && status == HR_OK; i++)
+    status = hr_moves_start(plan, rounds->plain[i], &nowhere, HR_REASON_IN_ORDER);
+  rounds->n_plain = 0;
+  return status;
+}
+
+/* Rounds follow each other while there are jobs; the first to come begins one. */
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+  struct hr__rounds *rounds = self;
+  enum hr_status status = start_plain(rounds, plan);
+  if (status != HR_OK || rounds->n_members == 0) return status;
+  if (view->now_us < rounds->end_us) {
+    bool fills = rounds->freed && (rounds->objective != HR__COST_SLO || rounds->manages);
+    rounds->freed = false;
+    return fills ? hr__round_fill(rounds, view, plan) : HR_OK;
+  }
+  rounds->freed = false;
+  rounds->end_us = view->now_us + rounds->round_us;
+  status = hr_moves_wake_at(plan, rounds->end_us);
+  return status == HR_OK ? hr__round_begin(rounds, view, plan) : status;
+}
+
+/* Within a round, who waits does so until the next one, unless the GPUs or nodes for it are not there at all. */
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+  const struct hr__rounds *rounds = self;
+  const struct hr__member *member = rounds->member_of[job.id];
+  uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
+  bool are_there = false;
+  for (uint32_t i = 0; i < rounds->n_pools; i++)
+    are_there = are_there || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
+                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= hold->asked_milli);
+  if (member && member->awaits != HR_NONE) {
+    hold->reason = HR_WAIT_REASON_BOOTING;
+  } else if (are_there) {
+    hold->reason = HR_WAIT_REASON_TURN;
+    hold->until_us = rounds->end_us;
+  } else {
+    hr_view_lack(view, job, hold);
+  }
+}
+
+HR_POLICY(rounds) = {HR_POLICY_HEAD,
+                     .name = "rounds",
+                     .summary = "rounds of time, and shares of it by an objective that knows how fast jobs are where",
+                     .params = params,
+                     .create = create,
+                     .observe = observe,
+                     .decide = decide,
+                     .abilities = abilities,
+                     .explain = explain};

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The list of items, and who is in it. */
+
+#include "report/costs/cost_items.h"
+
+#include "report/costs/apportion.h"
+#include "report/costs/meter.h"
+#include "report/metrics/deadlines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name) {
+  for (uint32_t i = 0; i < costing->n_tenants; i++)
+    if (i != costing->nobody && strcmp(costing->tenants[i], name) == 0) return i;
+  return HR_NONE;
+}
+
+static void add_tenant(struct hr__costing *costing, const char *name) {
+  if (name && hr__costing_tenant(costing, name) == HR_NONE) costing->tenants[costing->n_tenants++] = name;
+}
+
+static enum hr_status list_tenants(struct hr__costing *costing) {
+  static const struct hr_cost_spec nothing;
+  const struct hr_cost_spec *spec = costing->basis->spec ? costing->basis->spec : &nothing;
+  const struct hr_names *names = &costing->trace->tenants;
+  costing->tenants = calloc(names->count + spec->storage.n_datasets + spec->n_budgets + 1, sizeof *costing->tenants);
+  if (!costing->tenants) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < names->count; i++) costing->tenants[i] = names->text[i];
+  costing->nobody = names->count;
+  costing->tenants[names->count] = "";
+  costing->n_tenants = names->count + 1;
+  for (size_t i = 0; i < spec->storage.n_datasets; i++) add_tenant(costing, spec->storage.datasets[i].tenant);
+  for (size_t i = 0; i < spec->n_budgets; i++) add_tenant(costing, spec->budgets[i].tenant);
+  return HR_OK;
+}
+
+static bool has_gpu(const struct hr_pool_spec *pool, const char *gpu) {
+  return strcmp(hr__name_or_nothing(pool->gpu), gpu) == 0;
+}
+
+/* Of those with nodes, so that types stand in the same order whatever pools there are without nodes. */
+static uint32_t first_of(const struct hr_cluster_spec *cluster, const char *gpu) {
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].nodes > 0 && has_gpu(&cluster->pools[i], gpu)) return i;
+  while (!has_gpu(&cluster->pools[first], gpu)) first++;
+  return first;
+}
+
+static enum hr_status list_gpus(struct hr__costing *costing) {
+  const struct hr_cluster_spec *cluster = costing->cluster;
+  costing->first_of_gpu = calloc((size_t)cluster->n_pools + 1, sizeof *costing->first_of_gpu);
+  if (!costing->first_of_gpu) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    costing->first_of_gpu[i] = first_of(cluster, hr__name_or_nothing(cluster->pools[i].gpu));
+  return HR_OK;
+}
+
+static uint32_t months_until(int64_t at_us) {
+  return (uint32_t)((at_us + HR_MONTH_US - 1) / HR_MONTH_US);
+}
+
+/* A reserved window is paid for to its end, even beyond that of the run. */
+static uint32_t count_months(const struct hr__costing *costing) {
+  const struct hr_cluster_spec *cluster = costing->cluster;
+  const struct hr_charge *charges = NULL;
+  size_t n_charges = hr_ledger_charges(costing->basis->ledger, &charges);
+  uint32_t months = months_until(costing->result->end_us);
+  for (size_t i = 0; i < n_charges; i++)
+    if (months <= charges[i].account.month) months = charges[i].account.month + 1;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_market_spec *market = &cluster->pools[i].market;
+    if (market->market != HR_MARKET_RESERVED || market->to_us == HR_NEVER_US) continue;
+    if (cluster->pools[i].nodes == 0) continue;
+    if (months < months_until(market->to_us)) months = months_until(market->to_us);
+  }
+  return months ? months : 1;
+}
+
+enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_trace *trace,
+                                const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                const struct hr_cost_basis *basis) {
+  *costing = (struct hr__costing){.trace = trace, .cluster = cluster, .result = result, .basis = basis};
+  costing->n_months = count_months(costing);
+  enum hr_status status = list_tenants(costing);
+  return status == HR_OK ? list_gpus(costing) : status;
+}
+
+void hr__costing_finish(struct hr__costing *costing) {
+  free(costing->tenants);
+  free(costing->first_of_gpu);
+  free(costing->items);
+}
+
+static enum hr_status hr__costing_add(struct hr__costing *costing, struct hr__cost_item item) {
+  if (costing->n_items == costing->capacity) {
+    size_t capacity = costing->capacity ? 2 * costing->capacity : 64;
+    struct hr__cost_item *items = realloc(costing->items, capacity * sizeof *items);
+    if (!items) return HR_NO_MEMORY;
+    costing->items = items;
+    costing->capacity = capacity;
+  }
+  costing->items[costing->n_items++] = item;
+  return HR_OK;
+}
+
+/*
+ * What the pools cost. The ledger's charges are cut by month; its idleness is not, and is laid to the months by the GPU
+ * time that was paid for and not used in each. All of it is rounded to micro-dollars at once.
+ */
+
+static bool is_priced(const struct hr__costing *costing, uint32_t pool) {
+  return costing->cluster->pools[pool].market.market != HR_MARKET_NONE;
+}
+
+static enum hr_status add_charges(struct hr__costing *costing) {
+  const struct hr_charge *charges = NULL;
+  size_t n_charges = hr_ledger_charges(costing->basis->ledger, &charges);
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < n_charges && status == HR_OK; i++) {
+    const struct hr_account *account = &charges[i].account;
+    if (!is_priced(costing, account->pool)) continue;
+    struct hr__cost_item item = {.kind = HR__COST_USE,
+                                 .tenant = account->tenant == HR_NONE ? costing->nobody : account->tenant,
+                                 .month = account->month,
+                                 .pool = account->pool,
+                                 .class_ = account->class_,
+                                 .amount = charges[i].amount,
+                                 .gpu_time = charges[i].gpu_time};
+    status = hr__costing_add(costing, item);
+  }
+  return status;
+}
+
+/* By month: a pool's GPU time that was paid for and not used. Charges come by pool: `cursor` is where the pool's begin,
+   and then end. */
+static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *weights) {
+  const struct hr_pool_spec *spec = &costing->cluster->pools[pool];
+  bool window = spec->market.market == HR_MARKET_RESERVED && spec->market.to_us != HR_NEVER_US;
+  int64_t end_us = window ? HR_NEVER_US : costing->result->end_us;
+  for (uint32_t month = 0; month < costing->n_months; month++)
+    weights[month] =
+        hr__meter_node_us(costing->basis->meter, (hr_pool){pool}, month, end_us) * spec->gpus_per_node * 1000;
+  for (const struct hr__cost_item *item = costing->items + *cursor;
+       *cursor < costing->n_items && item->kind == HR__COST_USE && item->pool == pool; item++, ++*cursor)
+    weights[item->month] -= item->gpu_time;
+  for (uint32_t month = 0; month < costing->n_months; month++)
+    if (weights[month] < 0) weights[month] = 0;
+}
+
+/* `room` is for three amounts a month. */
+static enum hr_status add_idle(struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *room) {
+  const struct hr_pool_account *account = hr_ledger_pool(costing->basis->ledger, (hr_pool){pool});
+  uint32_t n_months = costing->n_months;
+  hr_amount *weights = room, *amounts = room + n_months, *times = room + 2 * n_months;
+  weigh_months(costing, pool, cursor, weights);
+  hr__spread(account->cost - account->used, weights, n_months, amounts);
+  hr__spread(account->gpu_time - account->used_time, weights, n_months, times);
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; month < n_months && status == HR_OK; month++)
+    if (amounts[month] || times[month])
+      status = hr__costing_add(costing, (struct hr__cost_item){.kind = HR__COST_IDLE,
+                                                               .tenant = HR_NONE,
+                                                               .month = month,
+                                                               .pool = pool,
+                                                               .amount = amounts[month],
+                                                               .gpu_time = times[month]});
+  return status;
+}
+
+static enum hr_status round_items(struct hr__costing *costing) {
+  hr_amount *amounts = malloc((costing->n_items + 1) * sizeof *amounts);
+  int64_t *parts = malloc((costing->n_items + 1) * sizeof *parts);
+  enum hr_status status = amounts && parts ? HR_OK : HR_NO_MEMORY;
+  if (status == HR_OK) {
+    for (size_t i = 0; i < costing->n_items; i++) amounts[i] = costing->items[i].amount;
+    status = hr__apportion(amounts, costing->n_items, HR_LEDGER_UNITS_PER_UUSD, parts);
+  }
+  for (size_t i = 0; i < costing->n_items && status == HR_OK; i++) costing->items[i].uusd = parts[i];
+  free(amounts);
+  free(parts);
+  return status;
+}
+
+enum hr_status hr__cost_capacity(struct hr__costing *costing) {
+  hr_amount *room = calloc((size_t)costing->n_months * 3, sizeof *room);
+  enum hr_status status = room ? add_charges(costing) : HR_NO_MEMORY;
+  size_t cursor = 0;
+  for (uint32_t i = 0; i < costing->cluster->n_pools && status == HR_OK; i++)
+    if (is_priced(costing, i)) status = add_idle(costing, i, &cursor, room);
+  free(room);
+  return status == HR_OK ? round_items(costing) : status;
+}
+
+/*
+ * What is charged beside capacity, each line rounded by itself. Lines that grow job by job are summed in a table of
+ * tenants by months first, in units that no rounding touches.
+ */
+
+#define MB_PER_GB 1000
+#define BYTES_PER_GB INT64_C(1000000000)
+#define BYTES_PER_MIB (INT64_C(1) << 20)
+#define HOUR_US (INT64_C(3600) * HR_SECOND_US)
+
+struct services {
+  struct hr__costing *costing;
+  const struct hr_cost_spec *spec;
+  hr_amount *sums; /* by tenant and month */
+};
+
+/* What jobs without a tenant cause is shared, as is what no job causes. */
+static enum hr_status add_line(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
+                               hr_amount part, hr_amount whole) {
+  hr_amount uusd = hr__divided(part, whole);
+  if (uusd == 0) return HR_OK;
+  if (uusd >= HR__MOST_UUSD || uusd <= -HR__MOST_UUSD) return HR_BAD_INPUT;
+  struct hr__cost_item item = {.kind = kind,
+                               .tenant = tenant == services->costing->nobody ? HR_NONE : tenant,
+                               .month = month,
+                               .pool = HR_NONE,
+                               .uusd = (int64_t)uusd};
+  return hr__costing_add(services->costing, item);
+}
+
+/* Likewise of an amount at a price; HR_BAD_INPUT where it is more than can be counted. */
+static enum hr_status add_priced(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
+                                 hr_amount amount, hr_amount price, hr_amount whole) {
+  hr_amount part;
+  if (__builtin_mul_overflow(amount, price, &part)) return HR_BAD_INPUT;
+  return add_line(services, kind, tenant, month, part, whole);
+}
+
+static hr_amount *sum_of(struct services *services, uint32_t tenant, uint32_t month) {
+  return &services->sums[(size_t)tenant * services->costing->n_months + month];
+}
+
+static void clear_sums(struct services *services) {
+  size_t count = (size_t)services->costing->n_tenants * services->costing->n_months;
+  memset(services->sums, 0, count * sizeof *services->sums);
+}
+
+static enum hr_status add_sums(struct services *services, enum hr__cost_kind kind, hr_amount price, hr_amount whole) {
+  const struct hr__costing *costing = services->costing;
+  enum hr_status status = HR_OK;
+  for (uint32_t tenant = 0; tenant < costing->n_tenants; tenant++)
+    for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++)
+      status = add_priced(services, kind, tenant, month, *sum_of(services, tenant, month), price, whole);
+  return status;
+}
+
+static uint32_t tenant_of(const struct hr__costing *costing, uint32_t job) {
+  uint32_t tenant = costing->trace->tenant ? costing->trace->tenant[job] : HR_NONE;
+  return tenant == HR_NONE ? costing->nobody : tenant;
+}
+
+static uint8_t class_of(const struct hr__costing *costing, uint32_t job) {
+  return costing->trace->class_ ? costing->trace->class_[job] : HR_CLASS_UNKNOWN;
+}
+
+/* The run's last instant is of the month that ends with it. */
+static uint32_t month_of(const struct hr__costing *costing, int64_t at_us) {
+  int64_t month = at_us / HR_MONTH_US;
+  return month < costing->n_months ? (uint32_t)month : costing->n_months - 1;
+}
+
+/* ---- Storage ---------------------------------------------------------------------------------------- */
+
+static enum hr_status add_datasets(struct services *services) {
+  const struct hr_storage_cost *storage = &services->spec->storage;
+  const struct hr__costing *costing = services->costing;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < storage->n_datasets; i++) {
+    const struct hr_dataset *dataset = &storage->datasets[i];
+    uint32_t tenant = dataset->tenant ? hr__costing_tenant(costing, dataset->tenant) : HR_NONE;
+    for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++) {
+      hr_amount mb_us = (hr_amount)dataset->mb * hr__month_part_us(month, costing->result->end_us);
+      status = add_priced(services, HR__COST_STORAGE, tenant, month, mb_us, storage->uusd_per_gb_month,
+                          (hr_amount)MB_PER_GB * HR_MONTH_US);
+    }
+  }
+  return status;
+}
+
+/* The size of the checkpoint that a job keeps; 0: none. */
+static uint64_t checkpoint_mib(const struct hr__costing *costing, uint32_t job) {
+  const struct hr_trace *trace = costing->trace;
+  const struct hr_class_spec *class_ = &costing->basis->classes[class_of(costing, job)];
+  if (!costing->result->accounting || costing->result->accounting[job].saved_us == HR_NEVER_US) return 0;
+  uint64_t own = trace->checkpoint_mib ? trace->checkpoint_mib[job] : 0;
+  return own ? own : class_->checkpoint_mib;
+}
+
+static void sum_checkpoints(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_result *result = costing->result;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    uint64_t mib = checkpoint_mib(costing, job);
+    if (mib == 0) continue;
+    int64_t from_us = result->accounting[job].saved_us, to_us = hr_result_end_us(result, (hr_job){job});
+    int64_t retention_us = services->spec->storage.checkpoint_retention_us;
+    to_us = to_us < result->end_us - retention_us ? to_us + retention_us : result->end_us;
+    for (uint32_t month = month_of(costing, from_us); month <= month_of(costing, to_us); month++)
+      *sum_of(services, tenant_of(costing, job), month) +=
+          (hr_amount)mib * hr__overlap_us(from_us, to_us, month * HR_MONTH_US, (month + INT64_C(1)) * HR_MONTH_US);
+  }
+}
+
+static enum hr_status add_storage(struct services *services) {
+  int64_t price = services->spec->storage.uusd_per_gb_month;
+  if (price == 0) return HR_OK;
+  enum hr_status status = add_datasets(services);
+  if (status != HR_OK || !services->costing->basis->classes) return status;
+  clear_sums(services);
+  sum_checkpoints(services);
+  return add_sums(services, HR__COST_STORAGE, (hr_amount)price * BYTES_PER_MIB, (hr_amount)BYTES_PER_GB * HR_MONTH_US);
+}
+
+/* ---- Egress ----------------------------------------------------------------------------------------- */
+
+/* MB, in units of milli-GPU x microseconds to the GPU-hour. */
+static void sum_egress(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_egress_cost *egress = &services->spec->egress;
+  const struct hr_charge *charges = NULL;
+  size_t n_charges = hr_ledger_charges(costing->basis->ledger, &charges);
+  for (size_t i = 0; i < n_charges; i++) {
+    const struct hr_account *account = &charges[i].account;
+    uint32_t tenant = account->tenant == HR_NONE ? costing->nobody : account->tenant;
+    *sum_of(services, tenant, account->month) += charges[i].gpu_time * egress->mb_per_gpu_hour[account->class_];
+  }
+  for (uint32_t job = 0; job < costing->result->n_jobs; job++) {
+    uint64_t mb = egress->mb_per_job[class_of(costing, job)];
+    int64_t end_us = mb ? hr_result_end_us(costing->result, (hr_job){job}) : HR_NEVER_US;
+    if (end_us != HR_NEVER_US)
+      *sum_of(services, tenant_of(costing, job), month_of(costing, end_us)) += (hr_amount)mb * HR_LEDGER_UNITS_PER_UUSD;
+  }
+}
+
+static enum hr_status add_egress(struct services *services) {
+  int64_t price = services->spec->egress.uusd_per_gb;
+  if (price == 0) return HR_OK;
+  clear_sums(services);
+  sum_egress(services);
+  return add_sums(services, HR__COST_EGRESS, price, (hr_amount)MB_PER_GB * HR_LEDGER_UNITS_PER_UUSD);
+}
+
+/* ---- Operations and downtime ------------------------------------------------------------------------ */
+
+static enum hr_status add_operations(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_operations_cost *operations = &services->spec->operations;
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++) {
+    hr_amount node_us = 0;
+    for (uint32_t i = 0; i < costing->cluster->n_pools; i++)
+      node_us += hr__meter_node_us(costing->basis->meter, (hr_pool){i}, month, costing->result->end_us);
+    hr_amount fixed = (hr_amount)operations->uusd_per_month * hr__month_part_us(month, costing->result->end_us);
+    status = add_line(services, HR__COST_OPERATIONS, HR_NONE, month, fixed + node_us * operations->uusd_per_node_month,
+                      HR_MONTH_US);
+  }
+  return status;
+}
+
+static enum hr_status add_downtime(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_downtime_cost *downtime = &services->spec->downtime;
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++)
+    status = add_line(services, HR__COST_DOWNTIME, HR_NONE, month,
+                      hr__meter_month(costing->basis->meter, month).withheld_milli * downtime->uusd_per_gpu_hour,
+                      HR_LEDGER_UNITS_PER_UUSD);
+  if (status != HR_OK || !costing->trace->deadline_us || downtime->uusd_per_missed_deadline == 0) return status;
+  clear_sums(services);
+  for (uint32_t job = 0; job < costing->result->n_jobs; job++)
+    if (hr__missed_deadline(costing->result, job))
+      ++*sum_of(services, tenant_of(costing, job), month_of(costing, costing->trace->deadline_us[job]));
+  return add_sums(services, HR__COST_DOWNTIME, downtime->uusd_per_missed_deadline, 1);
+}
+
+/* ---- Savings plans ---------------------------------------------------------------------------------- */
+
+static enum hr_status add_plans(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  hr_amount fee = 0; /* per hour */
+  for (size_t i = 0; i < services->spec->n_plans; i++) fee += services->spec->plans[i].uusd_per_h;
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; fee && month < costing->n_months && status == HR_OK; month++) {
+    hr_amount paid = fee * hr__month_part_us(month, costing->result->end_us);
+    status =
+        add_line(services, HR__COST_SAVINGS_PLAN, HR_NONE, month,
+                 paid * (HR_LEDGER_UNITS_PER_UUSD / HOUR_US) - hr__meter_month(costing->basis->meter, month).covered,
+                 HR_LEDGER_UNITS_PER_UUSD);
+  }
+  return status;
+}
+
+enum hr_status hr__cost_services(struct hr__costing *costing) {
+  struct services services = {.costing = costing, .spec = costing->basis->spec};
+  if (!services.spec) return HR_OK;
+  services.sums = calloc((size_t)costing->n_tenants * costing->n_months, sizeof *services.sums);
+  enum hr_status status = services.sums ? add_storage(&services) : HR_NO_MEMORY;
+  if (status == HR_OK) status = add_egress(&services);
+  if (status == HR_OK) status = add_operations(&services);
+  if (status == HR_OK) status = add_downtime(&services);
+  if (status == HR_OK) status = add_plans(&services);
+  free(services.sums);
+  return status;
+}

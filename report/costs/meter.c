@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Sums over time that the ledger does not keep. Between two moments at which something changes, all rates stand: each
+ * stretch of time adds one rectangle to its month, cut where months and on-demand prices change. Nodes are counted by
+ * node events alone; what the spot market withholds is looked at after each pass, and only where it has a price.
+ */
+
+#include "report/costs/meter.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct meter_pool {
+  const struct hr_pool_spec *spec;
+  uint32_t nodes;      /* paid for now; of elastic pools */
+  uint32_t next_price; /* the step of the price that comes next; of on-demand pools under a plan */
+};
+
+struct meter_plan {
+  const struct hr_savings_plan *spec;
+  hr_amount covers; /* list price that the fee covers: micro-dollars per GPU-hour x milli-GPU */
+  bool *eligible;   /* by pool */
+};
+
+struct hr_meter {
+  const struct hr_trace *trace;
+  const struct hr_cluster_spec *cluster;
+  struct meter_pool *pools;
+  struct meter_plan *plans; /* largest discount first */
+  uint32_t n_plans;
+  bool prices_downtime, failed;
+
+  int64_t until_us;
+  uint64_t waiting_milli;   /* GPUs of waiting jobs that may go to spot */
+  hr_amount withheld_milli; /* of them, what the market withholds since the last pass */
+  hr_amount covered;        /* the rate at which plans cover */
+  hr_amount *left;          /* by pool: scratch of coverage */
+
+  struct hr__meter_month *months;
+  hr_amount *node_us; /* by month and pool */
+  uint32_t n_months, capacity;
+};
+
+/* ---- Beginning and end ------------------------------------------------------------------------------ */
+
+/* Scenarios may write names in any case. */
+static bool is_named(char *const *names, size_t count, const char *name) {
+  for (size_t i = 0; i < count; i++)
+    if (name && strcasecmp(names[i], name) == 0) return true;
+  return false;
+}
+
+static bool is_eligible(const struct hr_savings_plan *plan, const struct hr_pool_spec *pool) {
+  if (pool->market.market != HR_MARKET_ON_DEMAND) return false;
+  if (plan->n_pools + plan->n_gpus == 0) return true;
+  return is_named(plan->pools, plan->n_pools, pool->name) || is_named(plan->gpus, plan->n_gpus, pool->gpu);
+}
+
+/* By discount, largest first; equal ones in the scenario's order. */
+static void insert_plan(struct hr_meter *meter, struct meter_plan fresh) {
+  uint32_t at = meter->n_plans++;
+  for (; at > 0 && meter->plans[at - 1].spec->discount_ppm < fresh.spec->discount_ppm; at--)
+    meter->plans[at] = meter->plans[at - 1];
+  meter->plans[at] = fresh;
+}
+
+static bool make_plans(struct hr_meter *meter, const struct hr_cost_spec *spec) {
+  uint32_t n_pools = meter->cluster->n_pools;
+  meter->plans = calloc(spec->n_plans + 1, sizeof *meter->plans);
+  if (!meter->plans) return false;
+  for (size_t i = 0; i < spec->n_plans; i++) {
+    const struct hr_savings_plan *plan = &spec->plans[i];
+    struct meter_plan fresh = {.spec = plan,
+                               .covers = (hr_amount)plan->uusd_per_h * 1000 * 1000000 / (1000000 - plan->discount_ppm),
+                               .eligible = calloc(n_pools + 1, sizeof *fresh.eligible)};
+    if (!fresh.eligible) return false;
+    for (uint32_t k = 0; k < n_pools; k++) fresh.eligible[k] = is_eligible(plan, &meter->cluster->pools[k]);
+    insert_plan(meter, fresh);
+  }
+  return true;
+}
+
+struct hr_meter *hr_meter_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                 const struct hr_cost_spec *spec) {
+  struct hr_meter *meter = calloc(1, sizeof *meter);
+  if (!meter) return NULL;
+  meter->trace = trace;
+  meter->cluster = cluster;
+  meter->pools = calloc((size_t)cluster->n_pools + 1, sizeof *meter->pools);
+  meter->left = calloc((size_t)cluster->n_pools + 1, sizeof *meter->left);
+  meter->prices_downtime = spec && spec->downtime.uusd_per_gpu_hour > 0;
+  if (!meter->pools || !meter->left || (spec && !make_plans(meter, spec))) {
+    hr_meter_destroy(meter);
+    return NULL;
+  }
+  for (uint32_t i = 0; i < cluster->n_pools; i++) meter->pools[i] = (struct meter_pool){&cluster->pools[i], 0, 0};
+  return meter;
+}
+
+void hr_meter_destroy(struct hr_meter *meter) {
+  if (!meter) return;
+  for (uint32_t i = 0; i < meter->n_plans; i++) free(meter->plans[i].eligible);
+  free(meter->plans);
+  free(meter->pools);
+  free(meter->left);
+  free(meter->months);
+  free(meter->node_us);
+  free(meter);
+}
+
+/* ---- Time passes ------------------------------------------------------------------------------------ */
+
+/* The month's row; NULL when out of memory. */
+static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) {
+  size_t n_pools = meter->cluster->n_pools;
+  if (month >= meter->capacity) {
+    uint32_t capacity = month + 1 > 2 * meter->capacity ? month + 1 : 2 * meter->capacity;
+    struct hr__meter_month *months = realloc(meter->months, capacity * sizeof *months);
+    if (months) meter->months = months;
+    hr_amount *node_us = realloc(meter->node_us, (capacity * n_pools + 1) * sizeof *node_us);
+    if (node_us) meter->node_us = node_us;
+    if (!months || !node_us) return NULL;
+    meter->capacity = capacity;
+  }
+  while (meter->n_months <= month) {
+    meter->months[meter->n_months] = (struct hr__meter_month){0};
+    memset(meter->node_us + meter->n_months++ * n_pools, 0, n_pools * sizeof *meter->node_us);
+  }
+  return &meter->months[month];
+}
+
+/* When the price of a pool under a plan changes next. */
+static int64_t next_price_us(const struct hr_meter *meter) {
+  int64_t next_us = HR_NEVER_US;
+  for (uint32_t i = 0; meter->n_plans && i < meter->cluster->n_pools; i++) {
+    const struct meter_pool *pool = &meter->pools[i];
+    const struct hr_market_spec *market = &pool->spec->market;
+    if (market->market != HR_MARKET_ON_DEMAND || pool->next_price >= market->n_prices) continue;
+    if (market->prices[pool->next_price].at_us < next_us) next_us = market->prices[pool->next_price].at_us;
+  }
+  return next_us;
+}
+
+/* What the plans cover from now on: each takes what those with a larger discount left. */
+static void cover(struct hr_meter *meter) {
+  meter->covered = 0;
+  for (uint32_t i = 0; i < meter->cluster->n_pools; i++) {
+    struct meter_pool *pool = &meter->pools[i];
+    const struct hr_market_spec *market = &pool->spec->market;
+    if (market->market != HR_MARKET_ON_DEMAND) continue;
+    while (pool->next_price < market->n_prices && market->prices[pool->next_price].at_us <= meter->until_us)
+      pool->next_price++;
+    uint64_t milli = (uint64_t)pool->nodes * pool->spec->gpus_per_node * 1000;
+    meter->left[i] = milli ? (hr_amount)hr_market_price_at(market, meter->until_us) * milli : 0;
+  }
+  for (uint32_t i = 0; i < meter->n_plans; i++) {
+    hr_amount left = meter->plans[i].covers;
+    for (uint32_t k = 0; k < meter->cluster->n_pools; k++) {
+      if (!meter->plans[i].eligible[k]) continue;
+      hr_amount part = left < meter->left[k] ? left : meter->left[k];
+      left -= part;
+      meter->left[k] -= part;
+      meter->covered += part;
+    }
+  }
+}
+
+/* A stretch within a month in which no rate changes. */
+static void pass_stretch(struct hr_meter *meter, uint32_t month, int64_t passed_us) {
+  struct hr__meter_month *row = month_at(meter, month);
+  if (!row) {
+    meter->failed = true;
+    return;
+  }
+  row->covered += meter->covered * passed_us;
+  row->withheld_milli += meter->withheld_milli * passed_us;
+  hr_amount *node_us = meter->node_us + (size_t)month * meter->cluster->n_pools;
+  for (uint32_t i = 0; i < meter->cluster->n_pools; i++) node_us[i] += (hr_amount)meter->pools[i].nodes * passed_us;
+}
+
+static void advance(struct hr_meter *meter, int64_t now_us) {
+  while (meter->until_us < now_us) {
+    uint32_t month = (uint32_t)(meter->until_us / HR_MONTH_US);
+    int64_t month_end_us = (month + INT64_C(1)) * HR_MONTH_US, price_us = next_price_us(meter), to_us = now_us;
+    if (to_us > month_end_us) to_us = month_end_us;
+    if (to_us > price_us) to_us = price_us;
+    pass_stretch(meter, month, to_us - meter->until_us);
+    meter->until_us = to_us;
+    if (to_us == price_us) cover(meter);
+  }
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static void change_nodes(struct hr_meter *meter, const struct hr_event *event, bool more) {
+  struct meter_pool *pool = &meter->pools[event->pool.id];
+  if (!hr_market_is_elastic(pool->spec->market.market)) return;
+  advance(meter, event->at_us);
+  pool->nodes += more ? 1 : UINT32_MAX;
+  if (meter->n_plans) cover(meter);
+}
+
+static bool may_go_to_spot(const struct hr_meter *meter, const struct hr_view *view, hr_job job) {
+  uint32_t accept_class = hr_cluster_accept_class(view->cluster, job);
+  for (uint32_t i = 0; i < meter->cluster->n_pools; i++)
+    if (meter->pools[i].spec->market.market == HR_MARKET_SPOT &&
+        hr_cluster_accepts(view->cluster, accept_class, (hr_pool){i}))
+      return true;
+  return false;
+}
+
+static void change_waiting(struct hr_meter *meter, const struct hr_view *view, hr_job job, bool more) {
+  if (!meter->prices_downtime || !may_go_to_spot(meter, view, job)) return;
+  uint64_t milli = hr_cluster_asked_milli(view->cluster, job);
+  meter->waiting_milli += more ? milli : 0 - milli;
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_meter *meter = self;
+  switch (event->kind) {
+  case HR_EVENT_ACQUIRE:
+    change_nodes(meter, event, true);
+    break;
+  case HR_EVENT_RELEASE:
+  case HR_EVENT_NODE_DOWN:
+    change_nodes(meter, event, false);
+    break;
+  case HR_EVENT_SUBMIT:
+  case HR_EVENT_INTERRUPT:
+  case HR_EVENT_PREEMPT:
+    change_waiting(meter, view, event->job, true);
+    break;
+  case HR_EVENT_START:
+  case HR_EVENT_REJECT:
+    change_waiting(meter, view, event->job, false);
+    break;
+  case HR_EVENT_END:
+  case HR_EVENT_SAVED:
+  case HR_EVENT_NOTICE:
+  case HR_EVENT_OFFER:
+  case HR_EVENT_NODE_UP:
+  case HR_EVENT_TIMER:
+    break;
+  }
+}
+
+static hr_amount withheld_milli(const struct hr_meter *meter, const struct hr_view *view) {
+  hr_amount milli = 0;
+  for (uint32_t i = 0; i < meter->cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = meter->pools[i].spec;
+    if (spec->market.market != HR_MARKET_SPOT) continue;
+    uint32_t off = hr_cluster_nodes_in(view->cluster, (hr_pool){i}, HR_NODE_OFF);
+    uint32_t offered = hr_cluster_offer(view->cluster, (hr_pool){i});
+    milli += (hr_amount)(off - offered) * spec->gpus_per_node * 1000;
+  }
+  return milli < meter->waiting_milli ? milli : meter->waiting_milli;
+}
+
+static void on_instant(void *self, const struct hr_view *view) {
+  struct hr_meter *meter = self;
+  advance(meter, view->now_us);
+  meter->withheld_milli = meter->waiting_milli ? withheld_milli(meter, view) : 0;
+}
+
+struct hr_observer hr_meter_observer(struct hr_meter *meter) {
+  return (struct hr_observer){
+      .self = meter, .on_event = on_event, .on_instant = meter->prices_downtime ? on_instant : NULL};
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------------- */
+
+enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us) {
+  advance(meter, end_us);
+  return meter->failed ? HR_NO_MEMORY : HR_OK;
+}
+
+struct hr__meter_month hr__meter_month(const struct hr_meter *meter, uint32_t month) {
+  return month < meter->n_months ? meter->months[month] : (struct hr__meter_month){0};
+}
+
+hr_amount hr__meter_node_us(const struct hr_meter *meter, hr_pool pool, uint32_t month, int64_t end_us) {
+  const struct hr_pool_spec *spec = meter->pools[pool.id].spec;
+  if (hr_market_is_elastic(spec->market.market))
+    return month < meter->n_months ? meter->node_us[(size_t)month * meter->cluster->n_pools + pool.id] : 0;
+  bool reserved = spec->market.market == HR_MARKET_RESERVED;
+  int64_t from_us = reserved ? spec->market.from_us : 0, to_us = end_us;
+  if (reserved && spec->market.to_us < to_us) to_us = spec->market.to_us;
+  return (hr_amount)spec->nodes *
+         hr__overlap_us(from_us, to_us, month * HR_MONTH_US, (month + INT64_C(1)) * HR_MONTH_US);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Three lists that only grow: attempts, the slices of all of them one after the other, and changes of nodes. An attempt
+ * begins with the books of its job as they stood, below zero, so that adding the books as they stand at its end leaves
+ * what came of it. A job's last attempt is known by the job; each knows the one before it.
+ */
+
+#include "base/array.h"
+#include "headroom/unstable/exports.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hr_history {
+  const struct hr_trace *trace;
+  struct hr_attempt *attempts;
+  struct hr_slice *slices;
+  struct hr_node_change *changes;
+  uint32_t *last; /* by job: its last attempt; HR_NONE */
+  size_t n_attempts, attempts_capacity, n_slices, slices_capacity, n_changes, changes_capacity;
+  int64_t end_us;
+  bool failed;
+};
+
+struct hr_history *hr_history_create(const struct hr_trace *trace) {
+  struct hr_history *history = calloc(1, sizeof *history);
+  if (!history) return NULL;
+  history->trace = trace;
+  history->last = malloc(((size_t)trace->n_jobs + 1) * sizeof *history->last);
+  if (!history->last) {
+    free(history);
+    return NULL;
+  }
+  for (uint32_t i = 0; i < trace->n_jobs; i++) history->last[i] = HR_NONE;
+  return history;
+}
+
+void hr_history_destroy(struct hr_history *history) {
+  if (!history) return;
+  free(history->attempts);
+  free(history->slices);
+  free(history->changes);
+  free(history->last);
+  free(history);
+}
+
+/* Room for `more` items behind the `count` that there are; false: out of memory, or of numbers. */
+static bool reserve(void **items, size_t count, size_t *capacity, size_t more, size_t bytes) {
+  size_t wanted = count + more, roomy = *capacity ? *capacity : 1024;
+  if (wanted <= *capacity) return true;
+  if (wanted >= HR_NONE) return false;
+  while (roomy < wanted) roomy *= 2;
+  void *grown = realloc(*items, roomy * bytes);
+  if (!grown) return false;
+  *items = grown;
+  *capacity = roomy;
+  return true;
+}
+
+/* ---- Attempts --------------------------------------------------------------------------------------- */
+
+static void add_books(struct hr_attempt *attempt, const struct hr_job_accounting *accounting, int64_t sign) {
+  attempt->kept_us += sign * accounting->kept_us;
+  attempt->lost_us += sign * accounting->lost_us;
+  attempt->saving_us += sign * accounting->saving_us;
+  attempt->restarting_us += sign * accounting->restarting_us;
+}
+
+static void begin_attempt(struct hr_history *history, const struct hr_view *view, const struct hr_event *event) {
+  const struct hr_placement *placement = event->placement;
+  uint32_t job = event->job.id, previous = history->last[job], n_slices = placement->n_slices;
+  if (!reserve((void **)&history->attempts, history->n_attempts, &history->attempts_capacity, 1,
+               sizeof *history->attempts) ||
+      !reserve((void **)&history->slices, history->n_slices, &history->slices_capacity, n_slices,
+               sizeof *history->slices)) {
+    history->failed = true;
+    return;
+  }
+  struct hr_attempt *attempt = &history->attempts[history->n_attempts];
+  *attempt = (struct hr_attempt){.job = event->job,
+                                 .pool = placement->pool,
+                                 .number = previous == HR_NONE ? 0 : history->attempts[previous].number + 1,
+                                 .previous = previous,
+                                 .gpu_milli = (uint32_t)hr_placement_milli(placement, history->trace, event->job),
+                                 .n_slices = n_slices,
+                                 .first_slice = (uint32_t)history->n_slices,
+                                 .start_reason = (uint8_t)event->reason,
+                                 .begin_us = event->at_us,
+                                 .end_us = HR_NEVER_US};
+  if (view->accounting) add_books(attempt, &view->accounting[job], -1);
+  if (n_slices) memcpy(history->slices + history->n_slices, placement->slices, n_slices * sizeof *history->slices);
+  history->n_slices += n_slices;
+  history->last[job] = (uint32_t)history->n_attempts++;
+}
+
+/* Where nobody could be interrupted there are no books, and all of the time was work that counts. */
+static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
+                        const struct hr_job_accounting *accounting, enum hr_attempt_end end, enum hr_reason reason) {
+  if (history->last[job.id] == HR_NONE) return;
+  struct hr_attempt *attempt = &history->attempts[history->last[job.id]];
+  attempt->end_us = at_us;
+  attempt->end = (uint8_t)end;
+  attempt->end_reason = (uint8_t)reason;
+  if (accounting)
+    add_books(attempt, &accounting[job.id], 1);
+  else
+    attempt->kept_us = at_us - attempt->begin_us;
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------------------ */
+
+static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
+  return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
+         hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) + hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+}
+
+static void change_node(struct hr_history *history, const struct hr_view *view, const struct hr_event *event) {
+  if (!reserve((void **)&history->changes, history->n_changes, &history->changes_capacity, 1,
+               sizeof *history->changes)) {
+    history->failed = true;
+    return;
+  }
+  history->changes[history->n_changes++] =
+      (struct hr_node_change){.at_us = event->at_us,
+                              .node = event->node,
+                              .pool = event->pool,
+                              .offer = event->kind == HR_EVENT_OFFER ? offered(view->cluster, event->pool) : 0,
+                              .kind = (uint8_t)event->kind,
+                              .reason = (uint8_t)event->reason};
+}
+
+/* ---- The fold --------------------------------------------------------------------------------------- */
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_history *history = self;
+  if (history->failed) return;
+  switch (event->kind) {
+  case HR_EVENT_START:
+    begin_attempt(history, view, event);
+    break;
+  case HR_EVENT_END:
+    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_COMPLETED, HR_REASON_NONE);
+    break;
+  case HR_EVENT_INTERRUPT:
+    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_INTERRUPTED, event->reason);
+    break;
+  case HR_EVENT_PREEMPT:
+    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_PREEMPTED, event->reason);
+    break;
+  case HR_EVENT_NODE_DOWN:
+  case HR_EVENT_NOTICE:
+  case HR_EVENT_OFFER:
+  case HR_EVENT_NODE_UP:
+  case HR_EVENT_ACQUIRE:
+  case HR_EVENT_RELEASE:
+    change_node(history, view, event);
+    break;
+  default:
+    break;
+  }
+}
+
+struct hr_observer hr_history_observer(struct hr_history *history) {
+  return (struct hr_observer){.self = history, .on_event = on_event};
+}
+
+enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result) {
+  if (history->failed) return HR_NO_MEMORY;
+  history->end_us = result->end_us;
+  for (uint32_t i = 0; i < result->n_jobs; i++)
+    if (result->state[i] == HR_JOB_RUNNING)
+      end_attempt(history, (hr_job){i}, result->end_us, result->accounting, HR_ATTEMPT_RUNNING, HR_REASON_NONE);
+  return HR_OK;
+}
+
+size_t hr_history_attempts(const struct hr_history *history, const struct hr_attempt **attempts) {
+  *attempts = history->attempts;
+  return history->n_attempts;
+}
+
+const struct hr_slice *hr_history_slices(const struct hr_history *history, const struct hr_attempt *attempt) {
+  return history->slices + attempt->first_slice;
+}
+
+size_t hr_history_changes(const struct hr_history *history, const struct hr_node_change **changes) {
+  *changes = history->changes;
+  return history->n_changes;
+}
+
+uint32_t hr_history_last(const struct hr_history *history, hr_job job) {
+  return history->last[job.id];
+}
+
+int64_t hr_history_end_us(const struct hr_history *history) {
+  return history->end_us;
+}
+
+struct hr_counts {
+  struct hr_count_change *changes;
+  struct hr_rejection *rejections;
+  uint32_t n_changes, changes_capacity, n_rejections, rejections_capacity;
+  bool out_of_memory;
+};
+
+struct hr_counts *hr_counts_create(void) {
+  return calloc(1, sizeof(struct hr_counts));
+}
+
+void hr_counts_destroy(struct hr_counts *counts) {
+  if (!counts) return;
+  free(counts->changes);
+  free(counts->rejections);
+  free(counts);
+}
+
+static bool same(const struct hr_count_change *a, const struct hr_count_change *b) {
+  return a->waiting == b->waiting && a->running == b->running && a->allocated_milli == b->allocated_milli &&
+         a->total_milli == b->total_milli;
+}
+
+/* An instant may have several passes; what holds after the last one counts. */
+static void on_instant(void *self, const struct hr_view *view) {
+  struct hr_counts *counts = self;
+  const struct hr_count_change change = {view->now_us, view->n_waiting, view->n_running, view->allocated_milli,
+                                         view->total_milli};
+  if (counts->n_changes && counts->changes[counts->n_changes - 1].at_us == view->now_us) counts->n_changes--;
+  if (counts->n_changes && same(&counts->changes[counts->n_changes - 1], &change)) return;
+  if (counts->n_changes == counts->changes_capacity) {
+    struct hr_count_change *grown = hr__grown(counts->changes, &counts->changes_capacity, sizeof *grown);
+    counts->out_of_memory |= !grown;
+    if (!grown) return;
+    counts->changes = grown;
+  }
+  counts->changes[counts->n_changes++] = change;
+}
+
+static void counts_on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_counts *counts = self;
+  (void)view;
+  if (event->kind != HR_EVENT_REJECT) return;
+  if (counts->n_rejections == counts->rejections_capacity) {
+    struct hr_rejection *grown = hr__grown(counts->rejections, &counts->rejections_capacity, sizeof *grown);
+    counts->out_of_memory |= !grown;
+    if (!grown) return;
+    counts->rejections = grown;
+  }
+  counts->rejections[counts->n_rejections++] = (struct hr_rejection){event->at_us, event->job, (uint8_t)event->reason};
+}
+
+struct hr_observer hr_counts_observer(struct hr_counts *counts) {
+  return (struct hr_observer){.self = counts, .on_event = counts_on_event, .on_instant = on_instant};
+}
+
+bool hr_counts_complete(const struct hr_counts *counts) {
+  return !counts->out_of_memory;
+}
+
+size_t hr_counts_changes(const struct hr_counts *counts, const struct hr_count_change **changes) {
+  *changes = counts->changes;
+  return counts->n_changes;
+}
+
+size_t hr_counts_rejections(const struct hr_counts *counts, const struct hr_rejection **rejections) {
+  *rejections = counts->rejections;
+  return counts->n_rejections;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "base/writers.h"
+#include "headroom/report.h"
+#include "report/costs/apportion.h"
+#include "report/metrics/goodput.h"
+#include "report/metrics/usage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a job ran last; `one` is where a single slice is written. False when it never ran. */
+static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
+                               struct hr_placement *placement);
+/* Some placement could not be kept for want of memory. */
+static bool hr__placements_failed(const struct hr_placements *placements);
+
+/*
+ * Where each job ran. Nearly all jobs sit on one node with all their GPUs: the node's number is then all there is to
+ * keep, unless GPUs are told apart. The slices of all others stand one after the other in a slab. 12 bytes a job, 24
+ * more a slice.
+ */
+
+/* What `count` says beside the number of slices in the slab. */
+enum { NEVER_PLACED = 0, MAX_SLICES = 1 << 30, POOL_ONLY, WHOLE_ON_NODE };
+
+struct entry {
+  uint32_t place; /* the node, or where the slices begin in the slab */
+  uint32_t count;
+  uint32_t pool;
+};
+
+struct hr_placements {
+  const struct hr_trace *trace;
+  struct entry *entry; /* by job */
+  struct hr_slice *slab;
+  size_t n_slices, capacity;
+  bool failed;
+};
+
+struct hr_placements *hr_placements_create(const struct hr_trace *trace) {
+  struct hr_placements *placements = calloc(1, sizeof *placements);
+  if (!placements) return NULL;
+  placements->trace = trace;
+  placements->entry = calloc((size_t)trace->n_jobs + 1, sizeof *placements->entry);
+  if (placements->entry) return placements;
+  free(placements);
+  return NULL;
+}
+
+void hr_placements_destroy(struct hr_placements *placements) {
+  if (!placements) return;
+  free(placements->entry);
+  free(placements->slab);
+  free(placements);
+}
+
+static bool reserve(struct hr_placements *placements, size_t more) {
+  size_t wanted = placements->n_slices + more, capacity = placements->capacity ? placements->capacity : 1024;
+  if (wanted <= placements->capacity) return true;
+  if (wanted > UINT32_MAX) return false;
+  while (capacity < wanted) capacity *= 2;
+  struct hr_slice *slab = realloc(placements->slab, capacity * sizeof *slab);
+  if (!slab) return false;
+  placements->slab = slab;
+  placements->capacity = capacity;
+  return true;
+}
+
+/* Of tasks on one node there is a slice for each. */
+static int by_node(const void *a, const void *b) {
+  uint32_t x = ((const struct hr_slice *)a)->node.id, y = ((const struct hr_slice *)b)->node.id;
+  return (x > y) - (x < y);
+}
+
+/* A gang that starts again as large as it was takes the place in the slab that it has. */
+static void keep_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
+  uint32_t count = placement->n_slices;
+  if (entry->count != count) {
+    if (count > MAX_SLICES || !reserve(placements, count)) {
+      placements->failed = true;
+      return;
+    }
+    entry->place = (uint32_t)placements->n_slices;
+    placements->n_slices += count;
+  }
+  memcpy(placements->slab + entry->place, placement->slices, count * sizeof *placement->slices);
+  qsort(placements->slab + entry->place, count, sizeof *placement->slices, by_node);
+  *entry = (struct entry){entry->place, count, placement->pool.id};
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_placements *placements = self;
+  (void)view;
+  if (event->kind != HR_EVENT_START) return;
+  const struct hr_placement *placement = event->placement;
+  struct entry *entry = &placements->entry[event->job.id];
+  uint64_t whole_milli = (uint64_t)placements->trace->gpus[event->job.id] * 1000;
+  if (placement->n_slices == 0)
+    *entry = (struct entry){0, POOL_ONLY, placement->pool.id};
+  else if (placement->n_slices == 1 && placement->slices[0].gpu_milli == whole_milli && !placement->slices[0].gpus)
+    *entry = (struct entry){placement->slices[0].node.id, WHOLE_ON_NODE, placement->pool.id};
+  else
+    keep_slices(placements, entry, placement);
+}
+
+struct hr_observer hr_placements_observer(struct hr_placements *placements) {
+  return (struct hr_observer){.self = placements, .on_event = on_event};
+}
+
+static bool hr__placements_failed(const struct hr_placements *placements) {
+  return placements->failed;
+}
+
+static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
+                               struct hr_placement *placement) {
+  const struct entry *entry = &placements->entry[job.id];
+  *placement = (struct hr_placement){.pool = {entry->pool}};
+  if (entry->count == NEVER_PLACED) return false;
+  if (entry->count == POOL_ONLY) return true;
+  if (entry->count == WHOLE_ON_NODE) {
+    *one = (struct hr_slice){{entry->place}, placements->trace->gpus[job.id] * 1000, 0, {0}};
+    placement->n_slices = 1;
+    placement->slices = one;
+    return true;
+  }
+  placement->n_slices = entry->count;
+  placement->slices = placements->slab + entry->place;
+  return true;
+}
+
+/*
+ * Every job's fate, one row each. The trace's columns are sorted by submit; rows go out in the order in which the
+ * input had them, so that the file can be set beside it.
+ */
+
+#define COLUMNS                                                                                                        \
+  "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"                            \
+  "pool,placement,limit_s,duration_s"
+#define COLUMNS_OF_ATTEMPTS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd"
+#define COLUMNS_OF_KILLS ",oom_kills"
+#define COLUMNS_OF_SEATS ",seats"
+
+struct jobs_out {
+  struct hr__csv_out csv;
+  const struct hr_trace *trace;
+  const struct hr_cluster_spec *cluster;
+  const struct hr_result *result;
+  const struct hr_placements *placements;
+  const struct hr_ledger *ledger;
+  int64_t clock_us; /* what is added to a time to show it on the input's own clock */
+  bool has_attempts, has_kills, has_seats;
+};
+
+static void put_id(struct jobs_out *out, hr_job job) {
+  const struct hr_trace *trace = out->trace;
+  if (trace->id_text)
+    hr__csv_text(&out->csv, trace->id_text[job.id]);
+  else if (trace->id_number)
+    hr__csv_i64(&out->csv, trace->id_number[job.id]);
+  else
+    hr__csv_u64(&out->csv, (trace->row ? trace->row[job.id] : job.id) + UINT64_C(1));
+}
+
+static void put_seconds_if(struct jobs_out *out, bool known, int64_t us) {
+  if (known)
+    hr__csv_seconds(&out->csv, us);
+  else
+    hr__csv_empty(&out->csv);
+}
+
+static void put_times(struct jobs_out *out, hr_job job) {
+  int64_t submit_us = out->trace->submit_us[job.id], start_us = out->result->start_us[job.id];
+  int64_t end_us = hr_result_end_us(out->result, job);
+  bool started = start_us != HR_NEVER_US, ended = end_us != HR_NEVER_US;
+  hr__csv_seconds(&out->csv, submit_us + out->clock_us);
+  put_seconds_if(out, started, started ? start_us + out->clock_us : 0);
+  put_seconds_if(out, ended, ended ? end_us + out->clock_us : 0);
+  put_seconds_if(out, started, started ? start_us - submit_us : 0);
+}
+
+static void put_name(struct jobs_out *out, const uint32_t *column, const struct hr_names *names, hr_job job) {
+  uint32_t name = column ? column[job.id] : HR_NONE;
+  hr__csv_text(&out->csv, name == HR_NONE ? NULL : names->text[name]);
+}
+
+static void put_facts(struct jobs_out *out, hr_job job) {
+  const struct hr_trace *trace = out->trace;
+  hr__csv_text(&out->csv, hr_result_state_name(out->result, job));
+  hr__csv_text(&out->csv, hr_reason_name((enum hr_reason)out->result->reason[job.id]));
+  put_name(out, trace->tenant, &trace->tenants, job);
+  put_name(out, trace->user, &trace->users, job);
+  hr__csv_text(&out->csv, trace->class_ ? hr_job_class_name((enum hr_job_class)trace->class_[job.id]) : NULL);
+  hr__csv_text(&out->csv, trace->outcome ? hr_outcome_name((enum hr_outcome)trace->outcome[job.id]) : NULL);
+}
+
+static void put_placement(struct jobs_out *out, const struct hr_placement *placement) {
+  hr__csv_text(&out->csv, out->cluster->pools[placement->pool.id].name);
+  hr__csv_begin_field(&out->csv);
+  for (uint32_t i = 0; i < placement->n_slices;) {
+    uint32_t node = placement->slices[i].node.id, gpu_milli = 0;
+    bool is_first = i == 0;
+    for (; i < placement->n_slices && placement->slices[i].node.id == node; i++)
+      gpu_milli += placement->slices[i].gpu_milli;
+    hr__csv_slice(&out->csv, is_first, node, gpu_milli);
+  }
+}
+
+/* What a job went through, where it may have been interrupted or has a price. The wait in the queue after its first
+   start is what it neither held GPUs nor was done. */
+static void put_attempts(struct jobs_out *out, hr_job job) {
+  const struct hr_result *result = out->result;
+  int64_t start_us = result->start_us[job.id], end_us = hr_result_end_us(result, job);
+  bool started = start_us != HR_NEVER_US;
+  struct hr_job_accounting plain = {.attempts = started};
+  const struct hr_job_accounting *accounting = result->accounting ? &result->accounting[job.id] : &plain;
+  if (end_us == HR_NEVER_US) end_us = result->end_us;
+  hr__csv_u64(&out->csv, accounting->attempts);
+  put_seconds_if(out, started, accounting->lost_us);
+  put_seconds_if(out, started, accounting->saving_us);
+  put_seconds_if(out, started, accounting->restarting_us);
+  put_seconds_if(out, started, result->accounting && started ? end_us - start_us - accounting->held_us : 0);
+  if (out->ledger && started)
+    hr__csv_usd(&out->csv, (int64_t)hr__divided(hr_ledger_job(out->ledger, job), HR_LEDGER_UNITS_PER_UUSD));
+  else
+    hr__csv_empty(&out->csv);
+}
+
+/* Of each task, "node.gpu+gpu", and of an instance of MIG ":profile@start". */
+static void put_seats(struct jobs_out *out, const struct hr_placement *placement) {
+  const struct hr_mig_spec *mig = out->cluster->pools[placement->pool.id].mig;
+  hr__csv_begin_field(&out->csv);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    char text[HR_MIG_NAME_BYTES + 40], mark = '.';
+    snprintf(text, sizeof text, "%s%u", i ? "|" : "", slice.node.id);
+    hr__csv_part(&out->csv, text);
+    for (uint64_t rest = slice.gpus; rest; rest &= rest - 1, mark = '+') {
+      snprintf(text, sizeof text, "%c%u", mark, (unsigned)__builtin_ctzll(rest));
+      hr__csv_part(&out->csv, text);
+    }
+    if (!mig || !slice.gpus) continue;
+    snprintf(text, sizeof text, ":%s@%u", mig->type.profiles[slice.instance.profile].name,
+             (unsigned)slice.instance.start);
+    hr__csv_part(&out->csv, text);
+  }
+}
+
+static uint32_t count_nodes(const struct hr_placement *placement) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    count += i == 0 || placement->slices[i].node.id != placement->slices[i - 1].node.id;
+  return count;
+}
+
+static void put_row(struct jobs_out *out, hr_job job) {
+  const struct hr_trace *trace = out->trace;
+  struct hr_slice one;
+  struct hr_placement placement = {0};
+  bool placed = hr__placements_get(out->placements, job, &one, &placement);
+  put_id(out, job);
+  put_times(out, job);
+  hr__csv_u64(&out->csv, trace->gpus[job.id]);
+  if (placed)
+    hr__csv_u64(&out->csv, count_nodes(&placement));
+  else
+    hr__csv_empty(&out->csv);
+  put_facts(out, job);
+  if (placed) {
+    put_placement(out, &placement);
+  } else {
+    hr__csv_empty(&out->csv);
+    hr__csv_empty(&out->csv);
+  }
+  int64_t limit_us = trace->limit_us ? trace->limit_us[job.id] : HR_UNKNOWN_US;
+  put_seconds_if(out, limit_us >= 0, limit_us);
+  hr__csv_seconds(&out->csv, trace->work_us[job.id]);
+  if (out->has_attempts) put_attempts(out, job);
+  if (out->has_kills) hr__csv_u64(&out->csv, out->result->accounting[job.id].oom_kills);
+  if (out->has_seats) put_seats(out, &placement);
+  hr__csv_end_row(&out->csv);
+}
+
+/* The job that stands at each place of the input, for a trace that had to be sorted; NULL when out of memory. */
+static uint32_t *jobs_by_row(const struct hr_trace *trace) {
+  uint32_t *job_at = calloc((size_t)trace->n_jobs + 1, sizeof *job_at);
+  for (uint32_t i = 0; job_at && i < trace->n_jobs; i++) job_at[trace->row[i]] = i;
+  return job_at;
+}
+
+enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                             const struct hr_result *result, const struct hr_placements *placements,
+                             const struct hr_ledger *ledger, struct hr_error *error) {
+  uint32_t *job_at = trace->row ? jobs_by_row(trace) : NULL;
+  if ((trace->row && !job_at) || hr__placements_failed(placements)) {
+    free(job_at);
+    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for %" PRIu32 " jobs", path, trace->n_jobs);
+  }
+  struct jobs_out out = {.trace = trace,
+                         .cluster = cluster,
+                         .result = result,
+                         .placements = placements,
+                         .ledger = ledger,
+                         .clock_us = trace->dated ? 0 : trace->origin_us,
+                         .has_attempts = ledger || result->accounting,
+                         .has_kills = result->accounting && hr__can_kill(cluster)};
+  out.has_seats = result->gpu_milli != NULL;
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SEATS];
+  snprintf(header, sizeof header, "%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
+           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_seats ? COLUMNS_OF_SEATS : "");
+  enum hr_status status = hr__csv_open(&out.csv, path, header, error);
+  if (status == HR_OK) {
+    for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
+    status = hr__csv_commit(&out.csv, error);
+  }
+  free(job_at);
+  return status;
+}
+
+/*
+ * The counts over time. An instant may have several passes (a job without run time ends where it starts): a row
+ * waits until time has moved on, so that times never repeat.
+ */
+
+struct counts {
+  uint64_t waiting, running, allocated_milli, total_milli;
+  bool tells_fragments; /* the rest is known */
+  uint64_t fragmented_milli, stranded_milli, largest_gang;
+};
+
+struct hr_timeline {
+  struct hr__csv_out csv;
+  const struct hr_usage *usage; /* may be NULL */
+  int64_t clock_us, at_us;      /* added to a time to show it; when `pending` began to hold */
+  struct counts written, pending;
+  bool any_written, any_pending;
+};
+
+static const char header[] =
+    "time_s,waiting,running,gpus_allocated,gpus_total,fragmented_gpus,stranded_gpus,largest_gang";
+
+enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
+                                  struct hr_timeline **timeline, struct hr_error *error) {
+  struct hr_timeline *fresh = calloc(1, sizeof *fresh);
+  if (!fresh) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  fresh->clock_us = trace->dated ? 0 : trace->origin_us;
+  fresh->usage = usage;
+  enum hr_status status = hr__csv_open(&fresh->csv, path, header, error);
+  if (status != HR_OK) {
+    free(fresh);
+    return status;
+  }
+  *timeline = fresh;
+  return HR_OK;
+}
+
+static bool same(const struct counts *a, const struct counts *b) {
+  return a->waiting == b->waiting && a->running == b->running && a->allocated_milli == b->allocated_milli &&
+         a->total_milli == b->total_milli && a->tells_fragments == b->tells_fragments &&
+         a->fragmented_milli == b->fragmented_milli && a->stranded_milli == b->stranded_milli &&
+         a->largest_gang == b->largest_gang;
+}
+
+static void put_fragments(struct hr__csv_out *csv, const struct counts *counts) {
+  for (int column = 0; !counts->tells_fragments && column < 3; column++) hr__csv_empty(csv);
+  if (!counts->tells_fragments) return;
+  hr__csv_milli(csv, counts->fragmented_milli);
+  hr__csv_milli(csv, counts->stranded_milli);
+  hr__csv_u64(csv, counts->largest_gang);
+}
+
+static void write_pending(struct hr_timeline *timeline) {
+  const struct counts *counts = &timeline->pending;
+  bool news = timeline->any_pending && !(timeline->any_written && same(counts, &timeline->written));
+  timeline->any_pending = false;
+  if (!news) return;
+  hr__csv_seconds(&timeline->csv, timeline->at_us + timeline->clock_us);
+  hr__csv_u64(&timeline->csv, counts->waiting);
+  hr__csv_u64(&timeline->csv, counts->running);
+  hr__csv_milli(&timeline->csv, counts->allocated_milli);
+  hr__csv_milli(&timeline->csv, counts->total_milli);
+  put_fragments(&timeline->csv, counts);
+  hr__csv_end_row(&timeline->csv);
+  timeline->written = *counts;
+  timeline->any_written = true;
+}
+
+static void add_fragments(struct counts *counts, const struct hr_usage *usage) {
+  uint64_t pods = hr__fragments_pods(usage->fragments);
+  counts->tells_fragments = true;
+  counts->fragmented_milli = (uint64_t)((usage->counts.fragment + pods / 2) / pods);
+  counts->stranded_milli = usage->counts.stranded_milli;
+  counts->largest_gang = usage->counts.largest_gang;
+}
+
+static void on_instant(void *self, const struct hr_view *view) {
+  struct hr_timeline *timeline = self;
+  if (view->now_us != timeline->at_us) write_pending(timeline);
+  timeline->at_us = view->now_us;
+  timeline->pending = (struct counts){.waiting = view->n_waiting,
+                                      .running = view->n_running,
+                                      .allocated_milli = view->allocated_milli,
+                                      .total_milli = view->total_milli};
+  if (timeline->usage && timeline->usage->fragments) add_fragments(&timeline->pending, timeline->usage);
+  timeline->any_pending = true;
+}
+
+struct hr_observer hr_timeline_observer(struct hr_timeline *timeline) {
+  return (struct hr_observer){.self = timeline, .on_instant = on_instant};
+}
+
+enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error) {
+  write_pending(timeline);
+  return hr__csv_commit(&timeline->csv, error);
+}
+
+void hr_timeline_destroy(struct hr_timeline *timeline) {
+  if (!timeline) return;
+  hr__csv_abandon(&timeline->csv);
+  free(timeline);
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Who held which GPU, and when. A unit is a GPU where GPUs are told apart or each is wanted for itself, else a node;
+ * behind those of all nodes there is one for each pool, of what sits on no node. Units of a node, and nodes of a pool,
+ * follow without a gap. Where the engine only counts the GPUs of a node, a job is given the first that are free.
+ */
+
+#include "report/exports/openmetrics_gpus.h"
+
+#include "headroom/unstable/exports.h"
+#include "report/exports/lanes.h"
+#include "report/exports/openmetrics.h"
+#include "report/metrics/buckets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct hr__find_wait_reason {
+  uint32_t attempt; /* its place in the history */
+  uint32_t milli;   /* of GPUs */
+};
+
+struct hr__gpu_units {
+  uint32_t n_nodes, n_pools;
+  bool by_gpu;
+  uint32_t *first_node;               /* [n_pools + 1] */
+  uint32_t *first_unit;               /* [n_nodes + n_pools + 1], by owner: a node, or a pool behind the nodes */
+  uint32_t *first_hold;               /* [units + 1] */
+  struct hr__find_wait_reason *holds; /* by unit, in the order of their begins */
+};
+
+/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
+static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu);
+static void hr__gpu_units_finish(struct hr__gpu_units *units);
+
+/* Changes are told in order of time: they are followed once to count the times of each node, and once to list them. */
+
+/* Nodes of elastic pools, and of reservations that begin later, are not there at first. */
+static bool is_up_at_first(const struct hr_pool_spec *pool) {
+  return !hr_market_is_elastic(pool->market.market) && pool->market.from_us <= 0;
+}
+
+static void mark_first(const struct hr_export *run, int64_t *up_since_us) {
+  uint32_t node = 0;
+  for (uint32_t i = 0; i < run->cluster->n_pools; i++)
+    for (uint32_t k = 0; k < run->cluster->pools[i].nodes; k++)
+      up_since_us[node++] = is_up_at_first(&run->cluster->pools[i]) ? 0 : HR_NEVER_US;
+}
+
+/* Those that are not listed yet are only counted: `times->times` is NULL. */
+static void end_time(struct hr__node_times *times, uint32_t node, int64_t *up_since_us, int64_t at_us) {
+  if (up_since_us[node] == HR_NEVER_US) return;
+  uint32_t place = times->first[node + 1]++;
+  if (times->times) times->times[place] = (struct hr__up_time){up_since_us[node], at_us};
+  up_since_us[node] = HR_NEVER_US;
+}
+
+static void follow(struct hr__node_times *times, const struct hr_export *run, uint32_t n_nodes, int64_t *up_since_us) {
+  const struct hr_node_change *changes;
+  size_t count = hr_history_changes(run->history, &changes);
+  mark_first(run, up_since_us);
+  for (size_t i = 0; i < count; i++) {
+    uint32_t node = changes[i].node.id;
+    if (changes[i].kind == HR_EVENT_NODE_UP && up_since_us[node] == HR_NEVER_US) up_since_us[node] = changes[i].at_us;
+    if (changes[i].kind == HR_EVENT_NODE_DOWN || changes[i].kind == HR_EVENT_RELEASE)
+      end_time(times, node, up_since_us, changes[i].at_us);
+  }
+  for (uint32_t i = 0; i < n_nodes; i++) end_time(times, i, up_since_us, hr_history_end_us(run->history));
+}
+
+/* Where each node's times begin, from how many each has. */
+static uint32_t place_times(struct hr__node_times *times, uint32_t n_nodes) {
+  for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
+  uint32_t count = times->first[n_nodes];
+  for (uint32_t i = n_nodes; i > 0; i--) times->first[i] = times->first[i - 1];
+  times->first[0] = 0;
+  return count;
+}
+
+enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr_export *run) {
+  uint32_t n_nodes = 0;
+  for (uint32_t i = 0; i < run->cluster->n_pools; i++) n_nodes += run->cluster->pools[i].nodes;
+  *times = (struct hr__node_times){.first = calloc((size_t)n_nodes + 2, sizeof *times->first)};
+  int64_t *up_since_us = calloc((size_t)n_nodes + 1, sizeof *up_since_us);
+  if (!times->first || !up_since_us) {
+    free(up_since_us);
+    return HR_NO_MEMORY;
+  }
+  follow(times, run, n_nodes, up_since_us);
+  times->times = calloc((size_t)place_times(times, n_nodes) + 1, sizeof *times->times);
+  if (times->times) follow(times, run, n_nodes, up_since_us);
+  free(up_since_us);
+  return times->times ? HR_OK : HR_NO_MEMORY;
+}
+
+void hr__node_times_finish(struct hr__node_times *times) {
+  free(times->first);
+  free(times->times);
+  *times = (struct hr__node_times){0};
+}
+
+/* Holds are listed as the attempts come, which is by their begins, and then dealt out to the units. */
+
+struct listed {
+  uint32_t unit;
+  struct hr__find_wait_reason hold;
+};
+
+struct openmetrics_gpus_list {
+  struct listed *items;
+  size_t count, room;
+};
+
+static enum hr_status append(struct openmetrics_gpus_list *list, uint32_t unit, uint32_t attempt, uint32_t milli) {
+  if (list->count == list->room) {
+    size_t room = list->room ? 2 * list->room : 1024;
+    struct listed *grown = realloc(list->items, room * sizeof *grown);
+    if (!grown) return HR_NO_MEMORY;
+    list->items = grown;
+    list->room = room;
+  }
+  list->items[list->count++] = (struct listed){unit, {attempt, milli}};
+  return HR_OK;
+}
+
+/* ---- Units ------------------------------------------------------------------------------------------ */
+
+static enum hr_status number_units(struct hr__gpu_units *units, const struct hr_cluster_spec *cluster) {
+  uint32_t n_nodes = 0, node = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) n_nodes += cluster->pools[i].nodes;
+  units->n_nodes = n_nodes;
+  units->n_pools = cluster->n_pools;
+  units->first_node = calloc((size_t)cluster->n_pools + 1, sizeof *units->first_node);
+  units->first_unit = calloc((size_t)n_nodes + cluster->n_pools + 1, sizeof *units->first_unit);
+  if (!units->first_node || !units->first_unit) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    units->first_node[i + 1] = units->first_node[i] + cluster->pools[i].nodes;
+    for (; node < units->first_node[i + 1]; node++)
+      units->first_unit[node + 1] = units->first_unit[node] + (units->by_gpu ? cluster->pools[i].gpus_per_node : 1);
+  }
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    units->first_unit[n_nodes + i + 1] = units->first_unit[n_nodes + i] + 1;
+  return HR_OK;
+}
+
+static uint32_t count_units(const struct hr__gpu_units *units) {
+  return units->first_unit[units->n_nodes + units->n_pools];
+}
+
+/* ---- Holds ------------------------------------------------------------------------------------------ */
+
+/* A slice of GPUs that are told apart is the same part of each. */
+static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
+                                const struct hr_slice *slice) {
+  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
+  enum hr_status status = HR_OK;
+  for (uint64_t rest = slice->gpus; rest && status == HR_OK; rest &= rest - 1)
+    status = append(list, first_unit + (uint32_t)__builtin_ctzll(rest), attempt, slice->gpu_milli / n_gpus);
+  return status;
+}
+
+static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
+                                      uint32_t milli, const struct hr_attempt *times, struct hr__subqueues *lanes) {
+  for (; milli > 0; milli -= milli < 1000 ? milli : 1000) {
+    uint32_t gpu = hr__subqueues_take(lanes, times->begin_us, times->end_us);
+    enum hr_status status =
+        gpu == HR_NONE ? HR_NO_MEMORY : append(list, first_unit + gpu, attempt, milli < 1000 ? milli : 1000);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+static enum hr_status list_attempt(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
+                                   struct hr__subqueues *lanes, const struct hr_export *run,
+                                   const struct hr_attempt *attempt, uint32_t place) {
+  const struct hr_slice *slices = hr_history_slices(run->history, attempt);
+  enum hr_status status = HR_OK;
+  if (attempt->n_slices == 0)
+    return append(list, units->first_unit[units->n_nodes + attempt->pool.id], place, attempt->gpu_milli);
+  for (uint32_t i = 0; i < attempt->n_slices && status == HR_OK; i++) {
+    uint32_t node = slices[i].node.id, first_unit = units->first_unit[node];
+    if (slices[i].gpu_milli == 0) continue;
+    if (!units->by_gpu)
+      status = append(list, first_unit, place, slices[i].gpu_milli);
+    else if (slices[i].gpus)
+      status = list_gpus(list, first_unit, place, &slices[i]);
+    else
+      status = list_first_free(list, first_unit, place, slices[i].gpu_milli, attempt, &lanes[node]);
+  }
+  return status;
+}
+
+static enum hr_status list_holds(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
+                                 const struct hr_export *run) {
+  const struct hr_attempt *attempts;
+  size_t n_attempts = hr_history_attempts(run->history, &attempts);
+  struct hr__subqueues *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
+  enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
+    if (attempts[i].end_us > attempts[i].begin_us)
+      status = list_attempt(units, list, lanes, run, &attempts[i], (uint32_t)i);
+  for (uint32_t i = 0; lanes && i < units->n_nodes; i++) hr__subqueues_finish(&lanes[i]);
+  free(lanes);
+  return status;
+}
+
+/* `first_hold` is used as where the next one goes, and put right at the end. */
+static enum hr_status deal(struct hr__gpu_units *units, const struct openmetrics_gpus_list *list) {
+  uint32_t n_units = count_units(units);
+  units->first_hold = calloc((size_t)n_units + 2, sizeof *units->first_hold);
+  units->holds = calloc(list->count + 1, sizeof *units->holds);
+  if (!units->first_hold || !units->holds) return HR_NO_MEMORY;
+  for (size_t i = 0; i < list->count; i++) units->first_hold[list->items[i].unit + 2]++;
+  for (uint32_t i = 1; i <= n_units; i++) units->first_hold[i + 1] += units->first_hold[i];
+  for (size_t i = 0; i < list->count; i++)
+    units->holds[units->first_hold[list->items[i].unit + 1]++] = list->items[i].hold;
+  return HR_OK;
+}
+
+static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu) {
+  struct openmetrics_gpus_list list = {0};
+  *units = (struct hr__gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
+  enum hr_status status = number_units(units, run->cluster);
+  if (status == HR_OK) status = list_holds(units, &list, run);
+  if (status == HR_OK) status = deal(units, &list);
+  free(list.items);
+  return status;
+}
+
+static void hr__gpu_units_finish(struct hr__gpu_units *units) {
+  free(units->first_node);
+  free(units->first_unit);
+  free(units->first_hold);
+  free(units->holds);
+  *units = (struct hr__gpu_units){0};
+}
+
+/*
+ * What GPUs do, under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h, etc/default-counters.csv of dcgm-exporter).
+ * Each sample is the mean over the step before it, over the time in which the GPUs were up. Weights are millionths of a
+ * GPU. A GPU is busy while a job on it neither loads a checkpoint nor saves one: loading comes first, and saving is
+ * taken as spread evenly over the rest of the stay.
+ */
+
+enum { WHOLE = 1000000 };
+
+/* What one series is of: units and nodes without a gap, and the unit behind them of what sits on no node. */
+struct openmetrics_gpus_group {
+  uint32_t pool, node, gpu; /* HR_NONE where it is of several */
+  uint32_t first_unit, end_unit, pool_unit;
+  uint32_t first_node, end_node;
+  uint32_t gpus_per_node; /* of each node, that it is of */
+};
+
+struct stretch {
+  int64_t from_us, to_us, weight;
+};
+
+struct gpus {
+  struct hr__metrics *metrics;
+  const struct hr_attempt *attempts;
+  struct hr__gpu_units units;
+  struct hr__node_times node_times;
+  struct hr__steps up, use;
+  struct stretch *stretches; /* as many as the unit with the most holds has */
+};
+
+/* ---- Sums ------------------------------------------------------------------------------------------- */
+
+static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
+  hr__steps_clear(&gpus->up);
+  for (uint32_t node = group->first_node; node < group->end_node; node++)
+    for (uint32_t i = gpus->node_times.first[node]; i < gpus->node_times.first[node + 1]; i++)
+      hr__steps_add(&gpus->up, gpus->node_times.times[i].from_us, gpus->node_times.times[i].to_us,
+                    (int64_t)group->gpus_per_node * WHOLE);
+  hr__steps_close(&gpus->up);
+}
+
+static void add_held(struct gpus *gpus, uint32_t unit) {
+  for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
+    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
+    const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
+    hr__steps_add(&gpus->use, attempt->begin_us, attempt->end_us, (int64_t)hold->milli * 1000);
+  }
+}
+
+static struct stretch busy_stretch(const struct gpus *gpus, const struct hr__find_wait_reason *hold, int64_t weight) {
+  const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
+  int64_t work_us = attempt->kept_us + attempt->lost_us, rest_us = work_us + attempt->saving_us;
+  if (rest_us > 0) weight = (int64_t)((hr_amount)weight * work_us / rest_us);
+  return (struct stretch){attempt->begin_us + attempt->restarting_us, attempt->end_us, weight};
+}
+
+/* The parts of it that jobs have, while they are busy. */
+static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
+  for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
+    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
+    struct stretch stretch = busy_stretch(gpus, hold, (int64_t)hold->milli * 1000);
+    hr__steps_add(&gpus->use, stretch.from_us, stretch.to_us, stretch.weight);
+  }
+}
+
+static int by_begin(const void *left, const void *right) {
+  const struct stretch *a = left, *b = right;
+  if (a->from_us != b->from_us) return a->from_us < b->from_us ? -1 : 1;
+  if (a->to_us != b->to_us) return a->to_us < b->to_us ? -1 : 1;
+  return (a->weight > b->weight) - (a->weight < b->weight);
+}
+
+/* All of a GPU, while at least one job on it is busy. */
+static void add_busy_gpu(struct gpus *gpus, uint32_t unit) {
+  uint32_t first = gpus->units.first_hold[unit], count = gpus->units.first_hold[unit + 1] - first;
+  int64_t until_us = 0;
+  for (uint32_t i = 0; i < count; i++) gpus->stretches[i] = busy_stretch(gpus, &gpus->units.holds[first + i], WHOLE);
+  qsort(gpus->stretches, count, sizeof *gpus->stretches, by_begin);
+  for (uint32_t i = 0; i < count; i++) {
+    struct stretch *stretch = &gpus->stretches[i];
+    if (stretch->from_us < until_us) stretch->from_us = until_us;
+    hr__steps_add(&gpus->use, stretch->from_us, stretch->to_us, stretch->weight);
+    if (stretch->to_us > until_us) until_us = stretch->to_us;
+  }
+}
+
+typedef void unit_adder(struct gpus *gpus, uint32_t unit);
+
+/* Of nodes whose GPUs are not told apart, jobs have whole GPUs, each alone. */
+static void add_busy(struct gpus *gpus, uint32_t unit) {
+  bool is_gpu = gpus->units.by_gpu && unit < gpus->units.first_unit[gpus->units.n_nodes];
+  if (is_gpu)
+    add_busy_gpu(gpus, unit);
+  else
+    add_busy_parts(gpus, unit);
+}
+
+static void sum_use(struct gpus *gpus, const struct openmetrics_gpus_group *group, unit_adder *add) {
+  hr__steps_clear(&gpus->use);
+  for (uint32_t unit = group->first_unit; unit < group->end_unit; unit++) add(gpus, unit);
+  if (group->pool_unit != HR_NONE) add(gpus, group->pool_unit);
+  hr__steps_close(&gpus->use);
+}
+
+/* ---- Series ----------------------------------------------------------------------------------------- */
+
+/* Those of dcgm-exporter, and the one that Prometheus adds to what it scrapes from there. */
+static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
+  struct hr__metrics *metrics = gpus->metrics;
+  const struct hr_pool_spec *pool = &metrics->run->cluster->pools[group->pool];
+  char host[120], text[160];
+  hr__metrics_no_labels(metrics);
+  if (group->node == HR_NONE)
+    snprintf(host, sizeof host, "%.100s", pool->name ? pool->name : "pool");
+  else
+    snprintf(host, sizeof host, "node-%u", (unsigned)group->node);
+  if (group->gpu == HR_NONE) {
+    hr__metrics_label(metrics, "gpu", "all");
+    hr__metrics_label(metrics, "UUID", host);
+    hr__metrics_label(metrics, "device", "all");
+  } else {
+    hr__metrics_number_label(metrics, "gpu", "", group->gpu);
+    snprintf(text, sizeof text, "GPU-%08x-0000-0000-0000-%012x", (unsigned)group->node, (unsigned)group->gpu);
+    hr__metrics_label(metrics, "UUID", text);
+    hr__metrics_number_label(metrics, "device", "nvidia", group->gpu);
+  }
+  hr__metrics_label(metrics, "modelName", pool->gpu ? pool->gpu : "");
+  hr__metrics_label(metrics, "Hostname", host);
+  snprintf(text, sizeof text, "%.100s:9400", host);
+  hr__metrics_label(metrics, "instance", text);
+  hr__metrics_label(metrics, "pool", pool->name ? pool->name : "");
+}
+
+/* `whole` of a series is what it is when all of its GPUs are used all the time, in millionths; `base`, when none is. */
+static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
+  for (uint32_t k = 0; k < gpus->up.n; k++) {
+    hr_amount up = gpus->up.part[k];
+    if (up > 0) hr__metrics_sample(gpus->metrics, k + 1, base + (int64_t)((whole - base) * gpus->use.part[k] / up));
+  }
+}
+
+struct openmetrics_gpus_family {
+  const char *name, *unit, *help;
+  unit_adder *add;
+  int64_t whole; /* in millionths; 0: it is of watts */
+  bool shared;   /* only known of GPUs that are shared */
+};
+
+static const struct openmetrics_gpus_family families[] = {
+    {.name = "headroom_gpu_allocated_ratio",
+     .unit = "ratio",
+     .help = "Share of the GPUs that jobs had been given, whether they used them or not.",
+     .add = add_held,
+     .whole = WHOLE},
+    {.name = "DCGM_FI_DEV_GPU_UTIL",
+     .help = "GPU utilization (in %): time in which a job ran and neither saved nor loaded a checkpoint.",
+     .add = add_busy,
+     .whole = INT64_C(100) * WHOLE},
+    {.name = "DCGM_FI_PROF_SM_ACTIVE",
+     .help = "Share of the multiprocessors that running jobs had been given; only of shared GPUs, where it is known.",
+     .add = add_busy_parts,
+     .whole = WHOLE,
+     .shared = true},
+    {.name = "DCGM_FI_DEV_POWER_USAGE",
+     .help = "Power draw (in W) of all its GPUs, between what they draw idle and their limit by how busy they are.",
+     .add = add_busy}};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+/* Jobs that take turns on a GPU have all of it in turn. */
+static bool is_shared(const struct hr_pool_spec *pool) {
+  return pool->sharing != HR_SHARING_WHOLE && pool->sharing != HR_SHARING_TIME_SLICE;
+}
+
+static const struct hr_gpu_watts *watts_of(const struct hr_openmetrics_config *config, uint32_t pool) {
+  const struct hr_gpu_watts *watts = config->watts ? &config->watts[pool] : NULL;
+  return watts && watts->idle_w >= 0 && watts->tdp_w >= watts->idle_w ? watts : NULL;
+}
+
+static bool is_known(const struct hr_export *run, const struct hr_openmetrics_config *config,
+                     const struct openmetrics_gpus_family *family, uint32_t pool) {
+  if (family->shared) return is_shared(&run->cluster->pools[pool]);
+  return family->whole > 0 || watts_of(config, pool);
+}
+
+static void put_group(struct gpus *gpus, const struct openmetrics_gpus_family *family,
+                      const struct openmetrics_gpus_group *group) {
+  const struct hr_gpu_watts *watts = watts_of(gpus->metrics->config, group->pool);
+  int64_t base = 0, whole = family->whole;
+  if (whole == 0) {
+    int64_t n_gpus = (int64_t)group->gpus_per_node * (group->end_node - group->first_node);
+    base = n_gpus * (int64_t)(watts->idle_w * WHOLE);
+    whole = n_gpus * (int64_t)(watts->tdp_w * WHOLE);
+  }
+  sum_up(gpus, group);
+  sum_use(gpus, group, family->add);
+  label(gpus, group);
+  put_series(gpus, base, whole);
+}
+
+/* ---- Groups ----------------------------------------------------------------------------------------- */
+
+static bool has_holds(const struct gpus *gpus, uint32_t unit) {
+  return gpus->units.first_hold[unit] < gpus->units.first_hold[unit + 1];
+}
+
+static struct openmetrics_gpus_group whole_pool(const struct gpus *gpus, uint32_t pool) {
+  const struct hr__gpu_units *units = &gpus->units;
+  uint32_t first_node = units->first_node[pool], end_node = units->first_node[pool + 1];
+  return (struct openmetrics_gpus_group){.pool = pool,
+                                         .node = HR_NONE,
+                                         .gpu = HR_NONE,
+                                         .first_unit = units->first_unit[first_node],
+                                         .end_unit = units->first_unit[end_node],
+                                         .pool_unit = units->first_unit[units->n_nodes + pool],
+                                         .first_node = first_node,
+                                         .end_node = end_node,
+                                         .gpus_per_node = gpus->metrics->run->cluster->pools[pool].gpus_per_node};
+}
+
+static void put_node(struct gpus *gpus, const struct openmetrics_gpus_family *family,
+                     const struct openmetrics_gpus_group *pool, uint32_t node) {
+  struct openmetrics_gpus_group group = *pool;
+  group.node = node;
+  group.first_unit = gpus->units.first_unit[node];
+  group.end_unit = gpus->units.first_unit[node + 1];
+  group.pool_unit = HR_NONE;
+  group.first_node = node;
+  group.end_node = node + 1;
+  if (gpus->metrics->config->place == HR_METRICS_BY_NODE) {
+    put_group(gpus, family, &group);
+    return;
+  }
+  uint32_t first_unit = group.first_unit;
+  group.gpus_per_node = 1;
+  for (group.gpu = 0; group.gpu < pool->gpus_per_node; group.gpu++) {
+    group.first_unit = first_unit + group.gpu;
+    group.end_unit = group.first_unit + 1;
+    put_group(gpus, family, &group);
+  }
+}
+
+/* A pool whose jobs are only counted has no series of nodes. */
+static void put_pool(struct gpus *gpus, const struct openmetrics_gpus_family *family, uint32_t number) {
+  struct openmetrics_gpus_group pool = whole_pool(gpus, number);
+  if (!is_known(gpus->metrics->run, gpus->metrics->config, family, number)) return;
+  if (gpus->metrics->config->place == HR_METRICS_BY_POOL || has_holds(gpus, pool.pool_unit)) {
+    put_group(gpus, family, &pool);
+    return;
+  }
+  for (uint32_t node = pool.first_node; node < pool.end_node; node++) put_node(gpus, family, &pool, node);
+}
+
+static void put_families(struct gpus *gpus) {
+  const struct hr_export *run = gpus->metrics->run;
+  for (size_t i = 0; i < N_FAMILIES; i++) {
+    bool any = false;
+    for (uint32_t pool = 0; pool < run->cluster->n_pools && !any; pool++)
+      any = is_known(run, gpus->metrics->config, &families[i], pool);
+    if (!any) continue;
+    hr__metrics_family(gpus->metrics, families[i].name, "gauge", families[i].unit, families[i].help);
+    for (uint32_t pool = 0; pool < run->cluster->n_pools; pool++) put_pool(gpus, &families[i], pool);
+  }
+}
+
+uint64_t hr__metrics_gpu_series(const struct hr_export *run, const struct hr_openmetrics_config *config) {
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < run->cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &run->cluster->pools[i];
+    uint64_t places = config->place == HR_METRICS_BY_POOL ? 1 : pool->nodes;
+    if (config->place == HR_METRICS_BY_GPU) places *= pool->gpus_per_node;
+    for (size_t k = 0; k < N_FAMILIES; k++) count += is_known(run, config, &families[k], i) ? places : 0;
+  }
+  return count;
+}
+
+static enum hr_status make_stretches(struct gpus *gpus) {
+  uint32_t most = 0, n_units = gpus->units.first_unit[gpus->units.n_nodes + gpus->units.n_pools];
+  for (uint32_t i = 0; i < n_units; i++) {
+    uint32_t count = gpus->units.first_hold[i + 1] - gpus->units.first_hold[i];
+    if (count > most) most = count;
+  }
+  gpus->stretches = malloc(((size_t)most + 1) * sizeof *gpus->stretches);
+  return gpus->stretches ? HR_OK : HR_NO_MEMORY;
+}
+
+enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics) {
+  struct gpus gpus = {.metrics = metrics};
+  hr_history_attempts(metrics->run->history, &gpus.attempts);
+  enum hr_status status = hr__gpu_units_init(&gpus.units, metrics->run, metrics->config->place == HR_METRICS_BY_GPU);
+  if (status == HR_OK) status = hr__node_times_init(&gpus.node_times, metrics->run);
+  if (status == HR_OK) status = hr__steps_init(&gpus.up, metrics->step_us, metrics->end_us);
+  if (status == HR_OK) status = hr__steps_init(&gpus.use, metrics->step_us, metrics->end_us);
+  if (status == HR_OK) status = make_stretches(&gpus);
+  if (status == HR_OK) put_families(&gpus);
+  hr__gpu_units_finish(&gpus.units);
+  hr__node_times_finish(&gpus.node_times);
+  hr__steps_finish(&gpus.up);
+  hr__steps_finish(&gpus.use);
+  free(gpus.stretches);
+  return status;
+}

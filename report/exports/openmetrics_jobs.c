@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the scheduler does, under the names of Kueue (pkg/metrics/metrics.go: a tenant is a ClusterQueue, a pool is a
+ * flavor). Counts are those that hold at the time of the sample; counters have all that happened up to it. Series are
+ * made one at a time: what each job of a tenant went through is added up by the samples that see it first.
+ */
+
+#include "report/exports/openmetrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WHOLE = 1000000 };
+
+/* What a job goes through. */
+enum happening { SUBMITTED, STARTED, COMPLETED, INTERRUPTED, PREEMPTED, REJECTED, N_HAPPENINGS };
+
+struct jobs {
+  struct hr__metrics *metrics;
+  const struct hr_attempt *attempts;
+  uint32_t n_tenants;
+  uint32_t *first_job; /* [n_tenants + 1] */
+  uint32_t *job;       /* by tenant */
+  int64_t *reject_us;  /* by job; HR_NEVER_US */
+  int64_t *sum;        /* [samples]: of the series that is made */
+  int64_t *counts;     /* [samples][N_BOUNDS + 1]: of the histogram that is made */
+};
+
+/* The first sample that sees what happened at a time. */
+static uint32_t sample_at(const struct jobs *jobs, int64_t at_us) {
+  return (uint32_t)((at_us + jobs->metrics->step_us - 1) / jobs->metrics->step_us);
+}
+
+static void clear(struct jobs *jobs) {
+  memset(jobs->sum, 0, jobs->metrics->n_samples * sizeof *jobs->sum);
+}
+
+/* `unit`: what one is, in millionths. */
+static void put_series(struct jobs *jobs, int64_t unit) {
+  int64_t value = 0;
+  for (uint32_t k = 0; k < jobs->metrics->n_samples; k++) {
+    value += jobs->sum[k];
+    hr__metrics_sample(jobs->metrics, k, value * unit);
+  }
+}
+
+/* ---- Tenants ---------------------------------------------------------------------------------------- */
+
+static uint32_t tenant_of(const struct jobs *jobs, uint32_t job) {
+  const struct hr_trace *trace = jobs->metrics->run->trace;
+  return trace->tenant && trace->tenant[job] != HR_NONE ? trace->tenant[job] : trace->tenants.count;
+}
+
+static const char *tenant_name(const struct jobs *jobs, uint32_t tenant) {
+  const struct hr_trace *trace = jobs->metrics->run->trace;
+  return tenant < trace->tenants.count ? trace->tenants.text[tenant] : "default";
+}
+
+static bool has_jobs(const struct jobs *jobs, uint32_t tenant) {
+  return jobs->first_job[tenant] < jobs->first_job[tenant + 1];
+}
+
+static enum hr_status deal_jobs(struct jobs *jobs) {
+  const struct hr_trace *trace = jobs->metrics->run->trace;
+  jobs->n_tenants = trace->tenants.count + 1;
+  jobs->first_job = calloc((size_t)jobs->n_tenants + 2, sizeof *jobs->first_job);
+  jobs->job = calloc((size_t)trace->n_jobs + 1, sizeof *jobs->job);
+  if (!jobs->first_job || !jobs->job) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) jobs->first_job[tenant_of(jobs, i) + 2]++;
+  for (uint32_t i = 1; i <= jobs->n_tenants; i++) jobs->first_job[i + 1] += jobs->first_job[i];
+  for (uint32_t i = 0; i < trace->n_jobs; i++) jobs->job[jobs->first_job[tenant_of(jobs, i) + 1]++] = i;
+  return HR_OK;
+}
+
+static enum hr_status note_rejections(struct jobs *jobs) {
+  const struct hr_rejection *rejections;
+  size_t count = hr_counts_rejections(jobs->metrics->run->counts, &rejections);
+  uint32_t n_jobs = jobs->metrics->run->trace->n_jobs;
+  jobs->reject_us = malloc(((size_t)n_jobs + 1) * sizeof *jobs->reject_us);
+  if (!jobs->reject_us) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < n_jobs; i++) jobs->reject_us[i] = HR_NEVER_US;
+  for (size_t i = 0; i < count; i++) jobs->reject_us[rejections[i].job.id] = rejections[i].at_us;
+  return HR_OK;
+}
+
+/* ---- What happens to jobs --------------------------------------------------------------------------- */
+
+static void add(struct jobs *jobs, int64_t at_us, int64_t amount) {
+  if (amount) jobs->sum[sample_at(jobs, at_us)] += amount;
+}
+
+static enum happening end_of(const struct hr_attempt *attempt) {
+  if (attempt->end == HR_ATTEMPT_INTERRUPTED) return INTERRUPTED;
+  if (attempt->end == HR_ATTEMPT_PREEMPTED) return PREEMPTED;
+  return attempt->end == HR_ATTEMPT_COMPLETED ? COMPLETED : N_HAPPENINGS;
+}
+
+static void add_job(struct jobs *jobs, uint32_t job, const int8_t weight[N_HAPPENINGS]) {
+  const struct hr_export *run = jobs->metrics->run;
+  if (run->result->state[job] == HR_JOB_FUTURE) return;
+  add(jobs, run->trace->submit_us[job], weight[SUBMITTED]);
+  if (jobs->reject_us[job] != HR_NEVER_US) add(jobs, jobs->reject_us[job], weight[REJECTED]);
+  for (uint32_t at = hr_history_last(run->history, (hr_job){job}); at != HR_NONE; at = jobs->attempts[at].previous) {
+    enum happening end = end_of(&jobs->attempts[at]);
+    add(jobs, jobs->attempts[at].begin_us, weight[STARTED]);
+    if (end != N_HAPPENINGS) add(jobs, jobs->attempts[at].end_us, weight[end]);
+  }
+}
+
+struct openmetrics_jobs_family {
+  const char *name, *type, *help;
+  const char *label, *value; /* beside cluster_queue; NULL: none */
+  int8_t weight[N_HAPPENINGS];
+};
+
+/* Rows of the same name follow each other and are one family. */
+static const struct openmetrics_jobs_family families[] = {
+    {.name = "kueue_pending_workloads",
+     .type = "gauge",
+     .help = "The number of pending workloads, per 'cluster_queue' and 'status'.",
+     .label = "status",
+     .value = "active",
+     .weight = {[SUBMITTED] = 1, [STARTED] = -1, [INTERRUPTED] = 1, [PREEMPTED] = 1, [REJECTED] = -1}},
+    {.name = "kueue_admitted_active_workloads",
+     .type = "gauge",
+     .help = "The number of admitted workloads that are active, per 'cluster_queue'.",
+     .weight = {[STARTED] = 1, [COMPLETED] = -1, [INTERRUPTED] = -1, [PREEMPTED] = -1}},
+    {.name = "kueue_admitted_workloads",
+     .type = "counter",
+     .help = "The total number of admitted workloads per 'cluster_queue'.",
+     .weight = {[STARTED] = 1}},
+    {.name = "kueue_finished_workloads",
+     .type = "counter",
+     .help = "The total number of finished workloads per 'cluster_queue'.",
+     .weight = {[COMPLETED] = 1}},
+    {.name = "kueue_evicted_workloads",
+     .type = "counter",
+     .help = "The number of evicted workloads per 'cluster_queue' and 'reason'.",
+     .label = "reason",
+     .value = "Preempted",
+     .weight = {[PREEMPTED] = 1}},
+    {.name = "kueue_evicted_workloads",
+     .type = "counter",
+     .help = "",
+     .label = "reason",
+     .value = "NodeFailures",
+     .weight = {[INTERRUPTED] = 1}},
+    {.name = "headroom_rejected_workloads",
+     .type = "counter",
+     .help = "The total number of workloads that were rejected, per 'cluster_queue'.",
+     .weight = {[REJECTED] = 1}}};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+static void put_family(struct jobs *jobs, const struct openmetrics_jobs_family *family) {
+  for (uint32_t tenant = 0; tenant < jobs->n_tenants; tenant++) {
+    if (!has_jobs(jobs, tenant)) continue;
+    clear(jobs);
+    for (uint32_t i = jobs->first_job[tenant]; i < jobs->first_job[tenant + 1]; i++)
+      add_job(jobs, jobs->job[i], family->weight);
+    hr__metrics_no_labels(jobs->metrics);
+    hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+    if (family->label) hr__metrics_label(jobs->metrics, family->label, family->value);
+    put_series(jobs, WHOLE);
+  }
+}
+
+static void put_families(struct jobs *jobs) {
+  for (size_t i = 0; i < N_FAMILIES; i++) {
+    if (i == 0 || strcmp(families[i].name, families[i - 1].name) != 0)
+      hr__metrics_family(jobs->metrics, families[i].name, families[i].type, NULL, families[i].help);
+    put_family(jobs, &families[i]);
+  }
+}
+
+/* ---- Waiting times ---------------------------------------------------------------------------------- */
+
+/* Kueue's own: 1 s, and 2.5 s doubled twelve times. */
+static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
+                                     "160.0", "320.0", "640.0", "1280.0", "2560.0", "5120.0", "10240.0"};
+enum { N_BOUNDS = sizeof bounds / sizeof *bounds };
+
+static unsigned bucket_of(int64_t wait_us) {
+  int64_t bound_us = 2500000;
+  if (wait_us <= HR_SECOND_US) return 0;
+  for (unsigned i = 1; i < N_BOUNDS; i++, bound_us *= 2)
+    if (wait_us <= bound_us) return i;
+  return N_BOUNDS;
+}
+
+static int64_t *counts_at(const struct jobs *jobs, uint32_t k) {
+  return jobs->counts + (size_t)k * (N_BOUNDS + 1);
+}
+
+static void add_waits(struct jobs *jobs, uint32_t job) {
+  const struct hr_export *run = jobs->metrics->run;
+  for (uint32_t at = hr_history_last(run->history, (hr_job){job}); at != HR_NONE; at = jobs->attempts[at].previous) {
+    const struct hr_attempt *attempt = &jobs->attempts[at];
+    bool first = attempt->previous == HR_NONE;
+    int64_t wait_us =
+        attempt->begin_us - (first ? run->trace->submit_us[job] : jobs->attempts[attempt->previous].end_us);
+    uint32_t k = sample_at(jobs, attempt->begin_us);
+    counts_at(jobs, k)[bucket_of(wait_us)]++;
+    jobs->sum[k] += wait_us;
+  }
+}
+
+static void put_bucket(struct jobs *jobs, uint32_t tenant, uint32_t k, const char *bound, int64_t count) {
+  hr__metrics_no_labels(jobs->metrics);
+  hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+  if (bound) hr__metrics_label(jobs->metrics, "le", bound);
+  hr__metrics_sample(jobs->metrics, k, count);
+}
+
+static void put_histogram(struct jobs *jobs, uint32_t tenant) {
+  int64_t total[N_BOUNDS + 1] = {0}, sum_us = 0;
+  for (uint32_t k = 0; k < jobs->metrics->n_samples; k++) {
+    int64_t below = 0;
+    sum_us += jobs->sum[k];
+    jobs->metrics->suffix = "_bucket";
+    for (unsigned i = 0; i <= N_BOUNDS; i++) {
+      total[i] += counts_at(jobs, k)[i];
+      below += total[i];
+      put_bucket(jobs, tenant, k, i < N_BOUNDS ? bounds[i] : "+Inf", below * WHOLE);
+    }
+    jobs->metrics->suffix = "_count";
+    put_bucket(jobs, tenant, k, NULL, below * WHOLE);
+    jobs->metrics->suffix = "_sum";
+    put_bucket(jobs, tenant, k, NULL, sum_us);
+  }
+}
+
+static void put_waits(struct jobs *jobs) {
+  hr__metrics_family(jobs->metrics, "kueue_admission_wait_time_seconds", "histogram", "seconds",
+                     "The time between a workload was created or requeued until admission, per 'cluster_queue'.");
+  for (uint32_t tenant = 0; tenant < jobs->n_tenants; tenant++) {
+    if (!has_jobs(jobs, tenant)) continue;
+    clear(jobs);
+    memset(jobs->counts, 0, (size_t)jobs->metrics->n_samples * (N_BOUNDS + 1) * sizeof *jobs->counts);
+    for (uint32_t i = jobs->first_job[tenant]; i < jobs->first_job[tenant + 1]; i++) add_waits(jobs, jobs->job[i]);
+    put_histogram(jobs, tenant);
+  }
+}
+
+/* ---- GPUs by tenant and pool ------------------------------------------------------------------------ */
+
+static bool add_usage(struct jobs *jobs, uint32_t tenant, uint32_t pool) {
+  bool any = false;
+  clear(jobs);
+  for (uint32_t i = jobs->first_job[tenant]; i < jobs->first_job[tenant + 1]; i++) {
+    uint32_t at = hr_history_last(jobs->metrics->run->history, (hr_job){jobs->job[i]});
+    for (; at != HR_NONE; at = jobs->attempts[at].previous) {
+      const struct hr_attempt *attempt = &jobs->attempts[at];
+      if (attempt->pool.id != pool) continue;
+      add(jobs, attempt->begin_us, attempt->gpu_milli);
+      if (attempt->end != HR_ATTEMPT_RUNNING) add(jobs, attempt->end_us, -(int64_t)attempt->gpu_milli);
+      any = true;
+    }
+  }
+  return any;
+}
+
+static void put_usage(struct jobs *jobs) {
+  const struct hr_cluster_spec *cluster = jobs->metrics->run->cluster;
+  hr__metrics_family(jobs->metrics, "kueue_cluster_queue_resource_usage", "gauge", NULL,
+                     "Reports the cluster_queue's total resource usage within all the flavors.");
+  for (uint32_t tenant = 0; tenant < jobs->n_tenants; tenant++)
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      if (!add_usage(jobs, tenant, pool)) continue;
+      hr__metrics_no_labels(jobs->metrics);
+      hr__metrics_label(jobs->metrics, "cohort", "");
+      hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+      hr__metrics_label(jobs->metrics, "flavor", cluster->pools[pool].name ? cluster->pools[pool].name : "pool");
+      hr__metrics_label(jobs->metrics, "resource", "nvidia.com/gpu");
+      put_series(jobs, WHOLE / 1000);
+    }
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
+
+uint64_t hr__metrics_job_series(const struct hr_export *run) {
+  uint64_t n_tenants = run->trace->tenants.count ? run->trace->tenants.count : 1;
+  return n_tenants * (N_FAMILIES + N_BOUNDS + 3 + run->cluster->n_pools);
+}
+
+enum hr_status hr__metrics_of_jobs(struct hr__metrics *metrics) {
+  struct jobs jobs = {.metrics = metrics};
+  hr_history_attempts(metrics->run->history, &jobs.attempts);
+  jobs.sum = calloc(metrics->n_samples, sizeof *jobs.sum);
+  jobs.counts = calloc((size_t)metrics->n_samples * (N_BOUNDS + 1), sizeof *jobs.counts);
+  enum hr_status status = jobs.sum && jobs.counts ? deal_jobs(&jobs) : HR_NO_MEMORY;
+  if (status == HR_OK) status = note_rejections(&jobs);
+  if (status == HR_OK) {
+    put_families(&jobs);
+    put_waits(&jobs);
+    put_usage(&jobs);
+  }
+  free(jobs.first_job);
+  free(jobs.job);
+  free(jobs.reject_us);
+  free(jobs.sum);
+  free(jobs.counts);
+  return status;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What was amiss, when, where and for how long. */
+
+#include "report/page/page_parts.h"
+#include "report/page/page_template.h"
+#include "report/page/page_watch.h"
+#include "report/tables/alert_report.h"
+#include "report/tables/json_tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ALERTS = 5000 };
+
+static enum hr_status put_words(struct hr__page_json *json, const struct hr_alert *alert) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *words = open_memstream(&text, &size);
+  if (words) hr__put_alert_words(words, alert);
+  bool told = words && fclose(words) == 0;
+  hr__page_text(json, "words", told ? text : "");
+  free(text);
+  return told ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status put_alert(struct hr__page_json *json, const struct hr_alert *alert) {
+  hr__page_open(json, NULL, '{');
+  hr__page_text(json, "rule", hr_alert_name(alert->rule));
+  hr__page_text(json, "subject", alert->where);
+  hr__page_seconds(json, "begin_s", alert->begin_us);
+  hr__page_seconds(json, "end_s", alert->end_us);
+  hr__page_seconds(json, "seconds", alert->end_us - alert->begin_us);
+  hr__page_number(json, "value", alert->value);
+  hr__page_count(json, "count", alert->count);
+  enum hr_status status = put_words(json, alert);
+  hr__page_close(json, '}');
+  return status;
+}
+
+/* `value` and `words` are those of the longest. */
+static enum hr_status put_group(struct hr__page_json *json, const struct hr__alert_group *group) {
+  const struct hr_alert *longest = group->longest;
+  hr__page_open(json, NULL, '{');
+  hr__page_text(json, "rule", hr_alert_name(longest->rule));
+  hr__page_text(json, "subject", longest->where);
+  hr__page_count(json, "times", group->count);
+  hr__page_seconds(json, "seconds", group->sum_us);
+  hr__page_seconds(json, "longest_s", longest->end_us - longest->begin_us);
+  hr__page_seconds(json, "from_s", longest->begin_us);
+  hr__page_number(json, "value", longest->value);
+  enum hr_status status = put_words(json, longest);
+  hr__page_close(json, '}');
+  return status;
+}
+
+static enum hr_status put_groups(struct hr__page_json *json, const struct hr_alert *list, size_t count) {
+  enum hr_status status = HR_OK;
+  hr__page_open(json, "alert_groups", '[');
+  for (size_t i = 0; i < count && status == HR_OK;) {
+    struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
+    status = put_group(json, &group);
+    i += group.count;
+  }
+  hr__page_close(json, ']');
+  return status;
+}
+
+enum hr_status hr__page_alerts(const struct hr_alerts *alerts, struct hr__page_json *json) {
+  const struct hr_alert *list = NULL;
+  size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
+  enum hr_status status = put_groups(json, list, count);
+  hr__page_open(json, "alerts", '[');
+  for (size_t i = 0; i < count && i < MOST_ALERTS && status == HR_OK; i++) status = put_alert(json, &list[i]);
+  hr__page_close(json, ']');
+  return status;
+}
+
+/* Counts over time, as the watch kept them. */
+
+enum extremes { MEAN = 0, LEAST = 1, MOST = 2 };
+
+static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                                 double unit);
+
+static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                              double unit);
+
+static void put_counts(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, unsigned which,
+                       double unit) {
+  hr__page_open(json, key, '{');
+  hr__page_put_buckets(json, "mean", buckets, unit);
+  if (which & LEAST) {
+    hr__page_open(json, "min", '[');
+    for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].least / unit);
+    hr__page_close(json, ']');
+  }
+  if (which & MOST) hr__page_put_most(json, "max", buckets, unit);
+  hr__page_close(json, '}');
+}
+
+static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json);
+
+/* Each writes a value of the document with its key; HR_NO_MEMORY is the only failure. A block that it fills is written
+   behind the document. */
+static enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page_json *json) {
+  const struct hr_page_watch *watch = view->run->watch;
+  const struct hr__buckets *counts = watch->counts;
+  hr__page_open(json, "series", '{');
+  hr__page_count(json, "begin_s", 0);
+  hr__page_seconds(json, "step_s", view->grid.width_us);
+  hr__page_count(json, "n", view->grid.n);
+  put_counts(json, "capacity", &counts[HR__PAGE_TOTAL_MILLI], MOST, 1000);
+  put_counts(json, "allocated", &counts[HR__PAGE_ALLOCATED_MILLI], LEAST | MOST, 1000);
+  put_counts(json, "waiting", &counts[HR__PAGE_WAITING], MOST, 1);
+  put_counts(json, "waiting_gpus", &counts[HR__PAGE_WAITING_MILLI], MOST, 1000);
+  put_counts(json, "running", &counts[HR__PAGE_RUNNING], MOST, 1);
+  if (watch->knows_fragments) {
+    put_counts(json, "fragmented", &counts[HR__PAGE_FRAGMENTED_MILLI], MEAN, 1000);
+    put_counts(json, "stranded", &counts[HR__PAGE_STRANDED_MILLI], MEAN, 1000);
+  }
+  enum hr_status status = hr__page_use(view, json);
+  if (status == HR_OK) status = hr__page_waits(view, json);
+  if (status == HR_OK) status = hr__page_by(view, json);
+  if (status == HR_OK && view->run->summary->costs) status = hr__page_spend(view, json);
+  if (status == HR_OK) status = hr__page_spot(view, json);
+  hr__page_close(json, '}');
+  return status;
+}
+
+/* Pools of the spot market over time: nodes that could be had, nodes that were there, and what was taken away. */
+
+struct page_spot {
+  struct hr__page_sums reclaims, interrupted;
+};
+
+static void note_reclaims(struct page_spot *spot, const struct hr__page_view *view, uint32_t pool) {
+  for (size_t i = 0; i < view->n_changes; i++) {
+    const struct hr_node_change *change = &view->changes[i];
+    if (change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED)
+      hr__page_put(&spot->reclaims, &view->grid, change->at_us, 1);
+  }
+}
+
+static void note_jobs(struct page_spot *spot, const struct hr__page_view *view, uint32_t pool) {
+  for (size_t i = 0; i < view->n_attempts; i++)
+    if (view->attempts[i].pool.id == pool && view->attempts[i].end == HR_ATTEMPT_INTERRUPTED)
+      hr__page_put(&spot->interrupted, &view->grid, view->attempts[i].end_us, 1);
+}
+
+static enum hr_status put_pool(const struct hr__page_view *view, const struct hr__page_offer *offer,
+                               struct hr__page_json *json) {
+  uint32_t pool = offer->pool.id;
+  struct page_spot spot = {0};
+  struct hr__page_sums *const all[] = {&spot.reclaims, &spot.interrupted};
+  enum { N = sizeof all / sizeof *all };
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < N && status == HR_OK; i++) status = hr__page_sums_init(all[i], &view->grid);
+  if (status == HR_OK) {
+    note_reclaims(&spot, view, pool);
+    note_jobs(&spot, view, pool);
+    for (size_t i = 0; i < N; i++) hr__page_sums_close(all[i], &view->grid);
+    hr__page_open(json, NULL, '{');
+    hr__page_text(json, "pool", view->run->cluster->pools[pool].name);
+    hr__page_put_buckets(json, "offered", &offer->nodes, 1);
+    hr__page_put_most(json, "offered_max", &offer->nodes, 1);
+    hr__page_put_buckets(json, "up", &offer->up, 1);
+    hr__page_put_most(json, "up_max", &offer->up, 1);
+    hr__page_put_sums(json, "reclaims", &spot.reclaims, &view->grid, 1);
+    hr__page_put_sums(json, "interrupted", &spot.interrupted, &view->grid, 1);
+    hr__page_close(json, '}');
+  }
+  for (size_t i = 0; i < N; i++) hr__page_sums_finish(all[i]);
+  return status;
+}
+
+static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json) {
+  const struct hr_page_watch *watch = view->run->watch;
+  if (watch->n_offers == 0) return HR_OK;
+  enum hr_status status = HR_OK;
+  hr__page_open(json, "spot", '[');
+  for (uint32_t i = 0; i < watch->n_offers && status == HR_OK; i++) status = put_pool(view, &watch->offers[i], json);
+  hr__page_close(json, ']');
+  return status;
+}
+
+static bool same_gpu(const struct hr_pool_spec *a, const struct hr_pool_spec *b) {
+  return a->gpu && b->gpu ? strcmp(a->gpu, b->gpu) == 0 : a->gpu == b->gpu;
+}
+
+static void number_pools(struct hr__page_view *view) {
+  const struct hr_cluster_spec *cluster = view->run->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    view->first_node[i + 1] = view->first_node[i] + cluster->pools[i].nodes;
+    uint32_t first = 0;
+    while (!same_gpu(&cluster->pools[first], &cluster->pools[i])) first++;
+    view->first_of_gpu[i] = first;
+  }
+}
+
+/* HR_NO_MEMORY on failure; to be finished either way. Closes the run's watch. */
+static enum hr_status hr__page_view_init(struct hr__page_view *view, const struct hr_page_run *run) {
+  size_t n_pools = run->cluster->n_pools;
+  *view = (struct hr__page_view){.run = run,
+                                 .first_node = calloc(n_pools + 1, sizeof *view->first_node),
+                                 .first_of_gpu = calloc(n_pools + 1, sizeof *view->first_of_gpu)};
+  if (!view->first_node || !view->first_of_gpu) return HR_NO_MEMORY;
+  number_pools(view);
+  int64_t end_us = hr_history_end_us(run->history);
+  hr__page_watch_close(run->watch, end_us);
+  const struct hr__buckets *buckets = &run->watch->counts[0];
+  view->grid = (struct hr__page_grid){buckets->width_us, end_us, buckets->n};
+  view->n_attempts = hr_history_attempts(run->history, &view->attempts);
+  view->n_changes = hr_history_changes(run->history, &view->changes);
+  return HR_OK;
+}
+
+static void hr__page_view_finish(struct hr__page_view *view) {
+  free(view->first_node);
+  free(view->first_of_gpu);
+}
+
+void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
+                        const struct hr__page_grid *grid, double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < grid->n; i++) {
+    int64_t span_us = hr__page_span_us(grid, i);
+    hr__page_number(json, NULL, span_us > 0 ? (double)sums->sum[i] / ((double)span_us * unit) : (double)NAN);
+  }
+  hr__page_close(json, ']');
+}
+
+void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
+                       const struct hr__page_grid *grid, double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < grid->n; i++) hr__page_number(json, NULL, (double)sums->sum[i] / unit);
+  hr__page_close(json, ']');
+}
+
+/* A list of a bucket's means, in `unit`s. */
+static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                                 double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < buckets->n; i++) {
+    int64_t span_us = hr__buckets_span_us(buckets, i);
+    hr__page_number(json, NULL, span_us > 0 ? (double)buckets->bucket[i].sum / ((double)span_us * unit) : (double)NAN);
+  }
+  hr__page_close(json, ']');
+}
+
+/* Likewise of the most that it ever was in each. */
+static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                              double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].most / unit);
+  hr__page_close(json, ']');
+}
+
+/*
+ * The page is its template with two places filled: the title, and one line that becomes the document and its blocks.
+ * Both are found before anything is written.
+ */
+
+struct blocks {
+  struct hr__page_job_blocks jobs;
+  struct hr__page_block occupancy;
+};
+
+/* ---- The document ----------------------------------------------------------------------------------- */
+
+static void put_baseline(const struct hr_page *page, struct hr__page_json *json) {
+  if (!page->baseline) {
+    hr__page_null(json, "baseline");
+    return;
+  }
+  hr__page_open(json, "baseline", '{');
+  hr__page_text(json, "name", page->baseline_name);
+  hr__page_json_text(json, "run", page->baseline);
+  hr__page_close(json, '}');
+}
+
+/* Times of the document are from zero on, however the trace counts. */
+static void put_clock(const struct hr__page_view *view, struct hr__page_json *json) {
+  const struct hr_trace *trace = view->run->trace;
+  hr__page_open(json, "clock", '{');
+  hr__page_bool(json, "dated", trace->dated);
+  hr__page_seconds(json, "origin_s", trace->origin_us);
+  hr__page_close(json, '}');
+  hr__page_open(json, "spans", '{');
+  hr__page_count(json, "begin_s", 0);
+  hr__page_seconds(json, "end_s", view->grid.end_us);
+  hr__page_close(json, '}');
+}
+
+static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_json *json, struct blocks *blocks) {
+  char *summary = hr_summary_json(run->summary, run->label, run->perf);
+  struct hr__page_view view;
+  enum hr_status status = hr__page_view_init(&view, run);
+  if (!summary) status = HR_NO_MEMORY;
+  if (status == HR_OK) {
+    hr__page_json_text(json, "run", summary);
+    put_clock(&view, json);
+    status = hr__page_series(&view, json);
+  }
+  if (status == HR_OK) status = hr__page_distributions(&view, json);
+  if (status == HR_OK) status = hr__page_alerts(run->label->alerts, json);
+  if (status == HR_OK && run->summary->costs) status = hr__page_cells(&view, json);
+  if (status == HR_OK) status = hr__page_occupancy(&view, json, &blocks->occupancy);
+  if (status == HR_OK) status = hr__page_jobs(&view, json, &blocks->jobs);
+  hr__page_view_finish(&view);
+  free(summary);
+  return status;
+}
+
+static enum hr_status put_no_run(struct hr__page_json *json) {
+  hr__page_null(json, "run");
+  return hr__page_alerts(NULL, json);
+}
+
+/* A note that stands in several lists is told once. */
+static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
+  struct hr_notes all = {0};
+  for (size_t i = 0; i < page->n_notes; i++)
+    for (size_t k = 0; k < page->notes[i]->count; k++)
+      if (hr_notes_add(&all, "%s", page->notes[i]->text[k]) != HR_OK) json->failed = true;
+  hr__page_open(json, "notes", '[');
+  hr__page_notes(json, &all);
+  hr__page_close(json, ']');
+  hr_notes_finish(&all);
+  hr__page_open(json, "assumptions", '[');
+  if (page->assumptions) hr__page_notes(json, page->assumptions);
+  hr__page_close(json, ']');
+}
+
+static enum hr_status put_document(const struct hr_page *page, struct hr__page_json *json, struct blocks *blocks) {
+  hr__page_open(json, NULL, '{');
+  hr__page_count(json, "format", 1);
+  hr__page_text(json, "kind", page->kind);
+  hr__page_text(json, "version", hr_version());
+  hr__page_text(json, "title", page->title);
+  hr__page_text(json, "command", page->command);
+  if (page->compare) hr__page_json_text(json, "compare", page->compare);
+  if (page->plan) hr__page_json_text(json, "plan", page->plan);
+  if (page->sweep) hr__page_json_text(json, "sweep", page->sweep);
+  if (page->why) hr__page_json_text(json, "why", page->why);
+  if (page->workload) hr__page_json_text(json, "workload", page->workload);
+  put_baseline(page, json);
+  put_notes(page, json);
+  enum hr_status status = HR_OK;
+  if (page->run)
+    status = put_run(page->run, json, blocks);
+  else
+    status = put_no_run(json);
+  hr__page_close(json, '}');
+  return status == HR_OK && json->failed ? HR_NO_MEMORY : status;
+}
+
+static enum hr_status put_blocks(const struct blocks *blocks, struct hr__out *out) {
+  const struct {
+    const char *name;
+    const struct hr__page_block *block;
+  } all[] = {{"occupancy", &blocks->occupancy},
+             {"jobs", &blocks->jobs.jobs},
+             {"job_ids", &blocks->jobs.ids},
+             {"attempts", &blocks->jobs.attempts}};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sizeof all / sizeof *all && status == HR_OK; i++)
+    if (all[i].block->size || all[i].block->failed) status = hr__page_block_write(all[i].block, out, all[i].name);
+  return status;
+}
+
+static void finish_blocks(struct blocks *blocks) {
+  hr__page_block_finish(&blocks->occupancy);
+  hr__page_block_finish(&blocks->jobs.jobs);
+  hr__page_block_finish(&blocks->jobs.ids);
+  hr__page_block_finish(&blocks->jobs.attempts);
+}
+
+/* ---- The file --------------------------------------------------------------------------------------- */
+
+static const char title_place[] = "<title>Headroom</title>", data_place[] = "<!--headroom:data-->";
+
+struct places {
+  const char *text, *title, *data;
+};
+
+static enum hr_status find_places(const struct hr_page *page, struct places *places, struct hr_error *error) {
+  const char *text = page->template_html ? page->template_html : hr__page_template;
+  if (!text)
+    return hr_fail(error, HR_BAD_INPUT, "this build has no report page: configure with node and npm, and build again");
+  *places = (struct places){text, strstr(text, title_place), strstr(text, data_place)};
+  if (!places->data)
+    return hr_fail(error, HR_BAD_INPUT, "the page's template has no line '%s', which the run's data take", data_place);
+  if (places->title && places->title > places->data) places->title = NULL;
+  return HR_OK;
+}
+
+static enum hr_status put_title(struct hr__out *out, const char *title) {
+  char *utf8 = hr__utf8_copy(title);
+  if (!utf8) return HR_NO_MEMORY;
+  hr__out_text(out, "<title>");
+  for (const char *at = utf8; *at; at++) {
+    if (*at == '<')
+      hr__out_text(out, "&lt;");
+    else if (*at == '&')
+      hr__out_text(out, "&amp;");
+    else
+      hr__out_byte(out, *at);
+  }
+  hr__out_text(out, "</title>");
+  free(utf8);
+  return HR_OK;
+}
+
+static enum hr_status put_data(const struct hr_page *page, struct hr__out *out) {
+  struct blocks blocks = {0};
+  struct hr__page_json json = {.out = out};
+  hr__out_text(out, "<script type=\"application/json\" id=\"headroom-data\">");
+  enum hr_status status = put_document(page, &json, &blocks);
+  hr__out_text(out, "</script>\n");
+  if (status == HR_OK) status = put_blocks(&blocks, out);
+  finish_blocks(&blocks);
+  return status;
+}
+
+static enum hr_status put_page(const struct hr_page *page, const struct places *places, struct hr__out *out) {
+  const char *at = places->text;
+  enum hr_status status = HR_OK;
+  if (places->title) {
+    hr__out_bytes(out, at, (size_t)(places->title - at));
+    status = put_title(out, page->title);
+    at = places->title + strlen(title_place);
+  }
+  hr__out_bytes(out, at, (size_t)(places->data - at));
+  if (status == HR_OK) status = put_data(page, out);
+  hr__out_text(out, places->data + strlen(data_place));
+  return status;
+}
+
+bool hr_page_is_built(void) {
+  return hr__page_template != NULL;
+}
+
+enum hr_status hr_page_write(const char *path, const struct hr_page *page, struct hr_error *error) {
+  struct places places = {0};
+  struct hr__out out;
+  enum hr_status status = find_places(page, &places, error);
+  if (status == HR_OK) status = hr__out_open(&out, path, error);
+  if (status != HR_OK) return status;
+  status = put_page(page, &places, &out);
+  if (status == HR_OK) return hr__out_commit(&out, error);
+  hr__out_abandon(&out);
+  return hr_fail(error, status, "%s: out of memory for the page", path);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ---- Numbers ---------------------------------------------------------------------------------------- */
+
+#include "report/page/page_writer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+static const double power_of_10[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                     1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+
+/* Digits before the point, less one, of a number of at least 1. */
+static int magnitude_of(double value) {
+  int magnitude = 0;
+  while (magnitude < 17 && value >= power_of_10[magnitude + 1]) magnitude++;
+  return magnitude;
+}
+
+static char *put_decimals(char *at, uint64_t scaled, unsigned decimals) {
+  char digits[HR__NUMBER_BYTES], *end = hr__put_u64(digits, scaled);
+  unsigned count = (unsigned)(end - digits);
+  while (decimals && *(end - 1) == '0' && count > 1) {
+    end--;
+    count--;
+    decimals--;
+  }
+  if (count <= decimals) {
+    *at++ = '0';
+    *at++ = '.';
+    for (unsigned i = count; i < decimals; i++) *at++ = '0';
+    return (char *)memcpy(at, digits, count) + count;
+  }
+  at = (char *)memcpy(at, digits, count - decimals) + (count - decimals);
+  if (decimals == 0) return at;
+  *at++ = '.';
+  return (char *)memcpy(at, end - decimals, decimals) + decimals;
+}
+
+char *hr__put_significant(char *at, double value) {
+  enum { DIGITS = 6, MOST_DECIMALS = 12 };
+  double size = fmin(fabs(value), 9e18);
+  char *begin = at;
+  if (value < 0) *at++ = '-';
+  if (size >= 1) {
+    int magnitude = magnitude_of(size);
+    if (magnitude >= DIGITS) {
+      double unit = power_of_10[magnitude + 1 - DIGITS];
+      return hr__put_u64(at, (uint64_t)llround(size / unit) * (uint64_t)unit);
+    }
+    unsigned decimals = (unsigned)(DIGITS - 1 - magnitude);
+    return put_decimals(at, (uint64_t)llround(size * power_of_10[decimals]), decimals);
+  }
+  unsigned decimals = DIGITS;
+  while (decimals < MOST_DECIMALS && size * power_of_10[decimals] < power_of_10[DIGITS - 1]) decimals++;
+  uint64_t scaled = (uint64_t)llround(size * power_of_10[decimals]);
+  if (scaled) return put_decimals(at, scaled, decimals);
+  *begin = '0';
+  return begin + 1;
+}
+
+/* ---- Texts ------------------------------------------------------------------------------------------ */
+
+static void put_escaped(struct hr__out *out, unsigned char byte) {
+  static const char hex[] = "0123456789abcdef";
+  const char text[] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
+  hr__out_bytes(out, text, sizeof text);
+}
+
+static void put_string(struct hr__page_json *json, const char *text) {
+  char *utf8 = hr__utf8_copy(text);
+  if (!utf8) {
+    json->failed = true;
+    return;
+  }
+  hr__out_byte(json->out, '"');
+  for (const char *at = utf8; *at; at++) {
+    if (*at == '"' || *at == '\\') hr__out_byte(json->out, '\\');
+    if ((unsigned char)*at < 0x20 || *at == '<')
+      put_escaped(json->out, (unsigned char)*at);
+    else
+      hr__out_byte(json->out, *at);
+  }
+  hr__out_byte(json->out, '"');
+  free(utf8);
+}
+
+/* ---- Values ----------------------------------------------------------------------------------------- */
+
+static void begin_value(struct hr__page_json *json, const char *key) {
+  if (json->more) hr__out_byte(json->out, ',');
+  json->more = true;
+  if (!key) return;
+  put_string(json, key);
+  hr__out_byte(json->out, ':');
+}
+
+void hr__page_open(struct hr__page_json *json, const char *key, char bracket) {
+  begin_value(json, key);
+  hr__out_byte(json->out, bracket);
+  json->more = false;
+}
+
+void hr__page_close(struct hr__page_json *json, char bracket) {
+  hr__out_byte(json->out, bracket);
+  json->more = true;
+}
+
+void hr__page_text(struct hr__page_json *json, const char *key, const char *text) {
+  begin_value(json, key);
+  if (text)
+    put_string(json, text);
+  else
+    hr__out_text(json->out, "null");
+}
+
+void hr__page_count(struct hr__page_json *json, const char *key, uint64_t count) {
+  begin_value(json, key);
+  hr__out_u64(json->out, count);
+}
+
+void hr__page_bool(struct hr__page_json *json, const char *key, bool value) {
+  begin_value(json, key);
+  hr__out_text(json->out, value ? "true" : "false");
+}
+
+void hr__page_null(struct hr__page_json *json, const char *key) {
+  begin_value(json, key);
+  hr__out_text(json->out, "null");
+}
+
+void hr__page_number(struct hr__page_json *json, const char *key, double value) {
+  if (!isfinite(value)) {
+    hr__page_null(json, key);
+    return;
+  }
+  begin_value(json, key);
+  hr__out_to(json->out, hr__put_significant(hr__out_room(json->out, HR__NUMBER_BYTES), value));
+}
+
+void hr__page_seconds(struct hr__page_json *json, const char *key, int64_t us) {
+  begin_value(json, key);
+  hr__out_millionths(json->out, us);
+}
+
+void hr__page_usd(struct hr__page_json *json, const char *key, int64_t uusd) {
+  begin_value(json, key);
+  hr__out_millionths(json->out, uusd);
+}
+
+/* In JSON a `<` stands in strings alone, where it may as well be escaped. */
+void hr__page_json_text(struct hr__page_json *json, const char *key, const char *text) {
+  if (!text) {
+    hr__page_null(json, key);
+    return;
+  }
+  begin_value(json, key);
+  for (;;) {
+    size_t plain = strcspn(text, "<");
+    hr__out_bytes(json->out, text, plain);
+    if (!text[plain]) return;
+    put_escaped(json->out, '<');
+    text += plain + 1;
+  }
+}
+
+void hr__page_notes(struct hr__page_json *json, const struct hr_notes *notes) {
+  for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
+}
+
+/* A column begins at a multiple of 8 bytes, and has the narrowest type that holds all of its values, or of their
+   differences; where 32 bits do not hold them it is of doubles, which are exact for all that a page shows. */
+
+/* ---- Bytes ------------------------------------------------------------------------------------------ */
+
+void hr__page_block_finish(struct hr__page_block *block) {
+  free(block->bytes);
+  *block = (struct hr__page_block){0};
+}
+
+unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes) {
+  size_t capacity = block->capacity ? block->capacity : 4096;
+  while (capacity < block->size + bytes) capacity *= 2;
+  if (capacity > block->capacity) {
+    unsigned char *grown = realloc(block->bytes, capacity);
+    if (!grown) {
+      block->failed = true;
+      return NULL;
+    }
+    block->bytes = grown;
+    block->capacity = capacity;
+  }
+  return block->bytes + block->size;
+}
+
+void hr__page_block_add(struct hr__page_block *block, const void *bytes, size_t count) {
+  unsigned char *room = hr__page_block_room(block, count);
+  if (!room) return;
+  if (count) memcpy(room, bytes, count);
+  block->size += count;
+}
+
+static void put_base64(struct hr__out *out, const unsigned char *bytes, size_t count) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < count; i += 3) {
+    size_t left = count - i;
+    uint32_t group = (uint32_t)bytes[i] << 16;
+    if (left > 1) group |= (uint32_t)bytes[i + 1] << 8;
+    if (left > 2) group |= bytes[i + 2];
+    char *at = hr__out_room(out, 4);
+    at[0] = digits[group >> 18];
+    at[1] = digits[group >> 12 & 63];
+    at[2] = '=';
+    at[3] = '=';
+    if (left > 1) at[2] = digits[group >> 6 & 63];
+    if (left > 2) at[3] = digits[group & 63];
+    hr__out_to(out, at + 4);
+  }
+}
+
+enum hr_status hr__page_block_write(const struct hr__page_block *block, struct hr__out *out, const char *name) {
+  static const unsigned char nothing[1];
+  enum { LEVEL = 6 };
+  if (block->failed) return HR_NO_MEMORY;
+  uLongf size = compressBound(block->size);
+  unsigned char *packed = malloc(size);
+  const unsigned char *bytes = block->bytes ? block->bytes : nothing;
+  if (!packed || compress2(packed, &size, bytes, block->size, LEVEL) != Z_OK) {
+    free(packed);
+    return HR_NO_MEMORY;
+  }
+  hr__out_text(out, "<script type=\"application/x-headroom-block\" id=\"block-");
+  hr__out_text(out, name);
+  hr__out_text(out, "\">");
+  put_base64(out, packed, size);
+  hr__out_text(out, "</script>\n");
+  free(packed);
+  return HR_OK;
+}
+
+/* ---- Columns ---------------------------------------------------------------------------------------- */
+
+enum type { U8, U16, I32, F64 };
+static const struct {
+  const char *name;
+  size_t bytes;
+} types[] = {[U8] = {"u8", 1}, [U16] = {"u16", 2}, [I32] = {"i32", 4}, [F64] = {"f64", 8}};
+
+static int64_t value_at(const struct hr__page_column *column, size_t i) {
+  return column->delta && i ? column->values[i] - column->values[i - 1] : column->values[i];
+}
+
+static enum type type_of(const struct hr__page_column *column, size_t n) {
+  int64_t least = 0, most = 0;
+  for (size_t i = 0; i < n; i++) {
+    int64_t value = value_at(column, i);
+    if (value < least) least = value;
+    if (value > most) most = value;
+  }
+  if (least >= 0 && most <= UINT8_MAX) return U8;
+  if (least >= 0 && most <= UINT16_MAX) return U16;
+  return least >= INT32_MIN && most <= INT32_MAX ? I32 : F64;
+}
+
+/* Whatever the machine's own order of bytes. */
+static void put_value(unsigned char *at, enum type type, int64_t value) {
+  uint64_t bits = (uint64_t)value;
+  if (type == F64) {
+    double real = (double)value;
+    memcpy(&bits, &real, sizeof bits);
+  }
+  for (size_t i = 0; i < types[type].bytes; i++) at[i] = (unsigned char)(bits >> 8 * i);
+}
+
+void hr__page_column_put(struct hr__page_block *block, struct hr__page_json *json, const struct hr__page_column *column,
+                         size_t n) {
+  static const unsigned char zeros[8];
+  enum type type = type_of(column, n);
+  hr__page_block_add(block, zeros, (8 - block->size % 8) % 8);
+  size_t offset = block->size, bytes = types[type].bytes;
+  unsigned char *at = hr__page_block_room(block, n * bytes);
+  if (!at) return;
+  for (size_t i = 0; i < n; i++) put_value(at + i * bytes, type, value_at(column, i));
+  block->size += n * bytes;
+  hr__page_open(json, NULL, '{');
+  hr__page_text(json, "name", column->name);
+  hr__page_text(json, "type", types[type].name);
+  hr__page_text(json, "coding", column->delta ? "delta" : "plain");
+  if (column->scale != 1) hr__page_number(json, "scale", column->scale);
+  hr__page_count(json, "offset", offset);
+  hr__page_count(json, "length", n);
+  hr__page_close(json, '}');
+}

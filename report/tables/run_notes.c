@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a person should know of how a run went. */
+
+#include "report/tables/run_notes.h"
+
+#include "headroom/report.h"
+#include "headroom/unstable/why.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
+static enum hr_status note_standstill(const struct hr_result *result, struct hr_notes *notes) {
+  uint64_t left = result->n_waiting + result->n_running;
+  if (!result->stalled) return HR_OK;
+  return hr_notes_add(notes,
+                      "warning: the run was given up after %" PRId64 " days, %" PRIu64
+                      " job%s unfinished: for a year none ended and no work became safe; 'horizon_s' ends a run sooner",
+                      result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
+}
+
+/* Likewise of jobs that die for want of GPU memory: a gang, it may be, whose tasks sit on one GPU. */
+static enum hr_status note_kills(const struct hr_result *result, struct hr_notes *notes) {
+  uint64_t dead = 0;
+  if (!result->stalled) return HR_OK;
+  for (uint32_t job = 0; job < result->n_jobs; job++)
+    dead += result->state[job] == HR_JOB_RUNNING && result->accounting && result->accounting[job].oom_kills > 0;
+  if (dead == 0) return HR_OK;
+  return hr_notes_add(notes,
+                      "warning: %" PRIu64
+                      " job%s found too little GPU memory to the end, beside others or with several "
+                      "tasks on one GPU; \"memory\": \"reserved\" keeps a pool's memory for who asks for it",
+                      dead, dead == 1 ? "" : "s");
+}
+
+/* ---- Rejections ------------------------------------------------------------------------------------- */
+
+/* Those for which a job can never run, as they are told. */
+static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
+                                         HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
+                                         HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
+                                         HR_REASON_NO_GROUP,   HR_REASON_POLICY};
+
+void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace *trace, hr_job job,
+                        enum hr_reason reason) {
+  struct hr__rejected *rejected = &rejections->of[reason];
+  char buffer[HR_JOB_ID_BUFFER];
+  uint32_t n_ids = rejected->count < HR__MOST_REJECTED_IDS ? (uint32_t)rejected->count : HR__MOST_REJECTED_IDS, at = 0;
+  rejected->count++;
+  while (at < n_ids && rejected->first[at].id < job.id) at++;
+  if (at == HR__MOST_REJECTED_IDS) return;
+  for (uint32_t i = n_ids < HR__MOST_REJECTED_IDS ? n_ids : n_ids - 1; i > at; i--) {
+    rejected->first[i] = rejected->first[i - 1];
+    memcpy(rejected->id[i], rejected->id[i - 1], HR__REJECTED_ID_BYTES);
+  }
+  rejected->first[at] = job;
+  snprintf(rejected->id[at], HR__REJECTED_ID_BYTES, "%s", hr_trace_job_id(trace, job, buffer));
+}
+
+static enum hr_status note_rejected(const struct hr__rejected *rejected, enum hr_reason reason,
+                                    struct hr_notes *notes) {
+  uint64_t count = rejected->count;
+  char ids[HR__MOST_REJECTED_IDS * (HR__REJECTED_ID_BYTES + 2)] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < count && i < HR__MOST_REJECTED_IDS; i++)
+    used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s", i ? ", " : "", rejected->id[i]);
+  if (count == 0) return HR_OK;
+  return hr_notes_add(notes, "%" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)", count,
+                      count == 1 ? "" : "s", count == 1 ? "was" : "were", ids,
+                      count > HR__MOST_REJECTED_IDS ? ", ..." : "", hr_reason_name(reason), hr_rejection_words(reason));
+}
+
+enum hr_status hr__rejections_note(const struct hr__rejections *rejections, struct hr_notes *notes) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons && status == HR_OK; i++)
+    status = note_rejected(&rejections->of[reasons[i]], reasons[i], notes);
+  return status;
+}
+
+/* None where the run was streamed: they were noted while it went. */
+static enum hr_status note_all_rejected(const struct hr_trace *trace, const struct hr_result *result,
+                                        struct hr_notes *notes) {
+  struct hr__rejections rejections = {0};
+  for (uint32_t job = 0; job < result->n_jobs && result->n_rejected > 0; job++)
+    if (result->state[job] == HR_JOB_REJECTED)
+      hr__rejections_add(&rejections, trace, (hr_job){job}, (enum hr_reason)result->reason[job]);
+  return hr__rejections_note(&rejections, notes);
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
+
+static bool has_tenant(const struct hr_trace *trace, const char *name) {
+  for (uint32_t i = 0; i < trace->tenants.count; i++)
+    if (strcmp(trace->tenants.text[i], name) == 0) return true;
+  return false;
+}
+
+enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                            const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
+                            struct hr_error *error) {
+  enum hr_status status = note_standstill(result, notes);
+  if (status == HR_OK) status = note_kills(result, notes);
+  for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
+    if (!has_tenant(trace, costs->budgets[i].tenant))
+      status =
+          hr_notes_add(notes, "the budget of tenant '%s': no job of the trace is theirs", costs->budgets[i].tenant);
+  for (uint32_t i = 0; status == HR_OK && quotas && i < quotas->n_nodes; i++) {
+    const struct hr_quota_node *node = &quotas->nodes[i];
+    if (node->is_tenant && !has_tenant(trace, node->name))
+      status = hr_notes_add(notes, "the quota of tenant '%s': no job of the trace is theirs", node->name);
+  }
+  if (status == HR_OK) status = note_all_rejected(trace, result, notes);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+/* Jobs whose speed is not in the table: a model may be misspelt, or the trace may have none. */
+
+static bool has_speeds(const struct hr_speeds *speeds, const char *model) {
+  for (uint32_t i = 0; i < speeds->n_rows; i++)
+    if (strcmp(speeds->rows[i].model, model) == 0) return true;
+  return false;
+}
+
+static uint32_t count_jobs(const struct hr_trace *trace, uint32_t model) {
+  uint32_t count = 0;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) count += (trace->model ? trace->model[job] : HR_NONE) == model;
+  return count;
+}
+
+static bool has_model(const struct hr_trace *trace, const char *name) {
+  for (uint32_t i = 0; i < trace->models.count; i++)
+    if (strcmp(trace->models.text[i], name) == 0) return true;
+  return false;
+}
+
+/* The first pair's model that no job is of; NULL. */
+static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
+  for (uint32_t i = 0; i < pool->n_pairs; i++) {
+    if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;
+    if (!has_model(trace, pool->pairs[i].with)) return pool->pairs[i].with;
+  }
+  return NULL;
+}
+
+enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                             struct hr_notes *notes, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const char *unknown = unknown_model(trace, &cluster->pools[i]);
+    if (unknown)
+      status = hr_notes_add(notes, "pool '%.60s': no job is of the model '%.60s', of which interference_pairs speak",
+                            cluster->pools[i].name, unknown);
+  }
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds, struct hr_notes *notes,
+                              struct hr_error *error) {
+  enum { MOST_NAMES = 5 };
+  char names[MOST_NAMES * 64] = "";
+  size_t used = 0;
+  uint32_t n_models = 0, n_jobs = 0, n_without = speeds ? count_jobs(trace, HR_NONE) : 0;
+  for (uint32_t i = 0; speeds && i < trace->models.count; i++) {
+    if (has_speeds(speeds, trace->models.text[i])) continue;
+    if (n_models++ < MOST_NAMES)
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "", trace->models.text[i]);
+    n_jobs += count_jobs(trace, i);
+  }
+  enum hr_status status = HR_OK;
+  if (n_models)
+    status = hr_notes_add(notes, "models: %" PRIu32 " job%s by the default for want of speeds of their models: %s%s",
+                          n_jobs, n_jobs == 1 ? " goes" : "s go", names, n_models > MOST_NAMES ? ", ..." : "");
+  if (status == HR_OK && n_without)
+    status = hr_notes_add(notes, "models: %" PRIu32 " job%s by the default for want of a model", n_without,
+                          n_without == 1 ? " goes" : "s go");
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+/* GPU time of jobs whose GPUs are joined by some network, and what of it has no figure of how fast that is. */
+
+struct hr_links {
+  const struct hr_trace *trace;
+  const struct hr_network_speeds *speeds;
+  uint8_t *known;    /* [models + 1][HR_N_NETWORKS]: 0 not looked up, 1 there is no figure, 2 there is */
+  bool *is_missing;  /* [models + 1]: a job of it had none; the last one of jobs without a model */
+  hr_amount time_us; /* thousandths of a GPU x microseconds: of jobs that are joined by a network */
+  hr_amount missing_us;
+};
+
+struct hr_links *hr_links_create(const struct hr_trace *trace, const struct hr_network_speeds *speeds) {
+  size_t n_models = (size_t)trace->models.count + 1;
+  struct hr_links *links = calloc(1, sizeof *links);
+  if (!links) return NULL;
+  links->trace = trace;
+  links->speeds = speeds;
+  links->known = calloc(n_models * HR_N_NETWORKS, sizeof *links->known);
+  links->is_missing = calloc(n_models, sizeof *links->is_missing);
+  if (links->known && links->is_missing) return links;
+  hr_links_destroy(links);
+  return NULL;
+}
+
+void hr_links_destroy(struct hr_links *links) {
+  if (!links) return;
+  free(links->known);
+  free(links->is_missing);
+  free(links);
+}
+
+static uint32_t model_of(const struct hr_trace *trace, hr_job job) {
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
+  return model == HR_NONE ? trace->models.count : model;
+}
+
+static bool has_figure(struct hr_links *links, uint32_t model, enum hr_network network) {
+  uint8_t *known = &links->known[(size_t)model * HR_N_NETWORKS + network];
+  const char *name = model < links->trace->models.count ? links->trace->models.text[model] : NULL;
+  if (*known == 0) *known = hr_network_span_of(links->speeds, name, network).count ? 2 : 1;
+  return *known == 2;
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_links *links = self;
+  bool leaves = event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT;
+  if (!leaves || !event->placement || links->trace->gpus[event->job.id] < 2) return;
+  enum hr_network network = hr_cluster_links(view->cluster, event->placement);
+  if (network == HR_NETWORK_NONE) return;
+  uint32_t model = model_of(links->trace, event->job);
+  hr_amount time_us = (hr_amount)hr_placement_milli(event->placement, links->trace, event->job) *
+                      (event->at_us - view->attempt_us[event->job.id]);
+  links->time_us += time_us;
+  if (has_figure(links, model, network)) return;
+  links->missing_us += time_us;
+  links->is_missing[model] = true;
+}
+
+struct hr_observer hr_links_observer(struct hr_links *links) {
+  return (struct hr_observer){.self = links, .on_event = on_event};
+}
+
+enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *notes, struct hr_error *error) {
+  enum { LINKS_MOST_NAMES = 5 };
+  char names[LINKS_MOST_NAMES * 64 + 32] = "";
+  size_t used = 0;
+  uint32_t n_models = 0, n_named = links->trace->models.count;
+  if (links->missing_us == 0) return HR_OK;
+  for (uint32_t i = 0; i < n_named; i++)
+    if (links->is_missing[i] && n_models++ < LINKS_MOST_NAMES)
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "",
+                               links->trace->models.text[i]);
+  if (links->is_missing[n_named])
+    snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", "jobs without a model");
+  uint32_t tenths = (uint32_t)((links->missing_us * 1000 + links->time_us / 2) / links->time_us);
+  enum hr_status status = hr_notes_add(notes,
+                                       "network_speeds: %" PRIu32 ".%" PRIu32
+                                       " %% of the GPU time of jobs on GPUs that are joined by a network has no "
+                                       "figure and goes as fast as within a node: %s%s",
+                                       tenths / 10, tenths % 10, names, n_models > LINKS_MOST_NAMES ? ", ..." : "");
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "report/tables/sparkline.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = HR__SPARK_HEIGHTS - 1 };
+
+/* `sum` of `most`, rounded to one of so many heights above 0; what is above zero is seen. */
+static uint8_t height_of(hr__wide sum, hr__wide most, uint8_t steps) {
+  if (sum == 0 || most == 0) return 0;
+  if (sum >= most) return steps;
+  uint8_t height = (uint8_t)((2 * steps * sum + most) / (2 * most));
+  return height ? height : 1;
+}
+
+/* The buckets of cell `i`: [*from, *to). */
+static void cell_buckets(uint32_t n_cells, uint32_t n_buckets, uint32_t i, uint32_t *from, uint32_t *to) {
+  *from = (uint32_t)((uint64_t)i * n_buckets / n_cells);
+  *to = (uint32_t)((uint64_t)(i + 1) * n_buckets / n_cells);
+}
+
+static uint32_t count_cells(const struct hr__buckets *closed) {
+  return closed->n < HR__SPARK_CELLS ? closed->n : HR__SPARK_CELLS;
+}
+
+void hr__sparkline_of_means(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top) {
+  line->n = count_cells(closed);
+  line->blank_zeros = false;
+  for (uint32_t i = 0; i < line->n; i++) {
+    uint32_t from, to;
+    hr__wide sum = 0;
+    int64_t passed_us = 0;
+    cell_buckets(line->n, closed->n, i, &from, &to);
+    for (uint32_t k = from; k < to; k++) {
+      sum += closed->bucket[k].sum;
+      passed_us += hr__buckets_span_us(closed, k);
+    }
+    line->height[i] = height_of(sum, (hr__wide)top * (uint64_t)passed_us, STEPS);
+  }
+}
+
+void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top) {
+  line->n = count_cells(closed);
+  line->blank_zeros = false;
+  for (uint32_t i = 0; i < line->n; i++) {
+    uint32_t from, to;
+    uint64_t most = 0;
+    cell_buckets(line->n, closed->n, i, &from, &to);
+    for (uint32_t k = from; k < to; k++)
+      if (closed->bucket[k].most > most) most = closed->bucket[k].most;
+    line->height[i] = height_of(most, top, STEPS);
+  }
+}
+
+void hr__sparkline_of_counts(struct hr__sparkline *line, const uint64_t *counts, uint32_t count, uint64_t top) {
+  line->n = count < HR__SPARK_CELLS ? count : HR__SPARK_CELLS;
+  line->blank_zeros = true;
+  for (uint32_t i = 0; i < line->n; i++) line->height[i] = height_of(counts[i], top, HR__SPARK_HEIGHTS);
+}
+
+static const char *shape_of(const struct hr__sparkline *line, uint8_t height, const char *const *shapes) {
+  if (!line->blank_zeros) return shapes[height];
+  return height == 0 ? " " : shapes[height - 1];
+}
+
+void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *line, uint64_t top) {
+  static const char *const blocks[HR__SPARK_HEIGHTS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  static const char *const letters[HR__SPARK_HEIGHTS] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+  const char *const *shapes = console->unicode ? blocks : letters;
+  char text[HR__NUMBER_BYTES];
+  size_t room = HR__LINE_WIDTH - HR__LABEL_WIDTH - line->n - 1;
+  hr__put_label(console, "");
+  for (uint32_t i = 0; i < line->n; i++) fputs(shape_of(line, line->height[i], shapes), console->out);
+  hr__count_text(top, text);
+  if (strlen(text) <= room) fprintf(console->out, "%s %s%s", hr__dim(console), text, hr__plain(console));
+  fputc('\n', console->out);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The summary as JSON (docs/reference/schemas/summary.schema.json). */
+
+#include "base/text.h"
+#include "headroom/policies.h"
+#include "report/tables/alert_report.h"
+#include "report/tables/json_tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXACT_IN_DOUBLE (UINT64_C(1) << 53)
+
+/* ---- What was run ----------------------------------------------------------------------------------- */
+
+static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
+                        const struct hr_cluster_spec *spec) {
+  cJSON *cluster = hr__json_object(json, root, "cluster");
+  hr__json_count(json, cluster, "gpus", summary->gpus);
+  hr__json_count(json, cluster, "nodes", summary->nodes);
+  cJSON *pools = hr__json_array(json, cluster, "pools");
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    cJSON *pool = hr__json_append(json, pools, cJSON_CreateObject());
+    hr__json_text(json, pool, "name", spec->pools[i].name);
+    hr__json_text(json, pool, "gpu", spec->pools[i].gpu);
+    hr__json_count(json, pool, "nodes", spec->pools[i].nodes);
+    hr__json_count(json, pool, "gpus_per_node", spec->pools[i].gpus_per_node);
+    hr__json_text(json, pool, "sharing", hr_sharing_name(spec->pools[i].sharing));
+  }
+}
+
+void hr__json_params(struct hr__json *json, cJSON *object, const struct hr_policy_choice *choice) {
+  for (size_t i = 0; i < choice->n_params; i++) {
+    char buffer[HR__NUMBER_BYTES];
+    const char *text = hr_policy_choice_text(choice, i, buffer);
+    if (choice->ops->params[i].type == HR_PARAM_CHOICE)
+      hr__json_text(json, object, choice->ops->params[i].key, text);
+    else
+      hr__json_raw(json, object, choice->ops->params[i].key, text);
+  }
+}
+
+static void put_policy(struct hr__json *json, cJSON *root, const struct hr_policy_choice *choice) {
+  cJSON *policy = hr__json_object(json, root, "policy");
+  hr__json_text(json, policy, "name", choice->ops->name);
+  hr__json_params(json, policy, choice);
+}
+
+static cJSON *make_seed(uint64_t seed) {
+  char buffer[HR__NUMBER_BYTES];
+  *hr__put_u64(buffer, seed) = '\0';
+  return seed <= EXACT_IN_DOUBLE ? cJSON_CreateRaw(buffer) : cJSON_CreateString(buffer);
+}
+
+void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed) {
+  cJSON *item = make_seed(seed);
+  if (item && cJSON_AddItemToObject(object, key, item)) return;
+  cJSON_Delete(item);
+  json->failed = true;
+}
+
+void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed) {
+  hr__json_append(json, array, make_seed(seed));
+}
+
+void hr__json_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
+                    const struct hr_run_label *label) {
+  hr__json_text(json, root, "headroom", hr_version());
+  hr__json_text(json, root, "scenario", label->scenario);
+  cJSON *trace = hr__json_object(json, root, "trace");
+  hr__json_text(json, trace, "file", label->trace);
+  hr__json_text(json, trace, "format", label->format);
+  put_cluster(json, root, summary, label->cluster);
+  put_policy(json, root, label->policy);
+  hr__json_seed(json, root, "seed", label->seed);
+}
+
+void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *notes) {
+  for (size_t i = 0; i < notes->count; i++) {
+    char *utf8 = hr__utf8_copy(notes->text[i]);
+    hr__json_append(json, array, utf8 ? cJSON_CreateString(utf8) : NULL);
+    free(utf8);
+  }
+}
+
+void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
+  cJSON *notes = hr__json_array(json, root, "notes");
+  for (size_t i = 0; i < label->n_notes; i++) hr__json_notes(json, notes, label->notes[i]);
+  cJSON *skipped = hr__json_array(json, root, "skipped");
+  for (size_t i = 0; i < label->n_skipped_reasons; i++) {
+    cJSON *rows = hr__json_append(json, skipped, cJSON_CreateObject());
+    hr__json_text(json, rows, "reason", label->skipped[i].reason);
+    hr__json_count(json, rows, "count", label->skipped[i].count);
+    hr__json_count(json, rows, "first_line", label->skipped[i].first_line);
+  }
+}
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+/* Figures of nothing are null. */
+static void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
+                                  const struct hr_distribution *distribution) {
+  const struct {
+    const char *key;
+    double value;
+  } figures[] = {{"mean", distribution->mean}, {"p50", distribution->p50}, {"p90", distribution->p90},
+                 {"p95", distribution->p95},   {"p99", distribution->p99}, {"max", distribution->max}};
+  cJSON *inner = hr__json_object(json, object, key);
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+    hr__json_number_if(json, inner, figures[i].key, distribution->count > 0, figures[i].value);
+}
+
+static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  cJSON *jobs = hr__json_object(json, root, "jobs");
+  hr__json_count(json, jobs, "submitted", summary->jobs_submitted);
+  hr__json_count(json, jobs, "completed", summary->jobs_completed);
+  hr__json_count(json, jobs, "rejected", summary->jobs_rejected);
+  hr__json_count(json, jobs, "unfinished", summary->jobs_unfinished);
+  hr__json_count(json, jobs, "backfilled", summary->jobs_backfilled);
+  hr__json_count(json, jobs, "outcome_failed", summary->outcome_failed);
+  hr__json_count(json, jobs, "outcome_cancelled", summary->outcome_cancelled);
+  hr__json_count(json, jobs, "deadlines", summary->deadlines);
+  hr__json_count(json, jobs, "missed_deadlines", summary->missed_deadlines);
+}
+
+void hr__json_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  bool spanned = summary->makespan_s > 0;
+  put_jobs(json, root, summary);
+  hr__json_distribution(json, root, "wait_s", &summary->wait_s);
+  hr__json_distribution(json, root, "jct_s", &summary->jct_s);
+  hr__json_distribution(json, root, "slowdown", &summary->slowdown);
+  hr__json_number_if(json, root, "makespan_s", summary->jobs_completed + summary->jobs_unfinished > 0,
+                     summary->makespan_s);
+  hr__json_number(json, root, "submit_window_s", summary->submit_window_s);
+  cJSON *utilization = hr__json_object(json, root, "utilization");
+  hr__json_number_if(json, utilization, "submit_window", summary->submit_window_s > 0,
+                     summary->utilization_submit_window);
+  hr__json_number_if(json, utilization, "makespan", spanned, summary->utilization_makespan);
+  cJSON *queue = hr__json_object(json, root, "queue");
+  hr__json_number_if(json, queue, "mean", spanned, summary->queue_mean);
+  hr__json_count(json, queue, "max", summary->queue_max);
+  hr__json_number(json, root, "gpu_hours", summary->gpu_hours);
+}
+
+static void put_groups(struct hr__json *json, cJSON *root, const char *key, const struct hr_group *group,
+                       size_t count) {
+  cJSON *groups = hr__json_object(json, root, key);
+  for (size_t i = 0; i < count; i++) {
+    cJSON *inner = hr__json_object(json, groups, group[i].name);
+    hr__json_count(json, inner, "jobs", group[i].jobs);
+    hr__json_count(json, inner, "completed", group[i].completed);
+    hr__json_count(json, inner, "deadlines", group[i].deadlines);
+    hr__json_count(json, inner, "missed_deadlines", group[i].missed_deadlines);
+    hr__json_number(json, inner, "gpu_hours", group[i].gpu_hours);
+    hr__json_number(json, inner, "useful_gpu_hours", group[i].useful_gpu_hours);
+    hr__json_distribution(json, inner, "wait_s", &group[i].wait_s);
+    hr__json_distribution(json, inner, "jct_s", &group[i].jct_s);
+    hr__json_distribution(json, inner, "slowdown", &group[i].slowdown);
+  }
+}
+
+static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  cJSON *pools = hr__json_array(json, root, "by_pool");
+  for (size_t i = 0; i < summary->n_pools; i++) {
+    const struct hr_pool_figures *pool = &summary->by_pool[i];
+    cJSON *inner = hr__json_append(json, pools, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", pool->name);
+    hr__json_text(json, inner, "gpu", pool->gpu);
+    hr__json_text(json, inner, "sharing", hr_sharing_name(pool->sharing));
+    hr__json_count(json, inner, "completed", pool->completed);
+    hr__json_number(json, inner, "gpu_hours", pool->gpu_hours);
+    hr__json_number_if(json, inner, "utilization", !isnan(pool->utilization), pool->utilization);
+    hr__json_distribution(json, inner, "latency_factor", &pool->latency_factor);
+    hr__json_usd(json, inner, "cost_usd", pool->cost_uusd);
+    hr__json_usd(json, inner, "usd_per_completed_job", pool->per_completed_job_uusd);
+  }
+}
+
+static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_fairness *fairness) {
+  cJSON *inner = hr__json_object(json, root, "fairness");
+  bool any = fairness->parties > 0;
+  hr__json_text(json, inner, "over", fairness->over);
+  hr__json_count(json, inner, "parties", fairness->parties);
+  hr__json_number_if(json, inner, "jain", any, fairness->jain);
+  hr__json_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
+  cJSON *finish = cJSON_GetObjectItemCaseSensitive(inner, "finish_time_fairness");
+  hr__json_number_if(json, finish, "share_above_1", any, fairness->share_above_1);
+}
+
+static void put_fragmentation(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  if (!figures->known) {
+    hr__json_null(json, root, "fragmentation");
+    return;
+  }
+  bool spanned = summary->makespan_s > 0;
+  cJSON *inner = hr__json_object(json, root, "fragmentation");
+  hr__json_number_if(json, inner, "submit_window", summary->submit_window_s > 0, figures->submit_window);
+  hr__json_number_if(json, inner, "makespan", spanned, figures->makespan);
+  hr__json_number(json, inner, "max", figures->max);
+  hr__json_number_if(json, inner, "stranded", spanned, figures->stranded);
+  cJSON *gang = hr__json_object(json, inner, "largest_gang");
+  hr__json_number_if(json, gang, "mean", spanned, figures->largest_gang_mean);
+  hr__json_count(json, gang, "min", figures->largest_gang_min);
+}
+
+/* ---- Costs ------------------------------------------------------------------------------------------ */
+
+/* A name of the input as a key. */
+static void put_usd_of(struct hr__json *json, cJSON *object, const char *name, int64_t uusd) {
+  char *utf8 = hr__utf8_copy(name);
+  if (utf8)
+    hr__json_usd(json, object, utf8, uusd);
+  else
+    json->failed = true;
+  free(utf8);
+}
+
+static void put_lines(struct hr__json *json, cJSON *object, const char *key, const struct hr_cost_lines *lines) {
+  cJSON *inner = hr__json_object(json, object, key);
+  for (size_t i = 0; i < lines->count; i++) put_usd_of(json, inner, lines->line[i].name, lines->line[i].uusd);
+}
+
+static void put_statements(struct hr__json *json, cJSON *cost, const struct hr_cost_summary *costs) {
+  cJSON *statements = hr__json_array(json, cost, "statements");
+  for (size_t i = 0; i < costs->n_statements; i++) {
+    const struct hr_statement *statement = &costs->statements[i];
+    cJSON *inner = hr__json_append(json, statements, cJSON_CreateObject());
+    hr__json_text(json, inner, "tenant", statement->tenant);
+    hr__json_count(json, inner, "month", statement->month);
+    hr__json_usd(json, inner, "training_usd", statement->training_uusd);
+    hr__json_usd(json, inner, "inference_usd", statement->inference_uusd);
+    hr__json_usd(json, inner, "other_usd", statement->other_uusd);
+    hr__json_usd(json, inner, "storage_usd", statement->storage_uusd);
+    hr__json_usd(json, inner, "egress_usd", statement->egress_uusd);
+    hr__json_usd(json, inner, "downtime_usd", statement->downtime_uusd);
+    hr__json_usd(json, inner, "shared_usd", statement->shared_uusd);
+    hr__json_usd(json, inner, "idle_usd", statement->idle_uusd);
+    hr__json_usd(json, inner, "total_usd", statement->total_uusd);
+  }
+}
+
+static void put_cost(struct hr__json *json, cJSON *root, const struct hr_cost_summary *costs) {
+  cJSON *cost = hr__json_object(json, root, "cost");
+  hr__json_usd(json, cost, "total_usd", costs->total_uusd);
+  hr__json_usd(json, cost, "capacity_usd", costs->capacity_uusd);
+  hr__json_usd(json, cost, "idle_usd", costs->idle_uusd);
+  hr__json_usd(json, cost, "shared_usd", costs->shared_uusd);
+  hr__json_usd(json, cost, "all_on_demand_usd", costs->all_on_demand_uusd);
+  bool known = !isnan(costs->saving_vs_on_demand);
+  hr__json_number_if(json, cost, "saving_vs_on_demand", known, costs->saving_vs_on_demand);
+  hr__json_usd(json, cost, "usd_per_completed_job", costs->per_completed_job_uusd);
+  hr__json_usd(json, cost, "usd_per_goodput_gpu_hour", costs->per_goodput_gpu_hour_uusd);
+  hr__json_usd(json, cost, "usd_per_month", costs->per_month_uusd);
+  hr__json_usd(json, cost, "monthly_usd", costs->monthly_uusd);
+  put_lines(json, cost, "by_market", &costs->by_market);
+  put_lines(json, cost, "by_pool", &costs->by_pool);
+  put_lines(json, cost, "by_tenant", &costs->by_tenant);
+  put_lines(json, cost, "by_class", &costs->by_class);
+  put_lines(json, cost, "by_gpu", &costs->by_gpu);
+  put_statements(json, cost, costs);
+}
+
+static void put_budgets(struct hr__json *json, cJSON *root, const struct hr_cost_summary *costs) {
+  cJSON *budgets = hr__json_array(json, root, "budgets");
+  for (size_t i = 0; i < costs->n_budgets; i++) {
+    const struct hr_budget_line *budget = &costs->budgets[i];
+    cJSON *inner = hr__json_append(json, budgets, cJSON_CreateObject());
+    hr__json_text(json, inner, "tenant", budget->tenant);
+    hr__json_count(json, inner, "month", budget->month);
+    hr__json_usd(json, inner, "budget_usd", budget->budget_uusd);
+    hr__json_usd(json, inner, "spent_usd", budget->spent_uusd);
+    hr__json_bool(json, inner, "over", budget->over);
+  }
+}
+
+static void put_goodput(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_goodput *goodput = &summary->goodput;
+  cJSON *inner = hr__json_object(json, root, "goodput");
+  hr__json_number(json, inner, "useful_gpu_hours", goodput->useful_gpu_hours);
+  hr__json_number(json, inner, "lost_gpu_hours", goodput->lost_gpu_hours);
+  hr__json_number(json, inner, "checkpoint_gpu_hours", goodput->checkpoint_gpu_hours);
+  hr__json_number(json, inner, "restart_gpu_hours", goodput->restart_gpu_hours);
+  hr__json_number_if(json, inner, "fraction", summary->gpu_hours > 0, goodput->fraction);
+}
+
+static void put_spot(struct hr__json *json, cJSON *root, const struct hr_spot_figures *spot) {
+  cJSON *inner = hr__json_object(json, root, "spot");
+  hr__json_count(json, inner, "reclaims", spot->reclaims);
+  hr__json_number_if(json, inner, "reclaims_per_node_hour", spot->node_hours > 0, spot->reclaims_per_node_hour);
+  hr__json_count(json, inner, "jobs_interrupted", spot->jobs_interrupted);
+  hr__json_number(json, inner, "gpu_hours", spot->gpu_hours);
+  hr__json_number_if(json, inner, "availability", spot->pools > 0, spot->availability);
+}
+
+static void put_oom(struct hr__json *json, cJSON *root, const struct hr_oom_figures *oom) {
+  cJSON *inner = hr__json_object(json, root, "oom_kills");
+  hr__json_count(json, inner, "count", oom->kills);
+  hr__json_count(json, inner, "jobs", oom->jobs);
+  hr__json_number(json, inner, "back_off_gpu_hours", oom->back_off_gpu_hours);
+}
+
+void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  if (summary->costs) {
+    put_cost(json, root, summary->costs);
+    put_budgets(json, root, summary->costs);
+  }
+  if (!summary->costs && !summary->stoppable) return;
+  put_goodput(json, root, summary);
+  put_spot(json, root, &summary->spot);
+  if (summary->oom.known) put_oom(json, root, &summary->oom);
+}
+
+void hr__json_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  char digest[17];
+  snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
+  hr__json_count(json, root, "events", summary->n_events);
+  hr__json_count(json, root, "passes", summary->n_passes);
+  hr__json_text(json, root, "digest", digest);
+}
+
+void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf) {
+  cJSON *inner = hr__json_object(json, root, "perf");
+  bool timed = perf->sim_s > 0;
+  hr__json_number(json, inner, "load_s", perf->load_s);
+  hr__json_number(json, inner, "sim_s", perf->sim_s);
+  hr__json_number_if(json, inner, "jobs_per_s", timed, timed ? (double)summary->jobs_submitted / perf->sim_s : 0);
+  hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
+                      const struct hr_run_label *label) {
+  hr__json_label(json, root, summary, label);
+  hr__json_figures(json, root, summary);
+  put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
+  put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
+  put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
+  put_pools(json, root, summary);
+  put_fairness(json, root, &summary->fairness);
+  put_fragmentation(json, root, summary);
+  hr__json_markets(json, root, summary);
+  hr__json_alerts(json, root, label->alerts, label->clock_us);
+  hr__json_evidence(json, root, summary);
+  hr__json_remarks(json, root, label);
+}
+
+static cJSON *make_tree(struct hr__json *json, const struct hr_summary *summary, const struct hr_run_label *label,
+                        const struct hr_perf *perf) {
+  cJSON *root = cJSON_CreateObject();
+  hr__json_summary(json, root, summary, label);
+  hr__json_perf(json, root, summary, perf);
+  return root;
+}
+
+char *hr_summary_json(const struct hr_summary *summary, const struct hr_run_label *label, const struct hr_perf *perf) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, summary, label, perf);
+  return hr__json_print(&json, root);
+}
+
+enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *summary,
+                                     const struct hr_run_label *label, const struct hr_perf *perf,
+                                     struct hr_error *error) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, summary, label, perf);
+  return hr__json_write(&json, root, path, error);
+}
+
+/* A summary that an earlier run wrote, read back to be set beside another. */
+
+static enum hr_status cannot_read(const char *path, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno ? errno : EIO));
+}
+
+/* The whole file with a NUL; the caller frees it. */
+static enum hr_status read_file(const char *path, char **text, struct hr_error *error) {
+  size_t size = 0, capacity = 1 << 16, got;
+  FILE *file = fopen(path, "rb");
+  if (!file) return cannot_read(path, error);
+  char *buffer = malloc(capacity);
+  errno = 0;
+  while (buffer && (got = fread(buffer + size, 1, capacity - size - 1, file)) > 0) {
+    size += got;
+    if (capacity - size > 1) continue;
+    char *grown = realloc(buffer, capacity *= 2);
+    if (!grown) free(buffer);
+    buffer = grown;
+  }
+  bool failed = ferror(file) != 0;
+  fclose(file);
+  if (buffer && failed) {
+    free(buffer);
+    return cannot_read(path, error);
+  }
+  if (!buffer) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  buffer[size] = '\0';
+  *text = buffer;
+  return HR_OK;
+}
+
+static uint64_t line_of(const char *text, const char *at) {
+  uint64_t line = 1;
+  for (; text < at; text++) line += *text == '\n';
+  return line;
+}
+
+/* What every version of such a summary has. */
+static bool is_summary(const cJSON *root) {
+  static const char *const keys[] = {"headroom", "scenario", "jobs", "wait_s", "utilization", "digest"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (!cJSON_GetObjectItemCaseSensitive(root, keys[i])) return false;
+  return true;
+}
+
+enum hr_status hr_summary_read_json(const char *path, char **json, struct hr_error *error) {
+  char *text = NULL;
+  const char *end = NULL;
+  enum hr_status status = read_file(path, &text, error);
+  if (status != HR_OK) return status;
+  cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
+  if (!root)
+    status = hr_fail(error, HR_BAD_INPUT,
+                     "%s:%" PRIu64 ": this is no JSON; the file that 'headroom run --json' writes is wanted", path,
+                     end ? line_of(text, end) : 1);
+  else if (!is_summary(root))
+    status = hr_fail(error, HR_BAD_INPUT,
+                     "%s: no summary of a run; the file that 'headroom run --json' writes is wanted", path);
+  cJSON_Delete(root);
+  if (status == HR_OK) {
+    cJSON_Minify(text);
+    *json = text;
+  } else {
+    free(text);
+  }
+  return status;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "base/console.h"
+#include "base/text.h"
+#include "headroom/policies.h"
+#include "headroom/report.h"
+#include "headroom/unstable/streamed.h"
+#include "report/metrics/buckets.h"
+#include "report/metrics/quantiles.h"
+#include "report/tables/alert_report.h"
+#include "report/tables/json_tree.h"
+#include "report/tables/policy_words.h"
+#include "report/tables/sparkline.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A line for each pool, where there are several and GPUs are told apart. */
+static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary);
+
+/* Parts of the table of a run, for those that have no more of it. */
+
+/* What was run, with the cluster's GPUs and nodes; jobs; the run as a whole (`course` may be NULL); how long jobs took;
+   what it cost and what became of jobs that could be stopped, if anything; how fast it was. */
+static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label);
+static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label);
+static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
+                               const struct hr_timeline_summary *course);
+static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary);
+static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary);
+static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf);
+
+/* The pools side by side: what each had of the jobs, how long they held its GPUs, and what that cost. */
+
+enum { NAME_WIDTH = 15, MOST_POOLS = 16 };
+
+/* A job may cost less than a cent. */
+static const char *price_text(int64_t uusd, char *buffer) {
+  if (uusd == HR_UNKNOWN_UUSD) return "-";
+  if (uusd < 0 || uusd >= 1000000) return hr__usd_text(uusd, buffer);
+  buffer[0] = '$';
+  hr__fixed_text((double)uusd / 1e6, 4, buffer + 1);
+  return buffer;
+}
+
+static const char *percent_text(double share, char *buffer) {
+  if (isnan(share)) return "-";
+  hr__fixed_text(100 * share, 1, buffer);
+  return strcat(buffer, " %");
+}
+
+static const char *factor_text(double factor, bool known, char *buffer) {
+  return known ? hr__factor_text(factor, buffer) : "-";
+}
+
+static void put_pool(struct hr__console *console, const struct hr_pool_figures *pool) {
+  char text[6][HR__NUMBER_BYTES];
+  const struct hr_distribution *latency = &pool->latency_factor;
+  bool known = latency->count > 0, priced = pool->cost_uusd != HR_UNKNOWN_UUSD;
+  char *name = hr__fitted(console, pool->name ? pool->name : "", NAME_WIDTH, false);
+  if (!name) return;
+  fprintf(console->out, "%s%*s%10s%11s%9s%9s%13s%12s\n", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))),
+          "", hr__count_text(pool->completed, text[0]), percent_text(pool->utilization, text[1]),
+          factor_text(latency->mean, known, text[2]), factor_text(latency->p95, known, text[3]),
+          priced ? hr__usd_text(pool->cost_uusd, text[4]) : "-", price_text(pool->per_completed_job_uusd, text[5]));
+  free(name);
+}
+
+static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary) {
+  size_t count = summary->n_pools;
+  if (count < 2 || !summary->fragmentation.known) return;
+  fprintf(console->out, "\n%s%-*s%10s%11s%9s%9s%13s%12s%s\n", hr__bold(console), NAME_WIDTH + 1, "pool", "jobs",
+          "allocated", "latency", "p95", "cost", "per job", hr__plain(console));
+  for (size_t i = 0; i < count && i < MOST_POOLS; i++) put_pool(console, &summary->by_pool[i]);
+  char more[HR__NUMBER_BYTES];
+  if (count > MOST_POOLS)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - MOST_POOLS, more),
+            hr__plain(console));
+  fprintf(console->out, "%slatency: time that a job held its GPUs / its recorded run time, mean and p95.%s\n",
+          hr__dim(console), hr__plain(console));
+}
+
+/*
+ * The summary for a person, 80 columns wide: what was run, how busy the GPUs were and who waited how long, then the
+ * same by size and by tenant, and what it cost.
+ */
+
+enum { TABLE_NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MOST_TENANTS = 10, TABLE_MOST_POOLS = 4 };
+
+/* ---- What was run ----------------------------------------------------------------------------------- */
+
+static void put_title(struct hr__console *table, const struct hr_run_label *label) {
+  char *name = hr__fitted(table, label->scenario ? label->scenario : "", HR__LINE_WIDTH - 20, false);
+  if (!name) return;
+  fprintf(table->out, "%sHeadroom %s%s%s%s\n\n", hr__bold(table), hr_version(), *name ? ": " : "", name,
+          hr__plain(table));
+  free(name);
+}
+
+static void put_trace(struct hr__console *table, const struct hr_run_label *label) {
+  const char *format = label->format ? label->format : "";
+  char *name =
+      hr__fitted(table, label->trace ? label->trace : "", HR__LINE_WIDTH - HR__LABEL_WIDTH - strlen(format) - 3, true);
+  if (!name) return;
+  hr__put_label(table, "trace");
+  fprintf(table->out, "%s%s%s%s\n", name, *format ? " (" : "", format, *format ? ")" : "");
+  free(name);
+}
+
+static void put_cluster(struct hr__console *table, const struct hr_summary *summary,
+                        const struct hr_cluster_spec *cluster) {
+  char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES], *text = NULL;
+  size_t size = 0;
+  FILE *pools = open_memstream(&text, &size);
+  if (!pools) {
+    table->out_of_memory = true;
+    return;
+  }
+  for (uint32_t i = 0; i < cluster->n_pools && i < TABLE_MOST_POOLS; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    char count[HR__NUMBER_BYTES];
+    fprintf(pools, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count), pool->gpus_per_node,
+            pool->gpu ? pool->gpu : "GPUs");
+    if (pool->sharing != HR_SHARING_WHOLE) fprintf(pools, " (%s)", hr_sharing_name(pool->sharing));
+  }
+  uint32_t more = cluster->n_pools > TABLE_MOST_POOLS ? cluster->n_pools - TABLE_MOST_POOLS : 0;
+  if (more) fprintf(pools, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");
+  if (fclose(pools) == 0)
+    hr__put_field(table, "cluster", "%s GPUs on %s node%s: %s", hr__count_text(summary->gpus, gpus),
+                  hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s", text);
+  free(text);
+}
+
+static void put_policy(struct hr__console *table, const struct hr_policy_choice *choice) {
+  char *words = hr__policy_words(choice);
+  if (words)
+    hr__put_field(table, "policy", "%s", words);
+  else
+    table->out_of_memory = true;
+  free(words);
+}
+
+static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label) {
+  put_title(table, label);
+  put_trace(table, label);
+  put_cluster(table, summary, label->cluster);
+  put_policy(table, label->policy);
+  hr__put_field(table, "seed", "%" PRIu64, label->seed);
+}
+
+/* ---- The run as a whole ----------------------------------------------------------------------------- */
+
+static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label) {
+  char text[6][HR__NUMBER_BYTES];
+  hr__put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
+                hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
+                hr__count_text(summary->jobs_rejected, text[2]), hr__count_text(summary->jobs_unfinished, text[3]));
+  if (summary->outcome_failed || summary->outcome_cancelled)
+    hr__put_field(table, "", "of the completed, %s failed and %s were cancelled when recorded",
+                  hr__count_text(summary->outcome_failed, text[4]),
+                  hr__count_text(summary->outcome_cancelled, text[5]));
+  uint64_t left_out = 0;
+  for (size_t i = 0; i < label->n_skipped_reasons; i++) left_out += label->skipped[i].count;
+  if (left_out)
+    hr__put_field(table, "left out", "%s row%s of the trace", hr__count_text(left_out, text[0]),
+                  left_out == 1 ? "" : "s");
+}
+
+static void put_busy(struct hr__console *table, const char *label, bool known, double share, const char *window,
+                     double seconds) {
+  char percent[HR__NUMBER_BYTES], duration[HR__NUMBER_BYTES];
+  if (known)
+    hr__put_field(table, label, "%s %% allocated over the %s, %s", hr__fixed_text(100 * share, 1, percent), window,
+                  hr__duration_text(seconds, duration));
+}
+
+static void put_fragmentation(struct hr__console *table, const struct hr_summary *summary) {
+  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  char text[4][HR__NUMBER_BYTES];
+  if (!figures->known || summary->makespan_s <= 0) return;
+  bool window = summary->submit_window_s > 0;
+  hr__put_field(table, "fragments", "%s%s%s %% %sover the makespan",
+                window ? hr__fixed_text(100 * figures->submit_window, 1, text[0]) : "",
+                window ? " % of GPUs over the submit window, " : "",
+                hr__fixed_text(100 * figures->makespan, 1, text[1]), window ? "" : "of GPUs ");
+  hr__put_field(table, "", "%s %% at most; %s %% stranded; largest gang %s GPUs, at least %s",
+                hr__fixed_text(100 * figures->max, 1, text[0]), hr__fixed_text(100 * figures->stranded, 1, text[1]),
+                hr__fixed_text(figures->largest_gang_mean, 1, text[2]),
+                hr__count_text(figures->largest_gang_min, text[3]));
+}
+
+static void put_gpu_course(struct hr__console *table, const struct hr_timeline_summary *course) {
+  struct hr__sparkline line;
+  uint64_t gpus = hr__timeline_summary_gpus(course);
+  hr__sparkline_of_means(&line, &course->allocated_milli, gpus * 1000);
+  hr__put_sparkline(table, &line, gpus);
+}
+
+static void put_queue_course(struct hr__console *table, const struct hr_timeline_summary *course, uint64_t queue_max) {
+  struct hr__sparkline line;
+  char duration[HR__NUMBER_BYTES];
+  hr__sparkline_of_peaks(&line, &course->waiting, queue_max);
+  hr__put_sparkline(table, &line, queue_max);
+  hr__duration_text((double)course->waiting.until_us / 1e6 / line.n, duration);
+  hr__put_label(table, "");
+  fprintf(table->out, "%severy bar is %s: GPUs on average, jobs waiting at most%s\n", hr__dim(table), duration,
+          hr__plain(table));
+}
+
+static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
+                               const struct hr_timeline_summary *course) {
+  char text[3][HR__NUMBER_BYTES];
+  bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
+  put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
+  put_busy(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
+           summary->makespan_s);
+  if (drawn) put_gpu_course(table, course);
+  put_fragmentation(table, summary);
+  hr__put_field(table, "GPU hours", "%s",
+                hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
+  hr__put_field(table, "queue", "%s jobs on average, %s at most; %s job%s backfilled",
+                hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
+                hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
+  if (drawn) put_queue_course(table, course, summary->queue_max);
+}
+
+static const char *seconds_text(double value, char *buffer) {
+  return hr__duration_text(value, buffer);
+}
+
+static void put_distribution(struct hr__console *table, const char *label, const struct hr_distribution *distribution,
+                             const char *(*show)(double value, char *buffer)) {
+  const double figure[] = {distribution->mean, distribution->p50, distribution->p90,
+                           distribution->p95,  distribution->p99, distribution->max};
+  fprintf(table->out, "%-8s", label);
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
+    char buffer[HR__NUMBER_BYTES];
+    fprintf(table->out, "%12s", distribution->count ? show(figure[i], buffer) : "-");
+  }
+  fputc('\n', table->out);
+}
+
+static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
+  fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(table), "mean", "p50", "p90", "p95", "p99", "max",
+          hr__plain(table));
+  put_distribution(table, "wait", &summary->wait_s, seconds_text);
+  put_distribution(table, "jct", &summary->jct_s, seconds_text);
+  put_distribution(table, "slowdown", &summary->slowdown, hr__factor_text);
+  fprintf(table->out, "%sjct: submit to end. slowdown: jct / run time of at least 10 s, and at least 1.%s\n",
+          hr__dim(table), hr__plain(table));
+}
+
+/* ---- Groups ----------------------------------------------------------------------------------------- */
+
+static void put_group(struct hr__console *table, const struct hr_group *group, double all_gpu_hours) {
+  char text[6][HR__NUMBER_BYTES];
+  char *name = hr__fitted(table, group->name[0] ? group->name : "(none)", TABLE_NAME_WIDTH, false);
+  if (!name) return;
+  double share = all_gpu_hours > 0 ? 100 * group->gpu_hours / all_gpu_hours : 0;
+  bool waited = group->wait_s.count > 0, ended = group->slowdown.count > 0;
+  fprintf(table->out, "%s%*s%10s%12s%6s %%%12s%12s%10s\n", name,
+          (int)(TABLE_NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "", hr__count_text(group->jobs, text[0]),
+          hr__fixed_text(group->gpu_hours, group->gpu_hours < 1000 ? 1 : 0, text[1]), hr__fixed_text(share, 1, text[2]),
+          waited ? hr__duration_text(group->wait_s.mean, text[3]) : "-",
+          waited ? hr__duration_text(group->wait_s.p95, text[4]) : "-",
+          ended ? hr__factor_text(group->slowdown.mean, text[5]) : "-");
+  free(name);
+}
+
+static void put_groups(struct hr__console *table, const char *title, const struct hr_group *group, size_t count,
+                       size_t most, double all_gpu_hours) {
+  if (count == 0) return;
+  fprintf(table->out, "\n%s%-*s%10s%12s%8s%12s%12s%10s%s\n", hr__bold(table), TABLE_NAME_WIDTH + 1, title, "jobs",
+          "GPU hours", "share", "mean wait", "p95 wait", "slowdown", hr__plain(table));
+  for (size_t i = 0; i < count && i < most; i++) put_group(table, &group[i], all_gpu_hours);
+  char more[HR__NUMBER_BYTES];
+  if (count > most)
+    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - most, more), hr__plain(table));
+}
+
+/* ---- Costs ------------------------------------------------------------------------------------------ */
+
+static void put_cost_lines(struct hr__console *table, const char *title, const struct hr_cost_lines *lines, size_t most,
+                           int64_t total_uusd) {
+  char text[2][HR__NUMBER_BYTES];
+  fprintf(table->out, "\n%s%-*s%20s%8s%s\n", hr__bold(table), COST_NAME_WIDTH + 1, title, "cost", "share",
+          hr__plain(table));
+  for (size_t i = 0; i < lines->count && i < most; i++) {
+    const struct hr_cost_line *line = &lines->line[i];
+    char *name = hr__fitted(table, line->name[0] ? line->name : "(none)", COST_NAME_WIDTH, false);
+    if (!name) return;
+    double share = total_uusd ? 100 * (double)line->uusd / (double)total_uusd : 0;
+    fprintf(table->out, "%s%*s%20s%6s %%\n", name, (int)(COST_NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
+            hr__usd_text(line->uusd, text[0]), hr__fixed_text(share, 1, text[1]));
+    free(name);
+  }
+  if (lines->count > most)
+    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(lines->count - most, text[0]),
+            hr__plain(table));
+}
+
+static const char *usd_or_dash(int64_t uusd, char *buffer) {
+  return uusd == HR_UNKNOWN_UUSD ? "-" : hr__usd_text(uusd, buffer);
+}
+
+static void put_cost_totals(struct hr__console *table, const struct hr_cost_summary *costs) {
+  char text[3][HR__NUMBER_BYTES];
+  hr__put_field(table, "cost", "%s: %s a month", hr__usd_text(costs->total_uusd, text[0]),
+                usd_or_dash(costs->per_month_uusd, text[1]));
+  hr__put_field(table, "", "%s per completed job, %s per useful GPU hour",
+                usd_or_dash(costs->per_completed_job_uusd, text[0]),
+                usd_or_dash(costs->per_goodput_gpu_hour_uusd, text[1]));
+  double share = costs->total_uusd ? 100 * (double)costs->idle_uusd / (double)costs->total_uusd : 0;
+  hr__put_field(table, "idle", "%s, %s %% of the cost", hr__usd_text(costs->idle_uusd, text[0]),
+                hr__fixed_text(share, 1, text[1]));
+  if (costs->shared_uusd) hr__put_field(table, "shared", "%s", hr__usd_text(costs->shared_uusd, text[0]));
+  if (isnan(costs->saving_vs_on_demand)) return;
+  double saving = costs->saving_vs_on_demand;
+  hr__put_field(table, "on demand", "%s for the same GPU hours: %s %% %s",
+                hr__usd_text(costs->all_on_demand_uusd, text[0]), hr__fixed_text(100 * fabs(saving), 1, text[1]),
+                saving < 0 ? "paid on top of it" : "saved");
+}
+
+static void put_over_budget(struct hr__console *table, const struct hr_cost_summary *costs) {
+  size_t over = 0;
+  char text[2][HR__NUMBER_BYTES];
+  for (size_t i = 0; i < costs->n_budgets; i++) over += costs->budgets[i].over;
+  if (costs->n_budgets)
+    hr__put_field(table, "budgets", "%s of %s tenant months over budget", hr__count_text(over, text[0]),
+                  hr__count_text(costs->n_budgets, text[1]));
+}
+
+static void put_goodput(struct hr__console *table, const struct hr_summary *summary) {
+  const struct hr_goodput *goodput = &summary->goodput;
+  const struct hr_spot_figures *spot = &summary->spot;
+  char text[5][HR__NUMBER_BYTES];
+  hr__put_field(table, "goodput", "%s %% of the GPU hours held: %s lost, %s to save, %s to restart",
+                hr__fixed_text(100 * goodput->fraction, 1, text[0]),
+                hr__fixed_text(goodput->lost_gpu_hours, 1, text[1]),
+                hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),
+                hr__fixed_text(goodput->restart_gpu_hours, 1, text[3]));
+  if (spot->pools)
+    hr__put_field(table, "spot", "%s GPU hours, %s reclaim%s (%s per node hour), %s job%s interrupted; %s %% available",
+                  hr__fixed_text(spot->gpu_hours, 1, text[0]), hr__count_text(spot->reclaims, text[1]),
+                  spot->reclaims == 1 ? "" : "s", hr__fixed_text(spot->reclaims_per_node_hour, 4, text[2]),
+                  hr__count_text(spot->jobs_interrupted, text[3]), spot->jobs_interrupted == 1 ? "" : "s",
+                  hr__fixed_text(100 * spot->availability, 1, text[4]));
+}
+
+static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom) {
+  char text[3][HR__NUMBER_BYTES];
+  hr__put_field(table, "out of mem", "%s kill%s of %s job%s; %s GPU hours until they came up",
+                hr__count_text(oom->kills, text[0]), oom->kills == 1 ? "" : "s", hr__count_text(oom->jobs, text[1]),
+                oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
+}
+
+static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
+  const struct hr_cost_summary *costs = summary->costs;
+  if (costs || summary->stoppable) fputc('\n', table->out);
+  if (costs) {
+    put_cost_totals(table, costs);
+    put_over_budget(table, costs);
+  }
+  if (summary->stoppable) put_goodput(table, summary);
+  if (summary->oom.known) put_oom(table, &summary->oom);
+  if (!costs) return;
+  put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
+  put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);
+}
+
+/* ---- The foot --------------------------------------------------------------------------------------- */
+
+/* Three digits say all that a clock can. */
+static double rounded(double value) {
+  double unit = 1;
+  while (value / unit >= 1000) unit *= 10;
+  return round(value / unit) * unit;
+}
+
+static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
+  char text[4][HR__NUMBER_BYTES];
+  fputc('\n', table->out);
+  hr__put_field(table, "digest", "%016" PRIx64, summary->digest);
+  if (perf->sim_s > 0)
+    hr__put_field(table, "speed", "%s jobs in %s s: %s jobs/s; trace read in %s s",
+                  hr__count_text(summary->jobs_submitted, text[0]),
+                  hr__fixed_text(perf->sim_s, perf->sim_s < 0.1 ? 4 : 2, text[1]),
+                  hr__fixed_text(rounded((double)summary->jobs_submitted / perf->sim_s), 0, text[2]),
+                  hr__fixed_text(perf->load_s, 2, text[3]));
+  if (perf->peak_rss_mib > 0)
+    hr__put_field(table, "memory", "%s MiB at most", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
+}
+
+enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
+                                const struct hr_perf *perf, unsigned style) {
+  struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
+  hr__put_run_head(&table, summary, label);
+  fputc('\n', out);
+  hr__put_run_jobs(&table, summary, label);
+  hr__put_run_totals(&table, summary, label->course);
+  hr__put_run_distributions(&table, summary);
+  put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
+  put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
+  put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
+  hr__put_pools(&table, summary);
+  hr__put_run_costs(&table, summary);
+  hr__put_alerts(&table, label->alerts);
+  hr__put_run_foot(&table, summary, perf);
+  if (table.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
+
+/* The figures of a streamed run for a person and as JSON: those of a summary, as far as they are there. */
+
+static struct hr_summary summary_of(const struct hr_streamed_figures *figures, const struct hr_cluster_spec *cluster) {
+  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
+                               .jobs_submitted = figures->jobs_submitted,
+                               .jobs_completed = figures->jobs_completed,
+                               .jobs_rejected = figures->jobs_rejected,
+                               .jobs_unfinished = figures->jobs_unfinished,
+                               .jobs_backfilled = figures->jobs_backfilled,
+                               .outcome_failed = figures->outcome_failed,
+                               .outcome_cancelled = figures->outcome_cancelled,
+                               .deadlines = figures->deadlines,
+                               .missed_deadlines = figures->missed_deadlines,
+                               .wait_s = figures->wait_s,
+                               .jct_s = figures->jct_s,
+                               .slowdown = figures->slowdown,
+                               .makespan_s = figures->makespan_s,
+                               .submit_window_s = figures->submit_window_s,
+                               .utilization_makespan = figures->utilization_makespan,
+                               .utilization_submit_window = figures->utilization_submit_window,
+                               .gpu_hours = figures->gpu_hours,
+                               .queue_mean = figures->queue_mean,
+                               .queue_max = figures->queue_max,
+                               .n_events = figures->n_events,
+                               .n_passes = figures->n_passes,
+                               .digest = figures->digest,
+                               .stoppable = figures->stoppable,
+                               .goodput = figures->goodput,
+                               .spot = figures->spot,
+                               .oom = figures->oom,
+                               .costs = figures->costs};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
+  return summary;
+}
+
+/* ---- For a person ----------------------------------------------------------------------------------- */
+
+enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures, const struct hr_run_label *label,
+                                 const struct hr_perf *perf, unsigned style) {
+  struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
+  const struct hr_summary summary = summary_of(figures, label->cluster);
+  hr__put_run_head(&table, &summary, label);
+  fputc('\n', out);
+  hr__put_run_jobs(&table, &summary, label);
+  hr__put_run_totals(&table, &summary, NULL);
+  hr__put_run_distributions(&table, &summary);
+  hr__put_run_costs(&table, &summary);
+  if (summary.costs || summary.stoppable) fputc('\n', out);
+  fprintf(out, "%sStreamed: quantiles are from a sketch, off by at most 1/%d of themselves.%s\n", hr__dim(&table),
+          HR__SKETCH_ERROR_PART, hr__plain(&table));
+  hr__put_run_foot(&table, &summary, perf);
+  if (table.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
+
+/* ---- As JSON ---------------------------------------------------------------------------------------- */
+
+enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
+                                      const struct hr_run_label *label, const struct hr_perf *perf,
+                                      struct hr_error *error) {
+  struct hr__json json = {false};
+  cJSON *root = cJSON_CreateObject();
+  const struct hr_summary summary = summary_of(figures, label->cluster);
+  hr__json_label(&json, root, &summary, label);
+  hr__json_figures(&json, root, &summary);
+  hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
+  hr__json_markets(&json, root, &summary);
+  hr__json_evidence(&json, root, &summary);
+  hr__json_remarks(&json, root, label);
+  hr__json_perf(&json, root, &summary, perf);
+  return hr__json_write(&json, root, path, error);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job's life, a sentence for each thing that happened to it: waits and stays on GPUs in order of time. */
+
+#include "headroom/policies.h"
+#include "headroom/report.h"
+#include "report/costs/apportion.h"
+#include "report/why/why_table.h"
+#include "report/why/why_words.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Sentences -------------------------------------------------------------------------------------- */
+
+/* Text in the making. */
+struct why_job_sentence {
+  FILE *out;
+  char *text;
+  size_t size;
+};
+
+static bool begin(struct hr__console *console, struct why_job_sentence *sentence) {
+  *sentence = (struct why_job_sentence){0};
+  sentence->out = open_memstream(&sentence->text, &sentence->size);
+  if (!sentence->out) console->out_of_memory = true;
+  return sentence->out;
+}
+
+static void end(struct hr__console *console, struct why_job_sentence *sentence, const char *label) {
+  if (fclose(sentence->out) == 0)
+    hr__put_field(console, label, "%s", sentence->text);
+  else
+    console->out_of_memory = true;
+  free(sentence->text);
+}
+
+/* ---- Who it is -------------------------------------------------------------------------------------- */
+
+static void put_who(FILE *out, const struct hr_trace *trace, hr_job job) {
+  uint32_t tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE, user = trace->user ? trace->user[job.id] : HR_NONE;
+  if (user != HR_NONE) fprintf(out, " by user %.60s", trace->users.text[user]);
+  if (tenant != HR_NONE) fprintf(out, "%s tenant %.60s", user != HR_NONE ? " of" : " by", trace->tenants.text[tenant]);
+}
+
+static void put_asked(FILE *out, const struct hr_why *why, hr_job job) {
+  const struct hr_trace *trace = why->trace;
+  char gpus[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
+  uint64_t milli = hr__why_asked_milli(why, job);
+  fprintf(out, ". It asks for %s GPU%s", hr__why_gpus(milli, gpus), milli == 1000 ? "" : "s");
+  if (trace->tasks && trace->tasks[job.id] > 1) fprintf(out, " in %" PRIu32 " tasks", trace->tasks[job.id]);
+  if (trace->class_) fprintf(out, ", class %s", hr_job_class_name((enum hr_job_class)trace->class_[job.id]));
+  if (trace->priority) fprintf(out, ", priority %" PRId32, trace->priority[job.id]);
+  int64_t limit_us = hr_trace_limit_us(trace, job);
+  if (limit_us != trace->work_us[job.id]) fprintf(out, ", for %s at most", hr__why_duration(limit_us, time));
+  fprintf(out, "; its run time is %s", hr__why_duration(trace->work_us[job.id], time));
+}
+
+static void put_submitted(struct hr__console *console, const struct hr_why *why, hr_job job) {
+  struct why_job_sentence sentence;
+  char time[HR__NUMBER_BYTES];
+  if (!begin(console, &sentence)) return;
+  fprintf(sentence.out, "at %s", hr__why_time(why->trace->submit_us[job.id], time));
+  put_who(sentence.out, why->trace, job);
+  put_asked(sentence.out, why, job);
+  fputc('.', sentence.out);
+  end(console, &sentence, "submitted");
+}
+
+/* ---- Waits ------------------------------------------------------------------------------------------ */
+
+static void put_parts(FILE *out, const struct hr_why *why, const struct hr__why_part *parts, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) fprintf(out, "%s", i + 1 < count ? "; " : count > 2 ? "; and " : ", and ");
+    hr__why_put_part(out, why, &parts[i]);
+  }
+}
+
+static void put_wait(struct hr__console *console, const struct hr_why *why, const struct hr_wait *wait) {
+  struct why_job_sentence sentence;
+  size_t count;
+  char time[HR__NUMBER_BYTES];
+  struct hr__why_part *parts = hr__why_parts(why, wait, &count);
+  if (!parts || !begin(console, &sentence)) {
+    free(parts);
+    console->out_of_memory = true;
+    return;
+  }
+  if (count != 1) fprintf(sentence.out, "%s, of which ", hr__why_duration(wait->end_us - wait->begin_us, time));
+  put_parts(sentence.out, why, parts, count);
+  if (wait->is_open) fprintf(sentence.out, "; it waited still when the run ended");
+  fputc('.', sentence.out);
+  end(console, &sentence, wait->is_first ? "waited" : "again");
+  free(parts);
+}
+
+/* ---- Stays on GPUs ---------------------------------------------------------------------------------- */
+
+/* "on node 3 of pool a", or as the target of a move "to node 3 of pool a". */
+static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt, bool is_target) {
+  enum { MOST_NODES = 4 };
+  const struct hr_slice *slices = hr_history_slices(why->history, attempt);
+  const char *pool = why->cluster->pools[attempt->pool.id].name;
+  uint32_t n_nodes = 0, told = HR_NONE;
+  for (uint32_t i = 0; i < attempt->n_slices; i++) n_nodes += i == 0 || slices[i].node.id != slices[i - 1].node.id;
+  if (n_nodes > 0 || is_target) fputs(is_target ? "to" : "on", out);
+  if (n_nodes > MOST_NODES) fprintf(out, " %" PRIu32 " nodes", n_nodes);
+  for (uint32_t i = 0; i < attempt->n_slices && n_nodes <= MOST_NODES; i++) {
+    if (slices[i].node.id == told) continue;
+    fprintf(out, "%s%" PRIu32, i ? ", " : n_nodes == 1 ? " node " : " nodes ", slices[i].node.id);
+    told = slices[i].node.id;
+  }
+  fprintf(out, "%s pool %.60s", n_nodes ? " of" : is_target ? "" : "in", pool ? pool : "0");
+}
+
+static void put_start(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt) {
+  struct why_job_sentence sentence;
+  char time[HR__NUMBER_BYTES];
+  if (!begin(console, &sentence)) return;
+  fprintf(sentence.out, "at %s ", hr__why_time(attempt->begin_us, time));
+  put_nodes(sentence.out, why, attempt, false);
+  fprintf(sentence.out, "%s.",
+          attempt->start_reason == HR_REASON_BACKFILL ? ", ahead of a job that is before it (backfill)" : ", in order");
+  end(console, &sentence, attempt->number ? "restarted" : "started");
+}
+
+static const char *end_words(const struct hr_attempt *attempt) {
+  switch (attempt->end_reason) {
+  case HR_REASON_RECLAIMED:
+    return "the market reclaimed its node";
+  case HR_REASON_SAVED:
+    return "it left a node that was about to be reclaimed";
+  case HR_REASON_RESERVATION_END:
+    return "the time that its node was reserved for was over";
+  case HR_REASON_PREEMPTED:
+    return "stopped for another job";
+  case HR_REASON_KILLED:
+    return "stopped for another job, for good";
+  case HR_REASON_POLICY:
+    return "stopped by its policy, for others to have their turn";
+  default:
+    return attempt->end == HR_ATTEMPT_PREEMPTED ? "stopped by its policy" : "it lost its node";
+  }
+}
+
+/* Whether its policy stopped it to start it elsewhere, `next` being where: not so that others have a turn. */
+static bool is_moved(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
+  const char *policy = why->policy->ops->name;
+  if (!next || attempt->end != HR_ATTEMPT_PREEMPTED || attempt->end_reason != HR_REASON_POLICY) return false;
+  return next->begin_us == attempt->end_us && strcmp(policy, "gang-slice") != 0 && strcmp(policy, "rounds") != 0;
+}
+
+static void put_move(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt,
+                     const struct hr_attempt *next) {
+  const struct hr_market_spec *from = &why->cluster->pools[attempt->pool.id].market,
+                              *to = &why->cluster->pools[next->pool.id].market;
+  fprintf(out, ": it was moved by its policy ");
+  put_nodes(out, why, next, true);
+  if (from->market == HR_MARKET_ON_DEMAND && to->market == HR_MARKET_SPOT &&
+      hr_market_price_at(to, next->begin_us) < hr_market_price_at(from, next->begin_us))
+    fprintf(out, ", to spot nodes, which cost less");
+}
+
+/* What became of its time, where not all of it is work that counts. */
+static void put_books(FILE *out, const struct hr_attempt *attempt) {
+  char time[HR__NUMBER_BYTES];
+  if (attempt->lost_us > 0) fprintf(out, "; %s of work was lost", hr__why_duration(attempt->lost_us, time));
+  if (attempt->saving_us > 0) fprintf(out, "; it took %s to save its work", hr__why_duration(attempt->saving_us, time));
+  if (attempt->restarting_us > 0)
+    fprintf(out, "; it took %s to restart", hr__why_duration(attempt->restarting_us, time));
+}
+
+/* `moved_to`: the attempt that goes on elsewhere; NULL: it was not moved. */
+static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
+                    const struct hr_attempt *moved_to) {
+  struct why_job_sentence sentence;
+  char at[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
+  bool is_done = attempt->end == HR_ATTEMPT_COMPLETED, runs = attempt->end == HR_ATTEMPT_RUNNING;
+  if (!begin(console, &sentence)) return;
+  fprintf(sentence.out, "at %s, after %s", hr__why_time(attempt->end_us, at),
+          hr__why_duration(attempt->end_us - attempt->begin_us, time));
+  if (runs) fprintf(sentence.out, ": it still ran when the run ended");
+  if (moved_to)
+    put_move(sentence.out, why, attempt, moved_to);
+  else if (!runs && !is_done)
+    fprintf(sentence.out, ": %s", end_words(attempt));
+  put_books(sentence.out, attempt);
+  if (is_done)
+    fprintf(sentence.out, "; %s after it was submitted",
+            hr__why_duration(attempt->end_us - why->trace->submit_us[attempt->job.id], time));
+  fputc('.', sentence.out);
+  end(console, &sentence, is_done ? "completed" : runs ? "unfinished" : moved_to ? "moved" : "stopped");
+}
+
+/* The job's attempts in order of time: at most as many as there is room for from the end on. */
+static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struct hr_attempt *attempts,
+                               uint32_t *count) {
+  uint32_t last = hr_history_last(why->history, job);
+  *count = last == HR_NONE ? 0 : attempts[last].number + 1;
+  uint32_t *list = malloc(((size_t)*count + 1) * sizeof *list);
+  for (uint32_t i = *count; list && i-- > 0; last = attempts[last].previous) list[i] = last;
+  return list;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static void put_fate(struct hr__console *console, const struct hr_why *why, hr_job job) {
+  char time[HR__NUMBER_BYTES];
+  const struct hr_result *result = why->result;
+  enum hr_reason reason = (enum hr_reason)result->reason[job.id];
+  if (result->state[job.id] == HR_JOB_REJECTED)
+    hr__put_field(console, "rejected", "as all such jobs are: %s (%s).", hr_reason_name(reason),
+                  hr_rejection_words(reason));
+  if (result->state[job.id] == HR_JOB_FUTURE)
+    hr__put_field(console, "never came", "the run ended at %s, before it was submitted.",
+                  hr__why_time(result->end_us, time));
+  if (!why->ledger || result->start_us[job.id] == HR_NEVER_US) return;
+  int64_t uusd = (int64_t)hr__divided(hr_ledger_job(why->ledger, job), HR_LEDGER_UNITS_PER_UUSD);
+  hr__put_field(console, "cost", "%s", hr__usd_text(uusd, time));
+}
+
+static void put_life(struct hr__console *console, const struct hr_why *why, hr_job job, const uint32_t *list,
+                     uint32_t n_attempts) {
+  const struct hr_wait *waits;
+  const struct hr_attempt *attempts;
+  size_t n_waits = hr_waits_of(why->waits, job, &waits), wait = 0;
+  bool was_moved = false;
+  hr_history_attempts(why->history, &attempts);
+  for (uint32_t i = 0; i < n_attempts; i++) {
+    const struct hr_attempt *attempt = &attempts[list[i]], *next = i + 1 < n_attempts ? &attempts[list[i + 1]] : NULL;
+    bool moves = is_moved(why, attempt, next);
+    while (wait < n_waits && waits[wait].begin_us < attempt->begin_us) put_wait(console, why, &waits[wait++]);
+    if (!was_moved) put_start(console, why, attempt);
+    put_end(console, why, attempt, moves ? next : NULL);
+    was_moved = moves;
+  }
+  while (wait < n_waits) put_wait(console, why, &waits[wait++]);
+}
+
+void hr__why_print_job(struct hr__console *console, const struct hr_why *why, hr_job job) {
+  const struct hr_attempt *attempts;
+  char id[HR_JOB_ID_BUFFER];
+  uint32_t count;
+  hr_history_attempts(why->history, &attempts);
+  uint32_t *list = list_attempts(why, job, attempts, &count);
+  char *name = hr__fitted(console, hr_trace_job_id(why->trace, job, id), HR__LINE_WIDTH - 5, false);
+  if (list && name) {
+    fprintf(console->out, "%sJob %s%s\n\n", hr__bold(console), name, hr__plain(console));
+    if (why->result->state[job.id] != HR_JOB_FUTURE) put_submitted(console, why, job);
+    put_life(console, why, job, list, count);
+    put_fate(console, why, job);
+    fprintf(console->out, "\n%stimes are days, hours, minutes and seconds from the first submit%s\n", hr__dim(console),
+            hr__plain(console));
+  }
+  console->out_of_memory |= !list;
+  free(list);
+  free(name);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A baseline from its file, which plan/baseline_write.c wrote. */
+
+#include "headroom/unstable/experiments.h"
+#include "scenarios/build/builder.h"
+#include "scenarios/schema/experiment_keys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD(name, text) text,
+static const char *const parts[] = {HR_FIGURE_OF_TABLE(WORD) NULL};
+
+static const cJSON *get(const cJSON *object, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+/* ---- Numbers and texts ------------------------------------------------------------------------------ */
+
+static enum hr_status read_digest(struct hr__builder *builder, const cJSON *object, const char *name,
+                                  uint64_t *digest) {
+  const char *text = hr__text_of(object, name, "");
+  *digest = 0;
+  if (strlen(text) != 16 || text[strspn(text, "0123456789abcdef")])
+    return hr__build_fail_at(builder, object, name, "'%.60s' is no digest: 16 digits from 0 to f are wanted", text);
+  *digest = (uint64_t)strtoumax(text, NULL, 16);
+  return HR_OK;
+}
+
+static uint64_t seed_of(const cJSON *json) {
+  const cJSON *seed = get(json, "seed");
+  return cJSON_IsString(seed) ? strtoull(seed->valuestring, NULL, 10) : (uint64_t)seed->valuedouble;
+}
+
+/* The lines of a list one after the other; NULL when out of memory. */
+static char *joined(const cJSON *list) {
+  size_t bytes = 1;
+  const cJSON *line;
+  cJSON_ArrayForEach(line, list) bytes += strlen(line->valuestring);
+  char *text = malloc(bytes), *at = text;
+  if (!text) return NULL;
+  *at = '\0';
+  cJSON_ArrayForEach(line, list) at = stpcpy(at, line->valuestring);
+  return text;
+}
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+static size_t count_figures(const cJSON *json) {
+  size_t count = (size_t)cJSON_GetArraySize(get(json, parts[HR_FIGURE_OF_RUN]));
+  for (size_t of = HR_FIGURE_OF_RUN + 1; of < HR_N_FIGURE_OF; of++) {
+    const cJSON *group;
+    cJSON_ArrayForEach(group, get(json, parts[of])) count += (size_t)cJSON_GetArraySize(group);
+  }
+  return count;
+}
+
+static bool add_figures(const cJSON *values, enum hr_figure_of of, const char *group, struct hr_baseline_run *run) {
+  const cJSON *value;
+  cJSON_ArrayForEach(value, values) {
+    struct hr_baseline_figure *figure = &run->figures[run->n_figures++];
+    *figure = (struct hr_baseline_figure){
+        .path = strdup(value->string), .of = of, .value = value->valuedouble, .low = (double)NAN, .high = (double)NAN};
+    if (group) figure->group = strdup(group);
+    if (!figure->path || (group && !figure->group)) return false;
+  }
+  return true;
+}
+
+static bool build_figures(const cJSON *json, struct hr_baseline_run *run) {
+  run->figures = calloc(count_figures(json) + 1, sizeof *run->figures);
+  bool whole = run->figures && add_figures(get(json, parts[HR_FIGURE_OF_RUN]), HR_FIGURE_OF_RUN, NULL, run);
+  for (size_t of = HR_FIGURE_OF_RUN + 1; of < HR_N_FIGURE_OF && whole; of++)
+    for (const cJSON *group = get(json, parts[of]) ? get(json, parts[of])->child : NULL; group && whole;
+         group = group->next)
+      whole = add_figures(group, (enum hr_figure_of)of, group->string, run);
+  return whole;
+}
+
+/* "wait_s.p95 of class training" */
+static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_figure *figure) {
+  static const char *const kinds[HR_N_FIGURE_OF] = {
+      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
+  char label[400];
+  if (figure->of == HR_FIGURE_OF_RUN) return get(all, figure->path);
+  snprintf(label, sizeof label, "%s of %s %s", figure->path, kinds[figure->of], figure->group);
+  return get(all, label);
+}
+
+static bool build_samples(const cJSON *json, struct hr_baseline_run *run) {
+  const cJSON *all = get(json, "samples"), *sample;
+  for (size_t i = 0; all && i < run->n_figures; i++) {
+    struct hr_baseline_figure *figure = &run->figures[i];
+    const cJSON *samples = samples_of(all, figure);
+    if (!samples) continue;
+    figure->samples = calloc((size_t)cJSON_GetArraySize(samples), sizeof *figure->samples);
+    if (!figure->samples) return false;
+    cJSON_ArrayForEach(sample, samples) figure->samples[figure->n_samples++] = sample->valuedouble;
+  }
+  return true;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+static enum hr_status build_inputs(struct hr__builder *builder, const cJSON *json, struct hr_baseline_run *run) {
+  const cJSON *inputs = hr__build_enter(builder, json, "inputs");
+  enum hr_status status = HR_OK;
+  run->inputs = calloc((size_t)cJSON_GetArraySize(inputs) + 1, sizeof *run->inputs);
+  if (!run->inputs) return hr__build_no_memory(builder);
+  for (const cJSON *input = inputs->child; input && status == HR_OK; input = input->next) {
+    struct hr_baseline_input *to = &run->inputs[run->n_inputs++];
+    to->name = strdup(input->string);
+    status = to->name ? read_digest(builder, inputs, input->string, &to->digest) : hr__build_no_memory(builder);
+  }
+  if (status == HR_OK) hr__build_leave(builder);
+  return status;
+}
+
+static bool build_texts(const cJSON *json, struct hr_baseline_run *run) {
+  run->name = strdup(hr__text_of(json, "name", ""));
+  run->policy = strdup(hr__text_of(json, "policy", ""));
+  run->trace = strdup(hr__text_of(json, "trace", ""));
+  run->chain = joined(get(json, "chain"));
+  run->starts = hr__has(json, "starts") ? joined(get(json, "starts")) : NULL;
+  return run->name && run->policy && run->trace && run->chain && (run->starts || !hr__has(json, "starts"));
+}
+
+static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, struct hr_baseline_run *run) {
+  if (!build_texts(json, run) || !build_figures(json, run) || !build_samples(json, run))
+    return hr__build_no_memory(builder);
+  run->seed = seed_of(json);
+  run->replications = (uint32_t)hr__number_of(json, "replications", 0);
+  run->n_jobs = (uint32_t)hr__number_of(json, "jobs", 0);
+  run->decisions = (uint64_t)hr__number_of(json, "decisions", 0);
+  run->spacing = (uint64_t)hr__number_of(json, "spacing", 1);
+  enum hr_status status = read_digest(builder, json, "trace_digest", &run->trace_digest);
+  if (status == HR_OK) status = read_digest(builder, json, "digest", &run->digest);
+  return status == HR_OK ? build_inputs(builder, json, run) : status;
+}
+
+static enum hr_status check_name(struct hr__builder *builder, const cJSON *json, const struct hr_baseline *baseline) {
+  const struct hr_baseline_run *last = &baseline->runs[baseline->n_runs - 1];
+  for (const struct hr_baseline_run *run = baseline->runs; run < last; run++)
+    if (strcmp(run->name, last->name) == 0)
+      return hr__build_fail_at(builder, json, "name",
+                               "a run is called '%.200s' already: merged by hand? Write it anew "
+                               "with --update",
+                               last->name);
+  return HR_OK;
+}
+
+static enum hr_status build_runs(struct hr__builder *builder, struct hr_baseline *baseline) {
+  const cJSON *runs = hr__build_enter(builder, builder->source.file.tree, "runs");
+  baseline->runs = calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof *baseline->runs);
+  if (!baseline->runs) return hr__build_no_memory(builder);
+  for (const cJSON *json = runs->child; json; json = json->next) {
+    hr__place_enter(&builder->place, (uint32_t)baseline->n_runs, NULL);
+    enum hr_status status = build_run(builder, json, &baseline->runs[baseline->n_runs++]);
+    if (status == HR_OK) status = check_name(builder, json, baseline);
+    if (status != HR_OK) return status;
+    hr__build_leave(builder);
+  }
+  return HR_OK;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+/* Said before keys are looked at, which another format has others of. */
+static enum hr_status check_format(const struct hr__builder *builder) {
+  const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? get(builder->source.file.tree, "format") : NULL;
+  if (!format || !cJSON_IsNumber(format))
+    return hr_fail(builder->error, HR_BAD_INPUT,
+                   "%s: is no baseline, which has a 'format'; 'headroom check' writes one "
+                   "with --update",
+                   builder->source.path);
+  if (format->valuedouble == HR_BASELINE_FORMAT) return HR_OK;
+  return hr_fail(builder->error, HR_BAD_INPUT,
+                 "%s: is a baseline of format %.15g, and this version of headroom (%s) knows format %d; write it anew "
+                 "with --update",
+                 builder->source.path, format->valuedouble, hr_version(), HR_BASELINE_FORMAT);
+}
+
+static enum hr_status build(struct hr__builder *builder, struct hr_baseline *baseline) {
+  enum hr_status status = check_format(builder);
+  if (status == HR_OK)
+    status = hr__source_validate(&builder->source, hr__baseline_keys(), "the baseline", builder->error);
+  if (status != HR_OK) return status;
+  baseline->path = strdup(builder->source.path);
+  baseline->version = strdup(hr__text_of(builder->source.file.tree, "version", ""));
+  return baseline->path && baseline->version ? build_runs(builder, baseline) : hr__build_no_memory(builder);
+}
+
+enum hr_status hr_baseline_load(const char *path, struct hr_baseline **baseline, struct hr_error *error) {
+  struct hr__builder builder = {.source = {.path = path}, .error = error};
+  *baseline = NULL;
+  enum hr_status status = hr__json_file_read(path, &builder.source.file, error);
+  if (status != HR_OK) return status;
+  struct hr_baseline *fresh = calloc(1, sizeof *fresh);
+  status = fresh ? build(&builder, fresh) : hr__build_no_memory(&builder);
+  hr__json_file_finish(&builder.source.file);
+  if (status == HR_OK)
+    *baseline = fresh;
+  else
+    hr_baseline_destroy(fresh);
+  return status;
+}
+
+bool hr_baseline_recognise(const char *path) {
+  struct hr__json_file file;
+  if (hr__json_file_read(path, &file, NULL) != HR_OK) return false;
+  bool is_one = cJSON_IsObject(file.tree) && hr__has(file.tree, "format") && hr__has(file.tree, "runs");
+  hr__json_file_finish(&file);
+  return is_one;
+}
+
+void hr_baseline_run_finish(struct hr_baseline_run *run) {
+  for (size_t i = 0; i < run->n_figures; i++) {
+    free(run->figures[i].path);
+    free(run->figures[i].group);
+    free(run->figures[i].samples);
+  }
+  for (size_t i = 0; i < run->n_inputs; i++) free(run->inputs[i].name);
+  free(run->figures);
+  free(run->inputs);
+  free(run->name);
+  free(run->policy);
+  free(run->trace);
+  free(run->chain);
+  free(run->starts);
+  *run = (struct hr_baseline_run){0};
+}
+
+void hr_baseline_destroy(struct hr_baseline *baseline) {
+  if (!baseline) return;
+  for (size_t i = 0; i < baseline->n_runs; i++) hr_baseline_run_finish(&baseline->runs[i]);
+  free(baseline->runs);
+  free(baseline->path);
+  free(baseline->version);
+  free(baseline);
+}

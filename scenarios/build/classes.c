@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How jobs of each class stand interruptions. What "default" says holds for every class that is not named, and for jobs
+   without a class; a class that is named takes nothing from it. */
+
+#include "scenarios/build/builder.h"
+
+#include <math.h>
+#include <string.h>
+
+const char hr__everyone_else[] = "default";
+
+unsigned hr__class_of(const char *name) {
+  if (strcmp(name, hr__everyone_else) == 0) return HR_N_CLASSES;
+  for (unsigned i = 1; i < HR_N_CLASSES; i++)
+    if (strcmp(hr_job_class_name((enum hr_job_class)i), name) == 0) return i;
+  return 0;
+}
+
+enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name) {
+  const char *known[HR_N_CLASSES + 1] = {hr__everyone_else};
+  for (unsigned i = 1; i < HR_N_CLASSES; i++) known[i] = hr_job_class_name((enum hr_job_class)i);
+  char path[300], text[500];
+  struct hr__source_place outer = builder->place;
+  hr__place_leave(&outer);
+  hr__place_text(&outer, path, sizeof path);
+  hr__key_unknown(path, name, known, text, sizeof text);
+  return hr__build_fail(builder, true, "%s", text);
+}
+
+/* A policy that writes takes its interval from the scenario only where the interval is not its own to choose. */
+static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON *checkpoint,
+                                       const struct hr_class_spec *spec) {
+  bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;
+  if (wants_interval && !has_interval)
+    return hr__build_fail(builder, false, "checkpoints at an interval need 'interval_s', the work between two");
+  if (has_interval && !wants_interval)
+    return hr__build_fail_at(builder, checkpoint, "interval_s", "'interval_s' goes with the policy interval, not %s",
+                             hr_checkpoint_name(spec->checkpoint));
+  return HR_OK;
+}
+
+static bool every_storage_is_known(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (!cluster->pools[i].storage_mib_s) return false;
+  return true;
+}
+
+static bool writes_checkpoints(enum hr_checkpoint checkpoint) {
+  return checkpoint == HR_CHECKPOINT_INTERVAL || checkpoint == HR_CHECKPOINT_YOUNG_DALY ||
+         checkpoint == HR_CHECKPOINT_ON_NOTICE;
+}
+
+/* A checkpoint that costs nothing makes every policy look good: a person should know. */
+static enum hr_status note_free_checkpoints(const struct hr__builder *builder, const char *class_,
+                                            const struct hr_class_spec *spec) {
+  struct hr_scenario *scenario = builder->scenario;
+  bool is_timed = spec->write_us || (spec->checkpoint_mib && every_storage_is_known(&scenario->cluster));
+  if (!writes_checkpoints(spec->checkpoint) || is_timed) return HR_OK;
+  enum hr_status status = hr_notes_add(
+      &scenario->notes,
+      "classes.%s: a checkpoint is assumed to take no time, unless the trace gives its size and the pool "
+      "its storage_gb_s: %s",
+      class_,
+      spec->checkpoint_mib ? "a pool has no storage_gb_s, and there is no write_s" : "there is neither gb nor write_s");
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
+#define WORD(name, text) text,
+  static const char *const policies[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
+#undef WORD
+  const cJSON *checkpoint = hr__build_enter(builder, class_, "checkpoint");
+  if (!checkpoint) return HR_OK;
+  spec->checkpoint = (enum hr_checkpoint)hr__choice_of(checkpoint, "policy", policies, HR_CHECKPOINT_NONE);
+  spec->interval_us = hr__span_of(checkpoint, "interval_s", 0);
+  spec->checkpoint_mib = (uint64_t)llround(hr__number_of(checkpoint, "gb", 0) * 1024);
+  spec->write_us = hr__span_of(checkpoint, "write_s", 0);
+  enum hr_status status = check_checkpoint(builder, checkpoint, spec);
+  if (status == HR_OK) status = note_free_checkpoints(builder, class_->string, spec);
+  hr__build_leave(builder);
+  return status;
+}
+
+static enum hr_status build_within(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
+#define WORD(name, text) text,
+  static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
+#undef WORD
+  spec->within = (uint8_t)hr__choice_of(class_, "within", tiers, HR_TIER_ANY);
+  spec->within_wait_us = hr__span_of(class_, "within_wait_s", HR_UNKNOWN_US);
+  if (spec->within != HR_TIER_ANY || !hr__has(class_, "within_wait_s")) return HR_OK;
+  return hr__build_fail_at(builder, class_, "within_wait_s", "'within_wait_s' says nothing without 'within'");
+}
+
+static enum hr_status build_class(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
+  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(class_, "spot");
+  *spec =
+      (struct hr_class_spec){.no_spot = spot && cJSON_IsFalse(spot), .restart_us = hr__span_of(class_, "restart_s", 0)};
+  enum hr_status status = build_within(builder, class_, spec);
+  return status == HR_OK ? build_checkpoint(builder, class_, spec) : status;
+}
+
+enum hr_status hr__build_classes(struct hr__builder *builder) {
+  const cJSON *classes = hr__build_enter(builder, builder->source.file.tree, "classes");
+  if (!classes) return HR_OK;
+  struct hr_class_spec fallback = {0}, *specs = builder->scenario->classes;
+  bool named[HR_N_CLASSES] = {false};
+  uint32_t ordinal = 0;
+  for (const cJSON *member = classes->child; member; member = member->next) {
+    unsigned class_ = hr__class_of(member->string);
+    hr__place_enter(&builder->place, ordinal++, member->string);
+    if (class_ == HR_CLASS_UNKNOWN) return hr__unknown_class(builder, member->string);
+    enum hr_status status = build_class(builder, member, class_ == HR_N_CLASSES ? &fallback : &specs[class_]);
+    if (status != HR_OK) return status;
+    if (class_ < HR_N_CLASSES) named[class_] = true;
+    hr__build_leave(builder);
+  }
+  for (unsigned i = 0; i < HR_N_CLASSES; i++)
+    if (!named[i]) specs[i] = fallback;
+  hr__build_leave(builder);
+  return HR_OK;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A scenario's `plan`. A variable is an axis as grids have them; one that names pools counts their GPUs, and sets the
+ * nodes that they have. What constraints and the objective are about is known above; their texts are kept with their
+ * places.
+ */
+
+#include "headroom/unstable/experiments.h"
+#include "scenarios/build/builder.h"
+#include "scenarios/build/grid.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CANDIDATES = 10000, MOST_RUNS = 100000, FINALIST_REPLICATIONS = 20 };
+
+static void placed_finish(struct hr_placed_text *placed) {
+  free(placed->text);
+  free(placed->place);
+}
+
+static void levels_free(struct hr_grid_level *levels, size_t count) {
+  for (size_t i = 0; levels && i < count; i++) {
+    free(levels[i].text);
+    hr__grid_texts_free(levels[i].set, levels[i].n_set);
+  }
+  free(levels);
+}
+
+void hr_plan_spec_destroy(struct hr_plan_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_variables; i++) {
+    hr__grid_axis_finish(&spec->variables[i].axis);
+    free(spec->variables[i].pools);
+  }
+  levels_free(spec->baseline, spec->n_variables);
+  for (uint32_t i = 0; i < spec->n_constraints; i++) placed_finish(&spec->constraints[i]);
+  for (uint32_t i = 0; i < spec->n_terms; i++) placed_finish(&spec->objective[i].figure);
+  placed_finish(&spec->self);
+  free(spec->variables);
+  free(spec->constraints);
+  free(spec->objective);
+  free(spec);
+}
+
+/* ---- GPUs of pools ---------------------------------------------------------------------------------- */
+
+static enum hr_status find_pool(struct hr__builder *builder, const char *name, uint32_t *pool) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  const char **known = calloc(cluster->n_pools + 1, sizeof *known);
+  if (!known) return hr__build_no_memory(builder);
+  for (*pool = 0; *pool < cluster->n_pools; ++*pool) {
+    known[*pool] = cluster->pools[*pool].name;
+    if (strcmp(known[*pool], name) == 0) break;
+  }
+  const char *nearest = *pool < cluster->n_pools ? NULL : hr_nearest_word(name, known);
+  free(known);
+  if (*pool < cluster->n_pools) return HR_OK;
+  return hr__build_fail(builder, false, "'%.60s' is no pool of the cluster%s%.60s%s", name,
+                        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* `pool`, one, or `pools`, a list. */
+static enum hr_status build_pools(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
+  const char *key = hr__has(json, "pool") ? "pool" : "pools";
+  const cJSON *named = hr__build_enter(builder, json, key);
+  if (!named) return HR_OK;
+  size_t count = cJSON_IsArray(named) ? (size_t)cJSON_GetArraySize(named) : 1;
+  variable->pools = calloc(count, sizeof *variable->pools);
+  enum hr_status status = variable->pools ? HR_OK : hr__build_no_memory(builder);
+  if (status == HR_OK && cJSON_IsString(named)) {
+    status = find_pool(builder, named->valuestring, &variable->pools[variable->n_pools++]);
+  } else {
+    uint32_t ordinal = 0;
+    for (const cJSON *item = named->child; item && status == HR_OK; item = item->next) {
+      hr__place_enter(&builder->place, ordinal++, NULL);
+      status = find_pool(builder, item->valuestring, &variable->pools[variable->n_pools++]);
+      hr__build_leave(builder);
+    }
+  }
+  hr__build_leave(builder);
+  return status;
+}
+
+/* GPUs that one more node in each of the pools is. */
+static uint32_t gpus_of_step(const struct hr__builder *builder, const struct hr_plan_variable *variable) {
+  uint32_t gpus = 0;
+  for (uint32_t i = 0; i < variable->n_pools; i++)
+    gpus += builder->scenario->cluster.pools[variable->pools[i]].gpus_per_node;
+  return gpus;
+}
+
+/* What sets the pools to so many GPUs together. */
+static enum hr_status set_gpus(struct hr__builder *builder, const struct hr_plan_variable *variable, double gpus,
+                               struct hr_grid_level *level) {
+  uint32_t step = gpus_of_step(builder, variable);
+  double nodes = gpus / step;
+  if (gpus < 0 || nodes != floor(nodes))
+    return hr__build_fail(builder, false,
+                          "'%.60s' counts GPUs, %u to a node%s: %.15g is no multiple of it; %.0f or %.0f is",
+                          variable->axis.name, step, variable->n_pools > 1 ? " of each of its pools" : "", gpus,
+                          fmax(0, floor(nodes)) * step, (fmax(0, floor(nodes)) + 1) * step);
+  hr__grid_texts_free(level->set, level->n_set);
+  level->n_set = 0;
+  level->set = calloc(variable->n_pools, sizeof *level->set);
+  if (!level->set) return hr__build_no_memory(builder);
+  for (uint32_t i = 0; i < variable->n_pools; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "cluster.pools.%u.nodes=%.0f", variable->pools[i], nodes);
+    level->set[level->n_set] = strdup(text);
+    if (!level->set[level->n_set++]) return hr__build_no_memory(builder);
+  }
+  return HR_OK;
+}
+
+static int by_number(const void *a, const void *b) {
+  const struct hr_grid_level *first = a, *second = b;
+  return (first->number > second->number) - (first->number < second->number);
+}
+
+/* From few GPUs to many, so that a search knows which way is more. */
+static enum hr_status count_gpus(struct hr__builder *builder, struct hr_plan_variable *variable) {
+  struct hr_grid_axis *axis = &variable->axis;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < axis->n_levels && status == HR_OK; i++) {
+    if (isnan(axis->levels[i].number))
+      return hr__build_fail(builder, false, "'%.60s' counts GPUs; '%.60s' is no number", axis->name,
+                            axis->levels[i].text);
+    status = set_gpus(builder, variable, axis->levels[i].number, &axis->levels[i]);
+  }
+  qsort(axis->levels, axis->n_levels, sizeof *axis->levels, by_number);
+  return status;
+}
+
+/* ---- Variables -------------------------------------------------------------------------------------- */
+
+/* A variable of pools is an axis over their GPUs, named by the pool unless it has a name; grids want a path. */
+static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
+  if (!hr__has(json, "pool") && !hr__has(json, "pools")) return hr__grid_axis_build(builder, json, &variable->axis);
+  if (hr__has(json, "path") || hr__has(json, "settings"))
+    return hr__build_fail(builder, false, "a variable has 'pool', 'pools', 'path' or 'settings', and only one of them");
+  cJSON *copy = cJSON_Duplicate(json, true);
+  const cJSON *pool = cJSON_GetObjectItemCaseSensitive(json, "pool");
+  const char *name = hr__text_of(json, "name", cJSON_IsString(pool) ? pool->valuestring : "pools");
+  bool made = copy && cJSON_AddStringToObject(copy, "path", name);
+  enum hr_status status = made ? hr__grid_axis_build(builder, copy, &variable->axis) : hr__build_no_memory(builder);
+  cJSON_Delete(copy);
+  if (status != HR_OK) return status;
+  free(variable->axis.path);
+  variable->axis.path = NULL;
+  return HR_OK;
+}
+
+static enum hr_status check_name(struct hr__builder *builder, const struct hr_plan_spec *spec,
+                                 const struct hr_plan_variable *variable) {
+  for (uint32_t i = 0; &spec->variables[i] != variable; i++)
+    if (strcmp(spec->variables[i].axis.name, variable->axis.name) == 0)
+      return hr__build_fail(builder, false, "two variables are called '%.60s'; give one another 'name'",
+                            variable->axis.name);
+  return HR_OK;
+}
+
+/* The second would undo what the first has set. */
+static enum hr_status check_pools(struct hr__builder *builder, const struct hr_plan_spec *spec,
+                                  const struct hr_plan_variable *variable) {
+  const struct hr_pool_spec *pools = builder->scenario->cluster.pools;
+  for (uint32_t i = 0; &spec->variables[i] != variable; i++)
+    for (uint32_t k = 0; k < spec->variables[i].n_pools; k++)
+      for (uint32_t m = 0; m < variable->n_pools; m++)
+        if (spec->variables[i].pools[k] == variable->pools[m])
+          return hr__build_fail(builder, false, "'%.60s' and '%.60s' both count the GPUs of pool '%.60s'; keep one",
+                                spec->variables[i].axis.name, variable->axis.name, pools[variable->pools[m]].name);
+  return HR_OK;
+}
+
+static enum hr_status build_variable(struct hr__builder *builder, const cJSON *json, struct hr_plan_spec *spec) {
+  struct hr_plan_variable *variable = &spec->variables[spec->n_variables++];
+  enum hr_status status = build_axis(builder, json, variable);
+  if (status == HR_OK && variable->axis.n_levels == 0)
+    status = hr__build_fail(builder, false, "'%.60s' has no levels to choose from; with 'from' and 'to' say 'step'",
+                            variable->axis.name);
+  if (status == HR_OK) status = build_pools(builder, json, variable);
+  if (status == HR_OK && variable->pools) status = count_gpus(builder, variable);
+  if (status == HR_OK) status = check_name(builder, spec, variable);
+  return status == HR_OK ? check_pools(builder, spec, variable) : status;
+}
+
+static enum hr_status build_variables(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
+  const cJSON *list = hr__build_enter(builder, plan, "variables");
+  spec->variables = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *spec->variables);
+  if (!spec->variables) return hr__build_no_memory(builder);
+  enum hr_status status = HR_OK;
+  uint32_t ordinal = 0;
+  for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
+    hr__place_enter(&builder->place, ordinal++, NULL);
+    status = build_variable(builder, item, spec);
+    if (status == HR_OK) hr__build_leave(builder);
+  }
+  if (status == HR_OK) hr__build_leave(builder);
+  return status;
+}
+
+/* ---- Goals ------------------------------------------------------------------------------------------ */
+
+static enum hr_status build_constraints(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
+  const cJSON *list = hr__build_enter(builder, plan, "constraints");
+  if (!list) return HR_OK;
+  spec->constraints = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *spec->constraints);
+  enum hr_status status = spec->constraints ? HR_OK : hr__build_no_memory(builder);
+  uint32_t ordinal = 0;
+  for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
+    hr__place_enter(&builder->place, ordinal++, NULL);
+    status = hr__build_placed(builder, item->valuestring, &spec->constraints[spec->n_constraints++]);
+    hr__build_leave(builder);
+  }
+  hr__build_leave(builder);
+  return status;
+}
+
+static enum hr_status add_term(struct hr__builder *builder, const char *figure, double weight,
+                               struct hr_plan_spec *spec) {
+  struct hr_plan_term *term = &spec->objective[spec->n_terms++];
+  term->weight = weight;
+  return hr__build_placed(builder, figure, &term->figure);
+}
+
+/* `objective` is one figure, `weights` several. */
+static enum hr_status build_objective(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
+  const cJSON *weights = cJSON_GetObjectItemCaseSensitive(plan, "weights");
+  if (weights && hr__has(plan, "objective"))
+    return hr__build_fail_at(builder, plan, "weights", "a plan has an 'objective' or 'weights', not both; keep one");
+  size_t count = weights ? (size_t)cJSON_GetArraySize(weights) : 1;
+  spec->objective = calloc(count + 1, sizeof *spec->objective);
+  if (!spec->objective) return hr__build_no_memory(builder);
+  bool named = hr__build_enter(builder, plan, weights ? "weights" : "objective") != NULL;
+  enum hr_status status = HR_OK;
+  uint32_t ordinal = 0;
+  for (const cJSON *item = weights ? weights->child : NULL; item && status == HR_OK; item = item->next) {
+    hr__place_enter(&builder->place, ordinal++, item->string);
+    status = add_term(builder, item->string, item->valuedouble, spec);
+    hr__build_leave(builder);
+  }
+  if (!weights) status = add_term(builder, hr__text_of(plan, "objective", "monthly_usd"), 1, spec);
+  if (named) hr__build_leave(builder);
+  return status;
+}
+
+/* ---- Today's mix ------------------------------------------------------------------------------------ */
+
+static enum hr_status find_variable(struct hr__builder *builder, const struct hr_plan_spec *spec, const char *name,
+                                    uint32_t *number) {
+  const char *known[HR_MOST_PLAN_VARIABLES + 1] = {0};
+  for (*number = 0; *number < spec->n_variables; ++*number) {
+    known[*number] = spec->variables[*number].axis.name;
+    if (known[*number] && strcmp(known[*number], name) == 0) return HR_OK;
+  }
+  const char *nearest = hr_nearest_word(name, known);
+  return hr__build_fail(builder, true, "'%.60s' is no variable of the plan%s%.60s%s", name,
+                        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* A value that need not be one of the variable's levels, but where those have labels. */
+static enum hr_status build_today(struct hr__builder *builder, const struct hr_plan_variable *variable,
+                                  const cJSON *value, struct hr_grid_level *level) {
+  const struct hr_grid_axis *axis = &variable->axis;
+  char buffer[32], text[600];
+  const char *scalar = hr__scalar_text(value, buffer);
+  level->text = strdup(scalar);
+  level->number = cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
+  if (!level->text) return hr__build_no_memory(builder);
+  if (variable->pools && isnan(level->number))
+    return hr__build_fail(builder, false, "'%.60s' counts GPUs; a number is wanted", axis->name);
+  if (variable->pools) return set_gpus(builder, variable, level->number, level);
+  for (uint32_t i = 0; i < axis->n_levels && !axis->path; i++)
+    if (strcmp(axis->levels[i].text, scalar) == 0) {
+      level->set = calloc(axis->levels[i].n_set + 1, sizeof *level->set);
+      for (size_t k = 0; level->set && k < axis->levels[i].n_set; k++)
+        if (!(level->set[level->n_set++] = strdup(axis->levels[i].set[k]))) return hr__build_no_memory(builder);
+      return level->set ? HR_OK : hr__build_no_memory(builder);
+    }
+  if (!axis->path) return hr__build_fail(builder, false, "'%.60s' has no setting '%.60s'", axis->name, scalar);
+  snprintf(text, sizeof text, "%s=%s", axis->path, scalar);
+  level->set = calloc(1, sizeof *level->set);
+  if (!level->set || !(level->set[level->n_set++] = strdup(text))) return hr__build_no_memory(builder);
+  return HR_OK;
+}
+
+static enum hr_status build_baseline(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
+  const cJSON *baseline = hr__build_enter(builder, plan, "baseline");
+  if (!baseline) return HR_OK;
+  spec->baseline = calloc(spec->n_variables, sizeof *spec->baseline);
+  if (!spec->baseline) return hr__build_no_memory(builder);
+  enum hr_status status = HR_OK;
+  uint32_t ordinal = 0, number;
+  for (const cJSON *item = baseline->child; item && status == HR_OK; item = item->next) {
+    hr__place_enter(&builder->place, ordinal++, item->string);
+    status = find_variable(builder, spec, item->string, &number);
+    if (status == HR_OK) status = build_today(builder, &spec->variables[number], item, &spec->baseline[number]);
+    if (status == HR_OK) hr__build_leave(builder);
+  }
+  if (status == HR_OK) hr__build_leave(builder);
+  return status;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+enum hr_status hr__build_plan(struct hr__builder *builder) {
+  const cJSON *plan = hr__build_enter(builder, builder->source.file.tree, "plan");
+  if (!plan) return HR_OK;
+  struct hr_plan_spec *spec = calloc(1, sizeof *spec);
+  if (!spec) return hr__build_no_memory(builder);
+  builder->scenario->plan = spec;
+  spec->indifference = hr__number_of(plan, "indifference", 0.01);
+  spec->max_candidates = (uint64_t)hr__number_of(plan, "max_candidates", MOST_CANDIDATES);
+  spec->max_runs = (uint64_t)hr__number_of(plan, "max_runs", MOST_RUNS);
+  spec->max_replications = (uint32_t)hr__number_of(plan, "max_replications", FINALIST_REPLICATIONS);
+  enum hr_status status = hr__build_placed(builder, "plan", &spec->self);
+  if (status == HR_OK) status = build_variables(builder, plan, spec);
+  if (status == HR_OK) status = build_constraints(builder, plan, spec);
+  if (status == HR_OK) status = build_objective(builder, plan, spec);
+  if (status == HR_OK) status = build_baseline(builder, plan, spec);
+  hr__build_leave(builder);
+  return status;
+}

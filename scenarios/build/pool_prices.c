@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a pool's GPU-hour costs. What the scenario states goes before what follows from other prices. */
+
+#include "headroom/unstable/catalog.h"
+#include "scenarios/build/pools.h"
+#include "scenarios/build/spot_records.h"
+#include "sim/market/price.h"
+#include "traces/core/dates.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MILLION INT64_C(1000000)
+
+static bool is_stated(const cJSON *entry) {
+  return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
+}
+
+static int64_t stated_price(const struct hr__pool_draft *draft) {
+  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
+  if (gpu != HR_UNKNOWN_UUSD_H) return gpu;
+  return hr__money_scale(hr__micros_of(draft->entry, "usd_per_node_hour", 0), 1, draft->pool.gpus_per_node);
+}
+
+/* So much off the on-demand price. */
+static enum hr_status discounted_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t millionths = hr__micros_of(draft->entry, "discount", 0);
+  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
+    return hr__build_fail_at(builder, draft->entry, "discount",
+                             "'discount' is off the on-demand price, which is not known: "
+                             "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
+  return hr__price_source_set(builder, draft->source, "derived", NULL, "discount off the on-demand price");
+}
+
+static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  static const char *const ways[HR_N_MARKETS] = {
+      [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_RESERVED] = "'provider' and 'term', a 'discount', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_ON_DEMAND] = "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_SPOT] = "'provider', a 'discount', a price ('usd_per_gpu_hour', 'usd_per_node_hour') or 'spot.price'",
+  };
+  enum hr_market market = draft->pool.market.market;
+  return hr__build_fail(builder, false, "the pool has the market %s and no price: %s is wanted", hr_market_name(market),
+                        ways[market]);
+}
+
+/* What spot capacity like this was said to cost, about. */
+static enum hr_status preset_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t millionths = (int64_t)llround(draft->preset->discount * (double)MILLION);
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
+  enum hr_status status = hr__price_source_set(builder, draft->source, "assumed", NULL, "the spot preset's discount");
+  if (status != HR_OK) return status;
+  return hr__pool_note(builder, draft, "its price is assumed: the spot preset's %.4g %% off the on-demand price",
+                       draft->preset->discount * 100);
+}
+
+static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__pool_draft *draft);
+
+static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market);
+
+/* A price that the scenario does not state. */
+static enum hr_status listed_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *entry = draft->entry;
+  bool has_preset_price =
+      draft->preset && draft->preset->discount >= 0 && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H;
+  if (market->market == HR_MARKET_OWNED) return missing_price(builder, draft);
+  if (market->market == HR_MARKET_RESERVED && !hr__has(entry, "term")) return missing_price(builder, draft);
+  if (market->market == HR_MARKET_RESERVED && states_on_demand) return hr__list_discount(builder, draft);
+  if (hr__has(entry, "provider")) return hr__list_price(builder, draft, market->market);
+  return has_preset_price ? preset_price(builder, draft) : missing_price(builder, draft);
+}
+
+static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *entry) {
+  static const char *const others[] = {"usd_per_gpu_hour", "usd_per_node_hour", "discount"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (hr__has(entry, others[i]))
+      return hr__build_fail_at(builder, entry, others[i],
+                               "the price is recorded in a file ('spot.price'), so '%s' has "
+                               "no meaning; keep one",
+                               others[i]);
+  return HR_OK;
+}
+
+static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__pool_draft *draft);
+
+static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__pool_draft *draft);
+
+static enum hr_status take_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *entry = draft->entry;
+  if (hr__spot_price_model(entry) == HR__SPOT_PRICE_TRACE) {
+    enum hr_status status = check_recorded(builder, entry);
+    return status == HR_OK ? hr__build_price_trace(builder, draft) : status;
+  }
+  if (hr__has(entry, "owned")) return hr__build_owned(builder, draft);
+  if (hr__has(entry, "discount")) return discounted_price(builder, draft);
+  if (is_stated(entry))
+    market->price_uusd_h = stated_price(draft);
+  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H)
+    market->price_uusd_h = market->on_demand_uusd_h;
+  else
+    return listed_price(builder, draft, states_on_demand);
+  return hr__price_source_set(builder, draft->source, "stated", NULL, "this scenario");
+}
+
+static int64_t highest_price(const struct hr_market_spec *market) {
+  int64_t highest = market->price_uusd_h;
+  for (uint32_t i = 0; i < market->n_prices; i++)
+    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
+  return highest;
+}
+
+static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const struct hr_market_spec *market = &draft->pool.market;
+  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H) return HR_OK;
+  int64_t highest = highest_price(market);
+  if (highest <= market->on_demand_uusd_h) return HR_OK;
+  return hr__pool_note(builder, draft,
+                       "warning: the spot price, %s%.10g $ per GPU-hour, is above the on-demand price, "
+                       "%.10g $",
+                       market->n_prices ? "at its highest " : "", (double)highest / 1e6,
+                       (double)market->on_demand_uusd_h / 1e6);
+}
+
+/* Whether the catalogue's on-demand price stands beside the pool's own. */
+static bool is_compared(const struct hr__pool_draft *draft) {
+  enum hr_market market = draft->pool.market.market;
+  if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
+  return market != HR_MARKET_OWNED || draft->source->instance;
+}
+
+static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft);
+
+static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft);
+
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
+  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
+  enum hr_status status = HR_OK;
+  if (!states_on_demand && is_compared(draft)) status = hr__list_on_demand(builder, draft);
+  if (status == HR_OK) status = take_price(builder, draft, states_on_demand);
+  if (status == HR_OK && hr__spot_price_model(draft->entry) == HR__SPOT_PRICE_OU)
+    status = hr__build_price_walk(builder, draft);
+  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
+    market->on_demand_uusd_h = market->price_uusd_h;
+  return status == HR_OK ? check_spot_price(builder, draft) : status;
+}
+
+/* What follows from the catalogue where the scenario does not say: a pool's shape, and its price. A name that is not in
+   the catalogue is told at the key that has it. */
+
+#define PRICES_MILLION INT64_C(1000000)
+
+/* ---- Shape ------------------------------------------------------------------------------------------ */
+
+/* What the entry says, at the place of its member `name`. */
+static enum hr_status wrap_at(struct hr__builder *builder, const cJSON *entry, const char *name, enum hr_status status,
+                              const struct hr_error *inner) {
+  if (status == HR_BAD_INPUT) return hr__build_fail_at(builder, entry, name, "%s", inner->text);
+  return hr__build_wrap(builder, false, status, inner);
+}
+
+static enum hr_status find_instance(struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                    const struct hr_instance_type **instance) {
+  const char *provider = hr__text_of(draft->entry, "provider", NULL),
+             *name = hr__text_of(draft->entry, "instance", NULL);
+  struct hr_error inner;
+  if (!provider)
+    return hr__build_fail_at(builder, draft->entry, "instance",
+                             "'instance' is a provider's name for a type of node: "
+                             "the pool's 'provider' is wanted");
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  status = hr_catalog_check_provider(builder->catalog, provider, &inner);
+  if (status != HR_OK) return wrap_at(builder, draft->entry, "provider", status, &inner);
+  status = hr_catalog_instance(builder->catalog, provider, name, instance, &inner);
+  return wrap_at(builder, draft->entry, "instance", status, &inner);
+}
+
+/* What the entry says of an instance that the catalogue has must be so. */
+static enum hr_status check_shape(struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                  const struct hr_instance_type *instance) {
+  const struct hr_pool_spec *pool = &draft->pool;
+  if (pool->gpu && strcasecmp(pool->gpu, instance->gpu) != 0)
+    return hr__build_fail_at(builder, draft->entry, "gpu", "a '%s' has %.10g x %s, not '%.60s'", instance->name,
+                             instance->gpus, instance->gpu, pool->gpu);
+  if (pool->gpus_per_node && pool->gpus_per_node != instance->gpus)
+    return hr__build_fail_at(builder, draft->entry, "gpus_per_node", "a '%s' has %.10g x %s, not %u", instance->name,
+                             instance->gpus, instance->gpu, (unsigned)pool->gpus_per_node);
+  return HR_OK;
+}
+
+enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *entry = draft->entry;
+  struct hr_pool_spec *pool = &draft->pool;
+  const struct hr_instance_type *instance = NULL;
+  if (!hr__has(entry, "instance")) return HR_OK;
+  if (pool->gpu && pool->gpus_per_node) { /* a type that is not in the catalogue may have a price of its own */
+    struct hr_error unknown;
+    enum hr_status opened = hr__open_catalog(builder);
+    if (opened != HR_OK || !hr__has(entry, "provider")) return opened;
+    opened = hr_catalog_instance(builder->catalog, hr__text_of(entry, "provider", ""),
+                                 hr__text_of(entry, "instance", ""), &instance, &unknown);
+    return opened == HR_OK ? check_shape(builder, draft, instance) : HR_OK;
+  }
+  enum hr_status status = find_instance(builder, draft, &instance);
+  if (!instance) return status;
+  status = check_shape(builder, draft, instance);
+  if (status != HR_OK) return status;
+  if (!pool->gpus_per_node && (instance->gpus < 1 || instance->gpus != floor(instance->gpus)))
+    return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; whole GPUs are wanted", instance->name,
+                             instance->gpus);
+  if (!pool->gpu) pool->gpu = (char *)instance->gpu; /* copied when the pool is added, never written to */
+  if (!pool->gpus_per_node) pool->gpus_per_node = (uint32_t)instance->gpus;
+  if (!hr__has(entry, "cpu_per_node") && instance->vcpus > 0)
+    pool->cpu_milli_per_node = (uint32_t)llround(instance->vcpus * 1000);
+  if (!hr__has(entry, "mem_gb_per_node") && instance->mem_gib > 0)
+    pool->mem_mib_per_node = (uint64_t)llround(instance->mem_gib * 1024);
+  return HR_OK;
+}
+
+/* ---- Prices ----------------------------------------------------------------------------------------- */
+
+static enum hr_status ask(const struct hr__builder *builder, const struct hr__pool_draft *draft, enum hr_market market,
+                          struct hr_price_quote *quote, struct hr_error *error) {
+  const cJSON *entry = draft->entry;
+  bool is_reserved = market == HR_MARKET_RESERVED;
+  const struct hr_price_query query = {.provider = hr__text_of(entry, "provider", NULL),
+                                       .instance = hr__text_of(entry, "instance", NULL),
+                                       .gpu = draft->pool.gpu,
+                                       .region = hr__text_of(entry, "region", NULL),
+                                       .market = market,
+                                       .term = is_reserved ? hr__text_of(entry, "term", NULL) : NULL,
+                                       .upfront = is_reserved ? hr__text_of(entry, "upfront", NULL) : NULL,
+                                       .as_of = hr__text_of(entry, "as_of", NULL)};
+  return hr_catalog_price(builder->catalog, &query, quote, error);
+}
+
+/* The names that a price depends on, each told at its own place. */
+static enum hr_status check_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const cJSON *entry = draft->entry;
+  const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);
+  const struct hr_instance_type *instance = NULL;
+  const struct hr_gpu_type *gpu;
+  struct hr_error inner;
+  enum hr_status status = hr_catalog_check_provider(builder->catalog, provider, &inner);
+  if (status != HR_OK) return wrap_at(builder, entry, "provider", status, &inner);
+  if (region) status = hr_catalog_check_region(builder->catalog, provider, region, &inner);
+  if (status != HR_OK) return wrap_at(builder, entry, "region", status, &inner);
+  if (hr__has(entry, "instance")) return find_instance(builder, draft, &instance);
+  status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
+  return wrap_at(builder, entry, "gpu", status, &inner);
+}
+
+/* A price that no row of the catalogue has as it is rests on assumptions, which a person should see. */
+static enum hr_status take_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
+                                 const struct hr_price_quote *quote) {
+  char offer[200], origin[700];
+  bool is_everywhere = strcmp(quote->region, "*") == 0;
+  snprintf(offer, sizeof offer, "%.80s%s%.80s", quote->instance->name, is_everywhere ? "" : " in ",
+           is_everywhere ? "" : quote->region);
+  snprintf(origin, sizeof origin, "%s: %s", offer, quote->source);
+  draft->pool.market.price_uusd_h = hr_price_quote_gpu_uusd_h(quote);
+  enum hr_status status = hr__price_source_set(builder, draft->source, quote->status, quote->as_of, origin);
+  if (status == HR_OK && (!hr__has(draft->entry, "instance") || (!is_everywhere && !hr__has(draft->entry, "region"))))
+    status = hr__pool_note(builder, draft, "assumed to be priced as %s", offer);
+  if (status != HR_OK || strcmp(quote->status, "quoted") == 0) return status;
+  return hr__pool_note(builder, draft, "its price is %s: %s", quote->status, quote->source);
+}
+
+/* The catalogue's price on a market. */
+static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market) {
+  struct hr_price_quote quote;
+  struct hr_error inner;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status == HR_OK) status = check_names(builder, draft);
+  if (status != HR_OK) return status;
+  status = ask(builder, draft, market, &quote, &inner);
+  return status == HR_OK ? take_quote(builder, draft, &quote) : hr__build_wrap(builder, false, status, &inner);
+}
+
+/* Its on-demand price beside another market's; a note where it has none. */
+static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_price_quote quote;
+  struct hr_error inner;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  status = ask(builder, draft, HR_MARKET_ON_DEMAND, &quote, &inner);
+  if (status == HR_BAD_INPUT)
+    return hr__pool_note(builder, draft, "its on-demand price is not known, so no savings are counted: %s", inner.text);
+  if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
+  draft->pool.market.on_demand_uusd_h = hr_price_quote_gpu_uusd_h(&quote);
+  return HR_OK;
+}
+
+/* ---- Discounts -------------------------------------------------------------------------------------- */
+
+/* Off the on-demand price that the scenario states. */
+static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *entry = draft->entry;
+  const struct hr_instance_type *instance = NULL;
+  const struct hr_discount *discount;
+  struct hr_error inner;
+  if (!hr__has(entry, "instance"))
+    return hr__build_fail_at(builder, entry, "term",
+                             "'term' takes its discount from the catalogue: 'provider' and 'instance' are wanted");
+  enum hr_status status = find_instance(builder, draft, &instance);
+  if (!instance) return status;
+  const struct hr_discount_query query = {.provider = instance->provider,
+                                          .instance = instance->name,
+                                          .term = hr__text_of(entry, "term", ""),
+                                          .upfront = hr__text_of(entry, "upfront", NULL),
+                                          .as_of = hr__text_of(entry, "as_of", NULL)};
+  status = hr_catalog_discount(builder->catalog, &query, &discount, &inner);
+  if (status != HR_OK) return wrap_at(builder, entry, "term", status, &inner);
+  struct hr_market_spec *market = &draft->pool.market;
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, PRICES_MILLION - discount->off_ppm, PRICES_MILLION);
+  return hr__price_source_set(builder, draft->source, discount->status, discount->as_of, discount->source);
+}
+
+/*
+ * What a GPU-hour of nodes that one owns amortises to, over all hours, used or not:
+ *
+ *   (purchase / lifetime + power x PUE x price of energy + power x colocation) x (1 + staff share) / GPUs
+ *
+ * The purchase is written off in a straight line. Colocation is billed for the power that is provided, energy is taken
+ * as if the nodes drew that much all the time: both are an upper bound for a cluster that idles.
+ */
+
+#define HOURS_PER_YEAR 8760.0
+#define HOURS_PER_MONTH 730.0
+
+/* What is assumed where the scenario does not say. */
+#define HOST_SHARE 0.3 /* of the GPUs' power, for processors, memory, fans and network */
+#define AVERAGE_PUE 1.55
+
+static enum hr_status assume_power(struct hr__builder *builder, struct hr__pool_draft *draft, double *power_kw) {
+  const struct hr_gpu_type *gpu;
+  struct hr_error inner;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
+  if (status == HR_BAD_INPUT)
+    return hr__build_fail(builder, false, "'power_kw_per_node' is not given, and it cannot be told: %s", inner.text);
+  if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
+  *power_kw = gpu->tdp_w * draft->pool.gpus_per_node * (1 + HOST_SHARE) / 1000;
+  return hr__pool_note(builder, draft,
+                       "assumed to draw %.4g kW a node: %.4g W for each GPU, and %.0f %% more for the host", *power_kw,
+                       gpu->tdp_w, HOST_SHARE * 100);
+}
+
+static enum hr_status power_of(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *owned,
+                               double *power_kw) {
+  *power_kw = hr__number_of(owned, "power_kw_per_node", 0);
+  bool is_paid = hr__has(owned, "usd_per_kwh") || hr__has(owned, "colocation_usd_per_kw_month");
+  if (hr__has(owned, "power_kw_per_node") || !is_paid) return HR_OK;
+  return assume_power(builder, draft, power_kw);
+}
+
+/* The price, from what it costs to own the nodes. */
+static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *owned = hr__build_enter(builder, draft->entry, "owned");
+  double power_kw, pue = hr__number_of(owned, "pue", AVERAGE_PUE);
+  enum hr_status status = power_of(builder, draft, owned, &power_kw);
+  if (status == HR_OK && hr__has(owned, "usd_per_kwh") && !hr__has(owned, "pue"))
+    status = hr__pool_note(builder, draft, "assumed PUE of %.4g, about the industry's average", pue);
+  if (status != HR_OK) return status;
+  double usd_h =
+      hr__number_of(owned, "capex_usd_per_node", 0) / (hr__number_of(owned, "lifetime_years", 1) * HOURS_PER_YEAR) +
+      power_kw * pue * hr__number_of(owned, "usd_per_kwh", 0) +
+      power_kw * hr__number_of(owned, "colocation_usd_per_kw_month", 0) / HOURS_PER_MONTH;
+  usd_h *= 1 + hr__number_of(owned, "staff_share", 0);
+  double uusd = usd_h * 1e6 / draft->pool.gpus_per_node;
+  if (uusd > HR_MAX_USD_H * 1e6)
+    return hr__build_fail(builder, false, "a GPU-hour would cost %.4g dollars; at most %d is allowed", uusd / 1e6,
+                          HR_MAX_USD_H);
+  draft->pool.market.price_uusd_h = (int64_t)llround(uusd);
+  hr__build_leave(builder);
+  return hr__price_source_set(builder, draft->source, "derived", NULL,
+                              "purchase, power, colocation and staff as stated");
+}
+
+/* Spot prices that change: read from a record of price changes, or drawn about the price that the pool otherwise has,
+   below the on-demand price. */
+
+enum { MOST_STEPS = 1000000 };
+static const int64_t year_us = INT64_C(8760) * 3600 * HR_SECOND_US;
+
+enum hr__spot_price_model hr__spot_price_model(const cJSON *entry) {
+  static const char *const models[] = {"fixed", "trace", "ou", NULL};
+  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(entry, "spot");
+  const cJSON *price = cJSON_GetObjectItemCaseSensitive(spot, "price");
+  return (enum hr__spot_price_model)hr__choice_of(price, "model", models, HR__SPOT_PRICE_FIXED);
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------------- */
+
+enum { TRACE = 1 << HR__SPOT_PRICE_TRACE, OU = 1 << HR__SPOT_PRICE_OU };
+
+static const struct pool_prices_parameter {
+  const char *key;
+  int model;
+  bool required;
+} parameters[] = {{"file", TRACE, true},         {"zones", TRACE, false},
+                  {"accelerator", TRACE, false}, {"from", TRACE, false},
+                  {"volatility", OU, true},      {"reversion_h", OU, true},
+                  {"interval_s", OU, false},     {"least_usd_per_gpu_hour", OU, false}};
+
+enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot) {
+  const cJSON *price = hr__build_enter(builder, spot, "price");
+  if (!price) return HR_OK;
+  const char *model = hr__text_of(price, "model", "");
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+    const struct pool_prices_parameter *parameter = &parameters[i];
+    bool belongs = strcmp(model, parameter->model == OU ? "ou" : "trace") == 0;
+    if (hr__has(price, parameter->key) && !belongs)
+      return hr__build_fail_at(builder, price, parameter->key, "'%s' is no parameter of the price model '%s'",
+                               parameter->key, model);
+    if (belongs && parameter->required && !hr__has(price, parameter->key))
+      return hr__build_fail(builder, false, "the price model '%s' needs '%s'", model, parameter->key);
+  }
+  hr__build_leave(builder);
+  return HR_OK;
+}
+
+static const cJSON *enter_price(struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  return hr__build_enter(builder, hr__build_enter(builder, draft->entry, "spot"), "price");
+}
+
+static void leave_price(struct hr__builder *builder) {
+  hr__build_leave(builder);
+  hr__build_leave(builder);
+}
+
+/* ---- Recorded prices -------------------------------------------------------------------------------- */
+
+/* `from` as a Unix time: a number, or a date, which is taken to be UTC unless it has a zone. */
+static enum hr_status take_from(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
+  const cJSON *from = cJSON_GetObjectItemCaseSensitive(price, "from");
+  *from_s = HR_UNKNOWN_US;
+  if (!from) return HR_OK;
+  int64_t us;
+  bool zoned;
+  if (cJSON_IsNumber(from) && from->valuedouble >= 0 && from->valuedouble < 1e11) {
+    *from_s = (int64_t)from->valuedouble;
+    return HR_OK;
+  }
+  if (cJSON_IsString(from) &&
+      hr__date_parse((struct hr_text){from->valuestring, strlen(from->valuestring)}, &us, &zoned) && us >= 0) {
+    *from_s = us / HR_SECOND_US;
+    return HR_OK;
+  }
+  return hr__build_fail_at(builder, price, "from",
+                           "'from' is neither a date like 2023-02-15 or 2023-02-15T08:00Z nor a Unix time");
+}
+
+/* The zones that are named with the price, or else the pool's own; none: all of the region. */
+static enum hr_status take_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                 const cJSON *price, const char ***zones, size_t *count) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(price, "zones");
+  *zones = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof **zones);
+  *count = 0;
+  if (!*zones) return hr__build_no_memory(builder);
+  for (const cJSON *zone = list ? list->child : NULL; zone; zone = zone->next) (*zones)[(*count)++] = zone->valuestring;
+  if (!list && draft->source->zone) (*zones)[(*count)++] = draft->source->zone;
+  return HR_OK;
+}
+
+static enum hr_status read_prices(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *price,
+                                  struct hr__spot_price_query *query) {
+  struct hr__spot_prices prices = {0};
+  char *path = hr__resolve(builder, hr__text_of(price, "file", ""));
+  if (!path) return hr__build_no_memory(builder);
+  enum hr_status status = hr__spot_prices_read(path, query, &prices, &builder->scenario->notes, builder->error);
+  if (status == HR_OK) {
+    draft->pool.market.prices = prices.steps;
+    draft->pool.market.n_prices = prices.n_steps;
+    draft->pool.market.price_uusd_h = prices.steps[0].uusd_h;
+    status = hr__price_source_set(builder, draft->source, "quoted", NULL, path);
+  }
+  free(path);
+  return status;
+}
+
+static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *price = enter_price(builder, draft);
+  struct hr__spot_price_query query = {.accelerator = hr__text_of(price, "accelerator", NULL),
+                                       .region = draft->source->region,
+                                       .gpus = draft->pool.gpus_per_node};
+  if (!query.accelerator) query.instance = draft->source->instance;
+  if (!query.accelerator && !query.instance)
+    return hr__build_fail(builder, false,
+                          "a record of prices is of instances or of accelerators: the pool's 'instance', or the "
+                          "'accelerator' as the record calls it, is wanted");
+  enum hr_status status = take_from(builder, price, &query.from_s);
+  if (status != HR_OK) return status;
+  const char **zones;
+  status = take_zones(builder, draft, price, &zones, &query.n_zones);
+  query.zones = zones;
+  if (status == HR_OK) status = read_prices(builder, draft, price, &query);
+  free(zones);
+  leave_price(builder);
+  return status;
+}
+
+/* ---- Drawn prices ----------------------------------------------------------------------------------- */
+
+/* As many steps as the horizon has, or a year. */
+static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
+                                  uint32_t *n_steps) {
+  int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;
+  int64_t count = span_us / interval_us + 1;
+  if (count > MOST_STEPS)
+    return hr__build_fail(builder, false,
+                          "%" PRId64 " changes of the price are more than %d; a longer 'interval_s' or a nearer "
+                          "'horizon_s' is wanted",
+                          count, MOST_STEPS);
+  *n_steps = (uint32_t)count;
+  if (horizon_us != HR_NEVER_US) return HR_OK;
+  return hr__pool_note(builder, draft, "its price is drawn for a year, and stands after that");
+}
+
+/* The price, from a record of price changes; or about the price that the pool has, as it is drawn. */
+static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *price = enter_price(builder, draft);
+  struct hr__price_walk walk = {.mean_uusd_h = market->price_uusd_h,
+                                .min_uusd_h = hr__micros_of(price, "least_usd_per_gpu_hour", 0),
+                                .max_uusd_h = market->on_demand_uusd_h,
+                                .volatility = hr__number_of(price, "volatility", 0),
+                                .reversion_h = hr__number_of(price, "reversion_h", 1),
+                                .interval_us = hr__span_of(price, "interval_s", 3600 * HR_SECOND_US)};
+  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
+    return hr__build_fail(builder, false,
+                          "a price that is drawn stays below the on-demand price, which is not known: "
+                          "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
+  if (walk.mean_uusd_h <= walk.min_uusd_h || walk.mean_uusd_h >= walk.max_uusd_h)
+    return hr__build_fail(builder, false,
+                          "the pool's price, %.10g $ per GPU-hour, about which it moves, is not between the least, "
+                          "%.10g $, and the on-demand price, %.10g $",
+                          (double)walk.mean_uusd_h / 1e6, (double)walk.min_uusd_h / 1e6, (double)walk.max_uusd_h / 1e6);
+  enum hr_status status = count_steps(builder, draft, walk.interval_us, &walk.n_steps);
+  if (status == HR_OK)
+    status = hr__price_walk_draw(&walk, builder->scenario->seed, market->spot.zone, &market->prices, &market->n_prices,
+                                 builder->error);
+  if (status != HR_OK) return status;
+  market->price_uusd_h = market->prices[0].uusd_h;
+  builder->scenario->prices_drawn = true;
+  leave_price(builder);
+  return HR_OK;
+}

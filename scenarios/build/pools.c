@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What every step in the making of a pool does: the catalogue, where a price comes from. */
+
+#include "scenarios/build/pools.h"
+
+#include "headroom/unstable/catalog.h"
+#include "scenarios/catalog/catalog_tables.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
+                                    const char *status, const char *as_of, const char *origin) {
+  source->status = strdup(status);
+  source->as_of = as_of ? strdup(as_of) : NULL;
+  source->source = strdup(origin);
+  bool done = source->status && source->source && (source->as_of || !as_of);
+  return done ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* ---- The catalogue ---------------------------------------------------------------------------------- */
+
+enum { N_FILES = 8 };
+static const char *const file_keys[N_FILES] = {"gpus_file",         "instances_file",     "prices_file",
+                                               "regions_file",      "discounts_file",     "spot_presets_file",
+                                               "mig_profiles_file", "network_speeds_file"};
+
+static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *names) {
+  char *path[N_FILES] = {NULL};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < N_FILES && status == HR_OK; i++) {
+    const char *file = hr__text_of(names, file_keys[i], NULL);
+    if (!file) continue;
+    path[i] = hr__resolve(builder, file);
+    if (!path[i]) status = hr__build_no_memory(builder);
+  }
+  const struct hr_catalog_files files = {path[0], path[1], path[2], path[3], path[4], path[5], path[6], path[7]};
+  if (status == HR_OK) status = hr_catalog_load(&files, &builder->catalog, builder->error);
+  for (size_t i = 0; i < N_FILES; i++) free(path[i]);
+  return status;
+}
+
+enum hr_status hr__open_catalog(struct hr__builder *builder) {
+  if (builder->catalog) return HR_OK;
+  return load_catalog(builder, cJSON_GetObjectItemCaseSensitive(builder->source.file.tree, "catalog"));
+}
+
+/* CPUs that go with a pool's GPUs: `cpu_per_gpu`, a number, or "proportional" for a GPU's part of the node's. */
+
+/* CPUs that go with its GPUs, its shape being known. */
+static enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_pool_spec *pool = &draft->pool;
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(draft->entry, "cpu_per_gpu");
+  if (!value) return HR_OK;
+  bool is_part = cJSON_IsString(value) && strcmp(value->valuestring, "proportional") == 0;
+  if (!is_part && !(cJSON_IsNumber(value) && value->valuedouble > 0))
+    return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu", "a number above 0 or \"proportional\" is wanted");
+  if (!pool->cpu_milli_per_node)
+    return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu",
+                             "CPUs do not count in a pool without 'cpu_per_node'");
+  if (!is_part && value->valuedouble * 1000 > pool->cpu_milli_per_node)
+    return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu", "a node has no more than %g CPUs",
+                             pool->cpu_milli_per_node / 1000.0);
+  pool->cpu_milli_per_gpu =
+      is_part ? pool->cpu_milli_per_node / pool->gpus_per_node : (uint32_t)lround(value->valuedouble * 1000);
+  return HR_OK;
+}
+
+static enum hr_status hr__check_cpus(struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools && !hr_cluster_spec_by_gpu(cluster); i++)
+    if (cluster->pools[i].nodes > 0 && cluster->pools[i].cpu_milli_per_gpu)
+      return hr__build_fail(builder, false,
+                            "pool '%.60s' has 'cpu_per_gpu', but CPUs do not count where GPUs are not told apart; "
+                            "'cluster.by_gpu' tells them apart",
+                            cluster->pools[i].name);
+  return HR_OK;
+}
+
+/* The order of nodes, as runs of pools' nodes: "POOL" and "POOL*COUNT". Nodes are numbered pool by pool, so the order
+   is kept beside. A run has as many nodes as its pool still has: who changes the size of a pool keeps the order. */
+
+struct order {
+  const struct hr_cluster_spec *cluster;
+  uint32_t *next, *end; /* [n_pools], nodes of each that have no place yet */
+  uint32_t *place_of;   /* [nodes] */
+  uint32_t n_placed;
+};
+
+static bool order_make(struct order *order, const struct hr_cluster_spec *cluster) {
+  uint32_t n_nodes = 0;
+  *order = (struct order){.cluster = cluster,
+                          .next = calloc(cluster->n_pools, sizeof *order->next),
+                          .end = calloc(cluster->n_pools, sizeof *order->end)};
+  if (!order->next || !order->end) return false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    order->next[i] = n_nodes;
+    n_nodes += cluster->pools[i].nodes;
+    order->end[i] = n_nodes;
+  }
+  order->place_of = calloc((size_t)n_nodes + 1, sizeof *order->place_of);
+  return order->place_of != NULL;
+}
+
+static void place(struct order *order, uint32_t pool, uint32_t count) {
+  for (; count > 0 && order->next[pool] < order->end[pool]; count--)
+    order->place_of[order->next[pool]++] = order->n_placed++;
+}
+
+static uint32_t pool_of(const struct hr_cluster_spec *cluster, const char *name, size_t length) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (strlen(cluster->pools[i].name) == length && strncmp(cluster->pools[i].name, name, length) == 0) return i;
+  return HR_NONE;
+}
+
+/* 0: no such count. */
+static uint32_t count_of(const char *digits) {
+  uint32_t count = 0;
+  if (!digits[0] || digits[strspn(digits, "0123456789")]) return 0;
+  for (; *digits; digits++) {
+    count = count * 10 + (uint32_t)(*digits - '0');
+    if (count > HR_MAX_NODES) return 0;
+  }
+  return count;
+}
+
+/* A pool's name may have a star of its own: the whole text is tried first. */
+static enum hr_status place_run(struct hr__builder *builder, struct order *order, const char *run) {
+  const char *star = strrchr(run, '*');
+  uint32_t pool = pool_of(order->cluster, run, strlen(run)), count = 1;
+  if (pool == HR_NONE && star) {
+    pool = pool_of(order->cluster, run, (size_t)(star - run));
+    count = count_of(star + 1);
+  }
+  if (pool == HR_NONE || count == 0)
+    return hr__build_fail(builder, false,
+                          "'%.60s' is no run of nodes: POOL or POOL*COUNT is wanted, of a pool of 'pools'", run);
+  place(order, pool, count);
+  return HR_OK;
+}
+
+/* In which order nodes are taken, if the scenario says. */
+static enum hr_status hr__build_node_order(struct hr__builder *builder) {
+  builder->place.depth = 0;
+  const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
+  const cJSON *runs = hr__build_enter(builder, cluster, "node_order");
+  struct order order;
+  uint32_t ordinal = 0;
+  if (!runs) return HR_OK;
+  enum hr_status status = order_make(&order, &builder->scenario->cluster) ? HR_OK : hr__build_no_memory(builder);
+  for (const cJSON *run = runs->child; run && status == HR_OK; run = run->next) {
+    hr__place_enter(&builder->place, ordinal++, NULL);
+    status = place_run(builder, &order, run->valuestring);
+    if (status == HR_OK) hr__build_leave(builder);
+  }
+  for (uint32_t i = 0; status == HR_OK && i < order.cluster->n_pools; i++) place(&order, i, HR_MAX_NODES);
+  free(order.next);
+  free(order.end);
+  if (status == HR_OK)
+    builder->scenario->cluster.node_order = order.place_of;
+  else
+    free(order.place_of);
+  return status;
+}
+
+/* The cluster: pools that the scenario describes, or nodes that a file lists. */
+
+/* ---- Shape ------------------------------------------------------------------------------------------ */
+
+static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry, const char *name) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  if (name[0] == '(')
+    return hr__build_fail_at(builder, entry, "name", "a pool's name must not begin with '(', as lines of reports do");
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (strcmp(cluster->pools[i].name, name) == 0)
+      return hr__build_fail_at(builder, entry, "name", "there already is a pool '%.60s'; each pool has its own name",
+                               name);
+  return HR_OK;
+}
+
+static enum hr_status missing_shape(const struct hr__builder *builder, const char *name) {
+  char path[300];
+  hr__place_text(&builder->place, path, sizeof path);
+  return hr__build_fail(builder, false, "'%s' lacks the key '%s', or 'provider' and 'instance', which tell it", path,
+                        name);
+}
+
+static uint32_t classes_of(const cJSON *entry) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(entry, "classes");
+  uint32_t classes = 0;
+  for (const cJSON *name = list ? list->child : NULL; name; name = name->next)
+    classes |= 1u << hr__class_of(name->valuestring);
+  return classes;
+}
+
+/* What the entry says; the catalogue, what it does not say of its instance. */
+static enum hr_status take_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
+  const cJSON *region = cJSON_GetObjectItemCaseSensitive(entry, "region");
+  draft->pool = (struct hr_pool_spec){
+      .name = cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring,
+      .gpu = gpu ? gpu->valuestring : NULL,
+      .region = region ? region->valuestring : NULL,
+      .nodes = (uint32_t)hr__number_of(entry, "nodes", 0),
+      .gpus_per_node = (uint32_t)hr__number_of(entry, "gpus_per_node", 0),
+      .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),
+      .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
+      .gpu_mem_mib = (uint32_t)lround(hr__number_of(entry, "gpu_mem_gb", 0) * 1024),
+      .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
+      .classes = classes_of(entry),
+  };
+  const char *as_of = hr__text_of(entry, "as_of", NULL);
+  if (as_of && !hr_catalog_is_date(as_of))
+    return hr__build_fail_at(builder, entry, "as_of", "'%.60s' is no date like 2026-07-20, 2026-07 or 2026", as_of);
+  enum hr_status status = hr__list_shape(builder, draft);
+  if (status == HR_OK && !draft->pool.gpu) return missing_shape(builder, "gpu");
+  if (status == HR_OK && !draft->pool.gpus_per_node) return missing_shape(builder, "gpus_per_node");
+  return status;
+}
+
+/* ---- Where it stands -------------------------------------------------------------------------------- */
+
+static bool copy_text(const cJSON *entry, const char *name, char **copy) {
+  const char *text = hr__text_of(entry, name, NULL);
+  if (text) *copy = strdup(text);
+  return !text || *copy;
+}
+
+static bool take_source(const cJSON *entry, struct hr_pool_source *source) {
+  return copy_text(entry, "provider", &source->provider) && copy_text(entry, "instance", &source->instance) &&
+         copy_text(entry, "region", &source->region) && copy_text(entry, "zone", &source->zone);
+}
+
+void hr__pool_source_finish(struct hr_pool_source *source) {
+  free(source->provider);
+  free(source->instance);
+  free(source->region);
+  free(source->zone);
+  free(source->spot_preset);
+  free(source->as_of);
+  free(source->status);
+  free(source->source);
+}
+
+static bool same_text(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool share_fate(const struct hr_scenario *scenario, uint32_t a, const struct hr__pool_draft *draft) {
+  const struct hr_pool_source *one = &scenario->pool_sources[a], *other = draft->source;
+  return strcasecmp(scenario->cluster.pools[a].gpu, draft->pool.gpu) == 0 &&
+         same_text(one->provider, other->provider) && same_text(one->region, other->region) &&
+         same_text(one->zone, other->zone);
+}
+
+/* Spot pools of one GPU type in one zone have one number; the numbers count from 0 in order of first appearance. */
+static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr__pool_draft *draft) {
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    const struct hr_market_spec *market = &scenario->cluster.pools[i].market;
+    if (market->market != HR_MARKET_SPOT) continue;
+    if (share_fate(scenario, i, draft)) return market->spot.zone;
+    if (market->spot.zone >= next) next = market->spot.zone + 1;
+  }
+  return next;
+}
+
+/* ---- Pools ------------------------------------------------------------------------------------------ */
+
+/* Names may be of one's own, as long as no figure of theirs is asked of the catalogue; those that look like misspelt
+   ones are doubted. */
+static enum hr_status doubt_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const char *provider = draft->source->provider, *region = draft->source->region;
+  struct hr_error inner;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  status = hr__catalog_doubt_gpu(builder->catalog, draft->pool.gpu, &inner);
+  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft, "warning: %s", inner.text);
+  if (status == HR_OK && provider && region)
+    status = hr__catalog_doubt_region(builder->catalog, provider, region, &inner);
+  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft, "warning: %s", inner.text);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* A GPU's memory is that of its type, unless the entry says otherwise; that of a type of one's own is not known. */
+static enum hr_status take_gpu_memory(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const struct hr_gpu_type *gpu;
+  struct hr_error inner;
+  if (hr__has(draft->entry, "gpu_mem_gb")) return HR_OK;
+  enum hr_status status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
+  if (status == HR_OK && gpu->mem_gb > 0) draft->pool.gpu_mem_mib = (uint32_t)lround(gpu->mem_gb * 1024);
+  return status == HR_BAD_INPUT ? HR_OK : status;
+}
+
+static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
+  struct hr_scenario *scenario = builder->scenario;
+  struct hr__pool_draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
+  enum hr_status status = check_name(builder, entry, hr__text_of(entry, "name", ""));
+  if (status == HR_OK) status = take_shape(builder, &draft);
+  if (status == HR_OK && !take_source(entry, draft.source)) status = hr__build_no_memory(builder);
+  if (status == HR_OK) {
+    draft.zone = zone_number(scenario, &draft);
+    status = hr__build_market(builder, &draft);
+  }
+  if (status == HR_OK) status = doubt_names(builder, &draft);
+  if (status == HR_OK) status = take_gpu_memory(builder, &draft);
+  if (status == HR_OK) status = hr__build_sharing(builder, &draft);
+  if (status == HR_OK) status = hr__build_cpus(builder, &draft);
+  if (status == HR_OK) status = hr__build_topology(builder, &draft);
+  if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
+  if (status == HR_OK) return HR_OK;
+  hr__pool_source_finish(draft.source);
+  free(draft.pool.market.prices);
+  free(draft.pool.market.spot.levels);
+  hr_pool_sharing_finish(&draft.pool);
+  return status;
+}
+
+static enum hr_status add_pools(struct hr__builder *builder, const cJSON *pools) {
+  uint32_t ordinal = 0;
+  for (const cJSON *entry = pools->child; entry; entry = entry->next) {
+    hr__place_enter(&builder->place, ordinal++, NULL);
+    enum hr_status status = add_pool(builder, entry);
+    if (status != HR_OK) return status;
+    hr__build_leave(builder);
+  }
+  return HR_OK;
+}
+
+static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pools) {
+  struct hr__pool_notes notes = {0};
+  builder->scenario->pool_sources = calloc((size_t)cJSON_GetArraySize(pools), sizeof *builder->scenario->pool_sources);
+  if (!builder->scenario->pool_sources) return hr__build_no_memory(builder);
+  builder->pool_notes = &notes;
+  enum hr_status status = add_pools(builder, pools);
+  builder->pool_notes = NULL;
+  if (status == HR_OK && hr__pool_notes_put(&notes, &builder->scenario->notes) != HR_OK)
+    status = hr__build_no_memory(builder);
+  hr__pool_notes_finish(&notes);
+  return status;
+}
+
+/* ---- The cluster ------------------------------------------------------------------------------------ */
+
+/* Sums stay within the engine's bounds too. */
+static enum hr_status check_totals(struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  uint64_t nodes = 0, gpus = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    nodes += cluster->pools[i].nodes;
+    gpus += (uint64_t)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
+  }
+  if (nodes == 0 && hr_notes_add(&builder->scenario->notes, "warning: no pool has a node: every job that asks for GPUs "
+                                                            "is rejected") != HR_OK)
+    return hr__build_no_memory(builder);
+  if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) {
+    enum hr_status status = hr__check_sharing(builder);
+    return status == HR_OK ? hr__check_cpus(builder) : status;
+  }
+  return hr__build_fail(builder, false,
+                        "a cluster of %" PRIu64 " nodes and %" PRIu64 " GPUs is too large; at most %" PRIu32
+                        " nodes and %" PRIu32 " GPUs",
+                        nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
+}
+
+/* A pool that no market is known of: always there, and costing nothing. */
+static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_UUSD_H, .to_us = HR_NEVER_US};
+
+static enum hr_status read_nodes(struct hr__builder *builder, const char *file) {
+  char *path = hr__resolve(builder, file);
+  if (!path) return hr__build_no_memory(builder);
+  struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  enum hr_status status = hr_nodes_read(path, cluster, &builder->scenario->notes, builder->error);
+  for (uint32_t i = 0; i < cluster->n_pools; i++) cluster->pools[i].market = no_market;
+  free(path);
+  return status;
+}
+
+enum hr_status hr__build_cluster(struct hr__builder *builder) {
+  const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
+  builder->scenario->cluster.by_gpu = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cluster, "by_gpu"));
+  bool has_file = hr__has(cluster, "nodes_file"), has_pools = hr__has(cluster, "pools");
+  if (has_pools == has_file)
+    return hr__build_fail(builder, false, "%s",
+                          has_pools ? "'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"
+                                    : "'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)");
+  if (has_file && hr__has(cluster, "node_order"))
+    return hr__build_fail_at(builder, cluster, "node_order",
+                             "'nodes_file' has an order of its own; leave one of them out");
+  enum hr_status status = hr__has(builder->source.file.tree, "catalog") ? hr__open_catalog(builder) : HR_OK;
+  if (status != HR_OK) return status;
+  if (has_pools)
+    status = build_pools(builder, hr__build_enter(builder, cluster, "pools"));
+  else
+    status = read_nodes(builder, hr__build_enter(builder, cluster, "nodes_file")->valuestring);
+  if (status == HR_OK) status = check_totals(builder);
+  if (status == HR_OK && has_pools) status = hr__build_node_order(builder);
+  builder->place.depth = 0;
+  return status;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Quotas: the cohorts, which a person may list in any order, then the tenants. Shares are shares of the GPUs that the
+   cluster has with all its nodes. */
+
+#include "scenarios/build/builder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct quotas {
+  struct hr__builder *builder;
+  const cJSON *object;
+  struct hr_quota_spec *spec;
+  uint64_t total_milli;
+  /* The cohorts as they are listed. */
+  uint32_t n_cohorts;
+  const char **names; /* ended by NULL */
+  uint32_t *parents;  /* HR_NONE: the root */
+  uint32_t *places;   /* in the spec; HR_NONE until they have one */
+};
+
+static double gpus(uint64_t milli) {
+  return (double)milli / 1000;
+}
+
+static const cJSON *list_of(const struct quotas *quotas, const char *name) {
+  return cJSON_GetObjectItemCaseSensitive(quotas->object, name);
+}
+
+/* ---- A quota ---------------------------------------------------------------------------------------- */
+
+/* `*milli` stays as it is where there is neither. `share_key` may be NULL. */
+static enum hr_status read_amount(const struct quotas *quotas, const cJSON *object, const char *gpus_key,
+                                  const char *share_key, uint64_t *milli) {
+  if (hr__has(object, gpus_key) && hr__has(object, share_key))
+    return hr__build_fail_at(quotas->builder, object, share_key, "there are both '%s' and '%s'; one of them is wanted",
+                             gpus_key, share_key);
+  if (hr__has(object, gpus_key)) *milli = (uint64_t)llround(hr__number_of(object, gpus_key, 0) * 1000);
+  if (hr__has(object, share_key))
+    *milli = (uint64_t)llround(hr__number_of(object, share_key, 0) * (double)quotas->total_milli);
+  return HR_OK;
+}
+
+static const char *present(const cJSON *object, const char *one, const char *other) {
+  return hr__has(object, one) ? one : other;
+}
+
+static enum hr_status check_guarantee(const struct quotas *quotas, const cJSON *object,
+                                      const struct hr_quota_node *node) {
+  if (node->guaranteed_milli <= node->max_milli) return HR_OK;
+  return hr__build_fail_at(quotas->builder, object, present(object, "guaranteed_gpus", "guaranteed_share"),
+                           "%.10g GPUs are guaranteed, more than the maximum of %.10g; at most that is wanted",
+                           gpus(node->guaranteed_milli), gpus(node->max_milli));
+}
+
+static enum hr_status check_lending(const struct quotas *quotas, const cJSON *object, uint64_t guaranteed_milli) {
+  uint64_t lend_milli = (uint64_t)llround(hr__number_of(object, "lend_gpus", 0) * 1000);
+  if (lend_milli <= guaranteed_milli) return HR_OK;
+  return hr__build_fail_at(quotas->builder, object, "lend_gpus",
+                           "%.10g GPUs may be lent, but %.10g are guaranteed; at most those can be lent",
+                           gpus(lend_milli), gpus(guaranteed_milli));
+}
+
+static enum hr_status read_node(const struct quotas *quotas, const cJSON *object, struct hr_quota_node *node) {
+  *node = (struct hr_quota_node){.parent = HR_NONE,
+                                 .borrow_milli = HR_NO_LIMIT,
+                                 .lend_milli = HR_NO_LIMIT,
+                                 .max_milli = HR_NO_LIMIT,
+                                 .weight = hr__number_of(object, "weight", 1)};
+  enum hr_status status = read_amount(quotas, object, "guaranteed_gpus", "guaranteed_share", &node->guaranteed_milli);
+  if (status == HR_OK) status = read_amount(quotas, object, "max_gpus", "max_share", &node->max_milli);
+  if (status == HR_OK) status = read_amount(quotas, object, "borrow_gpus", NULL, &node->borrow_milli);
+  if (status == HR_OK) status = read_amount(quotas, object, "lend_gpus", NULL, &node->lend_milli);
+  return status == HR_OK ? check_guarantee(quotas, object, node) : status;
+}
+
+/* Takes the next place in the spec. */
+static enum hr_status add_node(const struct quotas *quotas, struct hr_quota_node node, const char *name) {
+  node.name = strdup(name);
+  if (!node.name) return hr__build_no_memory(quotas->builder);
+  quotas->spec->nodes[quotas->spec->n_nodes++] = node;
+  return HR_OK;
+}
+
+/* ---- Cohorts ---------------------------------------------------------------------------------------- */
+
+/* The listed cohort that `object` names as `key`, HR_NONE where it names none. */
+static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *object, const char *key, uint32_t *found) {
+  const char *name = hr__text_of(object, key, NULL);
+  *found = HR_NONE;
+  if (!name) return HR_OK;
+  for (uint32_t i = 0; i < quotas->n_cohorts; i++)
+    if (strcmp(quotas->names[i], name) == 0) *found = i;
+  if (*found != HR_NONE) return HR_OK;
+  const char *nearest = hr_nearest_word(name, quotas->names);
+  return hr__build_fail_at(quotas->builder, object, key, "there is no cohort '%.60s'%s%.60s%s", name,
+                           nearest ? "; did you mean '" : "; 'quotas.cohorts' lists them", nearest ? nearest : "",
+                           nearest ? "'?" : "");
+}
+
+static enum hr_status read_cohort_names(struct quotas *quotas, const cJSON *list) {
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
+    const char *name = hr__text_of(entry, "name", "");
+    hr__place_enter(&quotas->builder->place, quotas->n_cohorts, NULL);
+    for (uint32_t i = 0; i < quotas->n_cohorts; i++)
+      if (strcmp(quotas->names[i], name) == 0)
+        return hr__build_fail_at(quotas->builder, entry, "name", "there already is a cohort '%.60s'; keep one", name);
+    quotas->names[quotas->n_cohorts++] = name;
+    hr__build_leave(quotas->builder);
+  }
+  return HR_OK;
+}
+
+static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
+  uint32_t index = 0;
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next, index++) {
+    hr__place_enter(&quotas->builder->place, index, NULL);
+    enum hr_status status = find_cohort(quotas, entry, "parent", &quotas->parents[index]);
+    if (status != HR_OK) return status;
+    quotas->places[index] = HR_NONE;
+    hr__build_leave(quotas->builder);
+  }
+  return HR_OK;
+}
+
+/* Gives the listed cohort its place, if its parent has one. */
+static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, uint32_t index) {
+  uint32_t parent = quotas->parents[index];
+  if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;
+  struct hr_quota_node node;
+  hr__place_enter(&quotas->builder->place, index, NULL);
+  enum hr_status status = read_node(quotas, entry, &node);
+  if (status != HR_OK) return status;
+  hr__build_leave(quotas->builder);
+  node.parent = parent == HR_NONE ? HR_NONE : quotas->places[parent];
+  quotas->places[index] = quotas->spec->n_nodes;
+  return add_node(quotas, node, quotas->names[index]);
+}
+
+/* What has no place lies in a ring, or below one: as many steps up as there are cohorts end in the ring. */
+static enum hr_status fail_at_ring(const struct quotas *quotas, const cJSON *list) {
+  uint32_t index = 0;
+  while (quotas->places[index] != HR_NONE) index++;
+  for (uint32_t i = 0; i < quotas->n_cohorts; i++) index = quotas->parents[index];
+  const cJSON *entry = cJSON_GetArrayItem(list, (int)index);
+  hr__place_enter(&quotas->builder->place, index, NULL);
+  return hr__build_fail_at(quotas->builder, entry, "parent",
+                           "the cohort '%.60s' is below itself; a parent is wanted that is not below it",
+                           quotas->names[index]);
+}
+
+static enum hr_status build_cohorts(struct quotas *quotas) {
+  const cJSON *list = hr__build_enter(quotas->builder, quotas->object, "cohorts");
+  enum hr_status status = read_cohort_names(quotas, list);
+  if (status == HR_OK) status = read_parents(quotas, list);
+  for (uint32_t before = HR_NONE; status == HR_OK && before != quotas->spec->n_nodes;) {
+    before = quotas->spec->n_nodes;
+    uint32_t index = 0;
+    for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next)
+      status = place_cohort(quotas, entry, index++);
+  }
+  if (status == HR_OK && quotas->spec->n_nodes < quotas->n_cohorts) status = fail_at_ring(quotas, list);
+  if (status == HR_OK && list) hr__build_leave(quotas->builder);
+  return status;
+}
+
+/* ---- Tenants ---------------------------------------------------------------------------------------- */
+
+static enum hr_status read_tenant(const struct quotas *quotas, const cJSON *entry, struct hr_quota_node *node) {
+  uint32_t cohort;
+  enum hr_status status = read_node(quotas, entry, node);
+  if (status == HR_OK) status = check_lending(quotas, entry, node->guaranteed_milli);
+  if (status == HR_OK) status = find_cohort(quotas, entry, "cohort", &cohort);
+  if (status != HR_OK) return status;
+  node->is_tenant = true;
+  node->parent = cohort == HR_NONE ? HR_NONE : quotas->places[cohort];
+  return HR_OK;
+}
+
+static enum hr_status add_tenant(const struct quotas *quotas, const cJSON *entry) {
+  const char *name = hr__text_of(entry, "tenant", "");
+  struct hr_quota_node node;
+  for (uint32_t i = quotas->n_cohorts; i < quotas->spec->n_nodes; i++)
+    if (strcmp(quotas->spec->nodes[i].name, name) == 0)
+      return hr__build_fail_at(quotas->builder, entry, "tenant", "there already is a quota for '%.60s'; keep one",
+                               name);
+  enum hr_status status = read_tenant(quotas, entry, &node);
+  return status == HR_OK ? add_node(quotas, node, name) : status;
+}
+
+static enum hr_status build_tenants(const struct quotas *quotas) {
+  const cJSON *list = hr__build_enter(quotas->builder, quotas->object, "tenants");
+  uint32_t index = 0;
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
+    hr__place_enter(&quotas->builder->place, index++, NULL);
+    enum hr_status status = add_tenant(quotas, entry);
+    if (status != HR_OK) return status;
+    hr__build_leave(quotas->builder);
+  }
+  if (list) hr__build_leave(quotas->builder);
+  return HR_OK;
+}
+
+static enum hr_status build_default(const struct quotas *quotas) {
+  const cJSON *object = hr__build_enter(quotas->builder, quotas->object, hr__everyone_else);
+  enum hr_status status = read_tenant(quotas, object, &quotas->spec->fallback);
+  if (status == HR_OK && object) hr__build_leave(quotas->builder);
+  return status;
+}
+
+/* ---- Sums ------------------------------------------------------------------------------------------- */
+
+static enum hr_status check_cohort(const struct quotas *quotas, uint32_t index, uint64_t guaranteed_milli) {
+  const cJSON *entry = cJSON_GetArrayItem(list_of(quotas, "cohorts"), (int)index);
+  const struct hr_quota_node *node = &quotas->spec->nodes[quotas->places[index]];
+  (void)hr__build_enter(quotas->builder, quotas->object, "cohorts");
+  hr__place_enter(&quotas->builder->place, index, NULL);
+  if (guaranteed_milli > node->max_milli)
+    return hr__build_fail_at(quotas->builder, entry, present(entry, "max_gpus", "max_share"),
+                             "the guarantees in cohort '%.60s' come to %.10g GPUs, more than its maximum of %.10g",
+                             node->name, gpus(guaranteed_milli), gpus(node->max_milli));
+  enum hr_status status = check_lending(quotas, entry, guaranteed_milli);
+  if (status != HR_OK) return status;
+  hr__build_leave(quotas->builder);
+  hr__build_leave(quotas->builder);
+  return HR_OK;
+}
+
+static enum hr_status note_sum(const struct quotas *quotas, uint64_t guaranteed_milli) {
+  if (guaranteed_milli <= quotas->total_milli) return HR_OK;
+  enum hr_status status =
+      hr_notes_add(&quotas->builder->scenario->notes,
+                   "warning: quotas guarantee %.10g GPUs, the cluster has %.10g; not all guarantees "
+                   "can be kept at once",
+                   gpus(guaranteed_milli), gpus(quotas->total_milli));
+  return status == HR_OK ? HR_OK : hr__build_no_memory(quotas->builder);
+}
+
+/* What is guaranteed at and below each cohort, against its limits; and all, against the cluster. */
+static enum hr_status check_sums(const struct quotas *quotas) {
+  const struct hr_quota_spec *spec = quotas->spec;
+  uint64_t *sums = calloc((size_t)spec->n_nodes + 1, sizeof *sums), all = 0;
+  if (!sums) return hr__build_no_memory(quotas->builder);
+  for (uint32_t i = spec->n_nodes; i-- > 0;) {
+    sums[i] += spec->nodes[i].guaranteed_milli;
+    if (spec->nodes[i].parent != HR_NONE) sums[spec->nodes[i].parent] += sums[i];
+    all += spec->nodes[i].guaranteed_milli;
+  }
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < quotas->n_cohorts && status == HR_OK; i++)
+    status = check_cohort(quotas, i, sums[quotas->places[i]]);
+  free(sums);
+  return status == HR_OK ? note_sum(quotas, all) : status;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static bool make_room(struct quotas *quotas, size_t n_cohorts, size_t n_tenants) {
+  quotas->spec = calloc(1, sizeof *quotas->spec);
+  quotas->builder->scenario->quotas = quotas->spec;
+  if (!quotas->spec) return false;
+  quotas->spec->nodes = calloc(n_cohorts + n_tenants + 1, sizeof *quotas->spec->nodes);
+  quotas->names = calloc(n_cohorts + 1, sizeof *quotas->names);
+  quotas->parents = calloc(n_cohorts + 1, sizeof *quotas->parents);
+  quotas->places = calloc(n_cohorts + 1, sizeof *quotas->places);
+  return quotas->spec->nodes && quotas->names && quotas->parents && quotas->places;
+}
+
+static enum hr_status build_all(struct quotas *quotas) {
+  enum hr_status status = build_cohorts(quotas);
+  if (status == HR_OK) status = build_tenants(quotas);
+  if (status == HR_OK) status = build_default(quotas);
+  return status == HR_OK ? check_sums(quotas) : status;
+}
+
+enum hr_status hr__build_quotas(struct hr__builder *builder) {
+  const cJSON *object = hr__build_enter(builder, builder->source.file.tree, "quotas");
+  if (!object) return HR_OK;
+  struct quotas quotas = {
+      .builder = builder, .object = object, .total_milli = hr_cluster_spec_gpus(&builder->scenario->cluster) * 1000};
+  size_t n_cohorts = (size_t)cJSON_GetArraySize(list_of(&quotas, "cohorts"));
+  size_t n_tenants = (size_t)cJSON_GetArraySize(list_of(&quotas, "tenants"));
+  bool has_room = make_room(&quotas, n_cohorts, n_tenants);
+  enum hr_status status = has_room ? build_all(&quotas) : hr__build_no_memory(builder);
+  free(quotas.names);
+  free(quotas.parents);
+  free(quotas.places);
+  if (status == HR_OK) hr__build_leave(builder);
+  return status;
+}

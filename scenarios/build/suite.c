@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A tolerance of a suite as people write it in one word. */
+
+#include "headroom/unstable/experiments.h"
+#include "scenarios/build/builder.h"
+#include "scenarios/build/grid.h"
+#include "scenarios/schema/experiment_keys.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "2%" is a share, "30" is in the figure's unit. */
+static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
+  char *end;
+  double value = strtod(text, &end);
+  bool share = *end == '%';
+  if (end == text || end[share] != '\0' || !isfinite(value) || value < 0) return false;
+  tolerance->relative = share ? value / 100 : 0;
+  tolerance->absolute = share ? 0 : value;
+  return true;
+}
+
+enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, struct hr_error *error) {
+  struct hr_tolerance fresh = {.worse = HR_WORSE_UNSAID};
+  struct hr_tolerances *tolerances = &suite->tolerances;
+  const char *equals = strrchr(text, '=');
+  if (!equals || equals == text || !parse_by(equals + 1, &fresh))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "--tolerance %.200s: FIGURE=BY is wanted, BY a share as 2%% or a number of at least 0 in the "
+                   "figure's unit",
+                   text);
+  struct hr_tolerance *grown = realloc(tolerances->at, (tolerances->count + 1) * sizeof *grown);
+  if (grown) tolerances->at = grown;
+  size_t bytes = strlen(text) + sizeof "--tolerance : ";
+  fresh.figure.text = grown ? strndup(text, (size_t)(equals - text)) : NULL;
+  fresh.figure.place = fresh.figure.text ? malloc(bytes) : NULL;
+  if (!fresh.figure.place) {
+    free(fresh.figure.text);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  snprintf(fresh.figure.place, bytes, "--tolerance %s: ", text);
+  grown[tolerances->count++] = fresh;
+  return HR_OK;
+}
+
+void hr_suite_set_only_worse(struct hr_suite *suite) {
+  suite->tolerances.only_worse = true;
+  suite->tolerances.said_only_worse = true;
+}
+
+/* A suite of runs from its file. Which figures there are is known above; their names are kept with their places. */
+
+#define WORD(name, text) text,
+static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
+
+/* ---- Tolerances ------------------------------------------------------------------------------------- */
+
+static enum hr_status build_tolerance(struct hr__builder *builder, const cJSON *json, struct hr_tolerance *tolerance) {
+  *tolerance = (struct hr_tolerance){.relative = hr__number_of(json, "relative", 0),
+                                     .absolute = hr__number_of(json, "absolute", 0),
+                                     .worse = (enum hr_worse)hr__choice_of(json, "worse", worse, HR_WORSE_UNSAID)};
+  return hr__build_placed(builder, json->string, &tolerance->figure);
+}
+
+static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
+  const char *digest = hr__text_of(json, "digest", "");
+  tolerances->said_only_worse = hr__has(json, "only_worse");
+  tolerances->only_worse = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "only_worse"));
+  tolerances->exact_digest = strcmp(digest, "exact") == 0;
+  tolerances->loose_digest = strcmp(digest, "any") == 0;
+}
+
+/* All members that are objects; the others have fixed names. */
+static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON *object,
+                                       struct hr_tolerances *tolerances) {
+  const cJSON *json = hr__build_enter(builder, object, "tolerances");
+  if (!json) return HR_OK;
+  build_words(json, tolerances);
+  tolerances->at = calloc((size_t)cJSON_GetArraySize(json) + 1, sizeof *tolerances->at);
+  if (!tolerances->at) return hr__build_no_memory(builder);
+  uint32_t ordinal = 0;
+  for (const cJSON *member = json->child; member; member = member->next, ordinal++) {
+    if (!cJSON_IsObject(member)) continue;
+    hr__place_enter(&builder->place, ordinal, member->string);
+    enum hr_status status = build_tolerance(builder, member, &tolerances->at[tolerances->count++]);
+    if (status != HR_OK) return status;
+    hr__build_leave(builder);
+  }
+  hr__build_leave(builder);
+  return HR_OK;
+}
+
+static void tolerances_finish(struct hr_tolerances *tolerances) {
+  for (size_t i = 0; i < tolerances->count; i++) {
+    free(tolerances->at[i].figure.text);
+    free(tolerances->at[i].figure.place);
+  }
+  free(tolerances->at);
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+/* "path=value" of each member. */
+static enum hr_status build_set(const struct hr__builder *builder, const cJSON *json, struct hr_suite_run *run) {
+  const cJSON *set = cJSON_GetObjectItemCaseSensitive(json, "set");
+  run->set = calloc((size_t)cJSON_GetArraySize(set) + 1, sizeof *run->set);
+  if (!run->set) return hr__build_no_memory(builder);
+  for (const cJSON *member = set ? set->child : NULL; member; member = member->next) {
+    char buffer[32];
+    const char *value = hr__scalar_text(member, buffer);
+    size_t bytes = strlen(member->string) + strlen(value) + 2;
+    char *text = malloc(bytes);
+    if (!text) return hr__build_no_memory(builder);
+    snprintf(text, bytes, "%s=%s", member->string, value);
+    run->set[run->n_set++] = text;
+  }
+  return HR_OK;
+}
+
+static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, struct hr_suite_run *run) {
+  const char *trace = hr__text_of(json, "trace", NULL);
+  run->name = strdup(hr__text_of(json, "name", ""));
+  run->scenario = hr__beside(builder, hr__text_of(json, "scenario", ""));
+  run->trace = trace ? hr__beside(builder, trace) : NULL;
+  if (!run->name || !run->scenario || (trace && !run->trace)) return hr__build_no_memory(builder);
+  enum hr_status status = hr__grid_texts_copy(builder, cJSON_GetObjectItemCaseSensitive(json, "policies"),
+                                              &run->policies, &run->n_policies);
+  if (status == HR_OK) status = build_set(builder, json, run);
+  return status == HR_OK ? build_tolerances(builder, json, &run->tolerances) : status;
+}
+
+static enum hr_status check_policies(struct hr__builder *builder, const cJSON *json, const struct hr_suite_run *run) {
+  for (size_t i = 0; i < run->n_policies; i++)
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(run->policies[i], run->policies[k]) == 0)
+        return hr__build_fail_at(builder, json, "policies", "'%.200s' is there twice; keep one", run->policies[i]);
+  return HR_OK;
+}
+
+static enum hr_status check_name(struct hr__builder *builder, const cJSON *json, const struct hr_suite *suite) {
+  const struct hr_suite_run *last = &suite->runs[suite->n_runs - 1];
+  for (const struct hr_suite_run *run = suite->runs; run < last; run++)
+    if (strcmp(run->name, last->name) == 0)
+      return hr__build_fail_at(builder, json, "name", "a run is called '%.200s' already; another name is wanted",
+                               last->name);
+  return check_policies(builder, json, last);
+}
+
+static enum hr_status build_runs(struct hr__builder *builder, struct hr_suite *suite) {
+  const cJSON *runs = hr__build_enter(builder, builder->source.file.tree, "runs");
+  suite->runs = calloc((size_t)cJSON_GetArraySize(runs), sizeof *suite->runs);
+  if (!suite->runs) return hr__build_no_memory(builder);
+  for (const cJSON *json = runs->child; json; json = json->next) {
+    hr__place_enter(&builder->place, (uint32_t)suite->n_runs, NULL);
+    enum hr_status status = build_run(builder, json, &suite->runs[suite->n_runs++]);
+    if (status == HR_OK) status = check_name(builder, json, suite);
+    if (status != HR_OK) return status;
+    hr__build_leave(builder);
+  }
+  hr__build_leave(builder);
+  return HR_OK;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static enum hr_status build(struct hr__builder *builder, struct hr_suite *suite) {
+  enum hr_status status = hr__source_validate(&builder->source, hr__suite_keys(), "the suite", builder->error);
+  if (status != HR_OK) return status;
+  suite->path = strdup(builder->source.path);
+  status = suite->path ? build_runs(builder, suite) : hr__build_no_memory(builder);
+  return status == HR_OK ? build_tolerances(builder, builder->source.file.tree, &suite->tolerances) : status;
+}
+
+enum hr_status hr_suite_load(const char *path, struct hr_suite **suite, struct hr_error *error) {
+  struct hr__builder builder = {.source = {.path = path}, .error = error};
+  *suite = NULL;
+  enum hr_status status = hr__json_file_read(path, &builder.source.file, error);
+  if (status != HR_OK) return status;
+  struct hr_suite *fresh = calloc(1, sizeof *fresh);
+  status = fresh ? build(&builder, fresh) : hr__build_no_memory(&builder);
+  hr__json_file_finish(&builder.source.file);
+  if (status == HR_OK)
+    *suite = fresh;
+  else
+    hr_suite_destroy(fresh);
+  return status;
+}
+
+enum hr_status hr_suite_recognise(const char *path, bool *is_suite, struct hr_error *error) {
+  struct hr__json_file file;
+  enum hr_status status = hr__json_file_read(path, &file, error);
+  if (status != HR_OK) return status;
+  *is_suite = cJSON_IsObject(file.tree) && hr__has(file.tree, "runs");
+  hr__json_file_finish(&file);
+  return HR_OK;
+}
+
+/* "demo" of "scenarios/demo.json". */
+static char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+  return strndup(base, dot && dot != base ? (size_t)(dot - base) : strlen(base));
+}
+
+static bool fill_run(struct hr_suite_run *run, const char *path, const char *trace, const char *const *overrides,
+                     size_t n_overrides) {
+  run->name = name_of(path);
+  run->scenario = strdup(path);
+  run->trace = trace ? strdup(trace) : NULL;
+  run->set = calloc(n_overrides + 1, sizeof *run->set);
+  if (!run->name || !run->scenario || (trace && !run->trace) || !run->set) return false;
+  for (; run->n_set < n_overrides; run->n_set++)
+    if (!(run->set[run->n_set] = strdup(overrides[run->n_set]))) return false;
+  return true;
+}
+
+enum hr_status hr_suite_of_scenario(const char *path, const char *trace, const char *const *overrides,
+                                    size_t n_overrides, struct hr_suite **suite, struct hr_error *error) {
+  struct hr_suite *fresh = calloc(1, sizeof *fresh);
+  *suite = NULL;
+  if (fresh) fresh->runs = calloc(1, sizeof *fresh->runs);
+  if (fresh && fresh->runs) fresh->n_runs = 1;
+  if (fresh) fresh->path = strdup(path);
+  if (fresh && fresh->runs && fresh->path && fill_run(fresh->runs, path, trace, overrides, n_overrides)) {
+    *suite = fresh;
+    return HR_OK;
+  }
+  hr_suite_destroy(fresh);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
+
+void hr_suite_destroy(struct hr_suite *suite) {
+  if (!suite) return;
+  for (size_t i = 0; i < suite->n_runs; i++) {
+    struct hr_suite_run *run = &suite->runs[i];
+    hr__grid_texts_free(run->policies, run->n_policies);
+    hr__grid_texts_free(run->set, run->n_set);
+    tolerances_finish(&run->tolerances);
+    free(run->name);
+    free(run->scenario);
+    free(run->trace);
+  }
+  tolerances_finish(&suite->tolerances);
+  free(suite->runs);
+  free(suite->path);
+  free(suite);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of the catalogue by name. Tables are short enough to be searched from end to end. */
+
+#include "scenarios/catalog/catalog_tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MOST_NAMES_TOLD = 8, LEAST_ABBREVIATION = 3 };
+
+bool hr__is_everywhere(const char *region) {
+  return strcmp(region, "*") == 0;
+}
+
+bool hr_catalog_is_date(const char *as_of) {
+  return hr__is_day_or_span((struct hr_text){as_of, strlen(as_of)});
+}
+
+bool hr__is_of(const char *row_as_of, const char *as_of) {
+  return !as_of || strncmp(row_as_of, as_of, strlen(as_of)) <= 0;
+}
+
+/* ---- What is not there ------------------------------------------------------------------------------ */
+
+static bool is_short_for(const char *word, const char *name) {
+  return word[0] && strncasecmp(word, name, strlen(word)) == 0;
+}
+
+static bool is_told_before(const char *const *known, size_t at) {
+  for (size_t i = 0; i < at; i++)
+    if (strcmp(known[i], known[at]) == 0) return true;
+  return false;
+}
+
+/* "a, b, c and 5 more", of the names that `word` is short for; of all for NULL. How many there are. */
+static size_t list_names(const char *word, const char *const *known, char *text, size_t size) {
+  size_t count = 0, used = 0;
+  text[0] = '\0';
+  for (size_t i = 0; known[i]; i++) {
+    if ((word && !is_short_for(word, known[i])) || is_told_before(known, i)) continue;
+    if (count++ < MOST_NAMES_TOLD && used < size)
+      used += (size_t)snprintf(text + used, size - used, "%s%.60s", count > 1 ? ", " : "", known[i]);
+  }
+  if (count > MOST_NAMES_TOLD && used < size)
+    snprintf(text + used, size - used, " and %zu more", count - MOST_NAMES_TOLD);
+  return count;
+}
+
+/* The longest name that the word begins with; NULL for none. */
+static const char *longest_beginning(const char *word, const char *const *known) {
+  const char *longest = NULL;
+  for (; *known; known++)
+    if (is_short_for(*known, word) && (!longest || strlen(*known) > strlen(longest))) longest = *known;
+  return longest;
+}
+
+/* One name that may have been meant, though the word is not short for it; NULL for none. */
+static const char *nearest_name(const char *word, const char *const *known) {
+  const char *nearest = hr_nearest_word(word, known);
+  return nearest ? nearest : longest_beginning(word, known);
+}
+
+/* Whether a word that is none of the names may be a misspelt or abbreviated one. */
+static bool is_near(const char *word, const char *const *known) {
+  char names[1];
+  if (strlen(word) < LEAST_ABBREVIATION) return false;
+  return list_names(word, known, names, sizeof names) > 0 || nearest_name(word, known);
+}
+
+enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
+                                   const char *const *known) {
+  char names[MOST_NAMES_TOLD * 62 + 40];
+  size_t near = list_names(word, known, names, sizeof names);
+  const char *nearest = nearest_name(word, known);
+  if (near == 1 || (!near && nearest))
+    return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; did you mean '%s'?", what, word,
+                   near ? names : nearest);
+  if (!near && list_names(NULL, known, names, sizeof names) == 0) snprintf(names, sizeof names, "none");
+  return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; %s: %s", what, word, near ? "the nearest" : "there are",
+                 names);
+}
+
+/* Frees `known`; NULL: there was no memory for it. */
+static enum hr_status fail_among(struct hr_error *error, const char *what, const char *word, const char **known) {
+  enum hr_status status =
+      known ? hr__catalog_unknown(error, what, word, known) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  free(known);
+  return status;
+}
+
+/* ---- GPU and instance types, presets ---------------------------------------------------------------- */
+
+static const struct hr_gpu_type *find_gpu(const struct hr_catalog *catalog, const char *name) {
+  for (size_t i = 0; i < catalog->n_gpus; i++)
+    if (strcasecmp(catalog->gpus[i].name, name) == 0) return &catalog->gpus[i];
+  return NULL;
+}
+
+/* The caller frees the list; NULL: no memory. */
+static const char **gpu_names(const struct hr_catalog *catalog) {
+  const char **names = calloc(catalog->n_gpus + 1, sizeof *names);
+  for (size_t i = 0; names && i < catalog->n_gpus; i++) names[i] = catalog->gpus[i].name;
+  return names;
+}
+
+enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
+                              struct hr_error *error) {
+  *gpu = find_gpu(catalog, name);
+  return *gpu ? HR_OK : fail_among(error, "GPU type", name, gpu_names(catalog));
+}
+
+enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const char *name, struct hr_error *error) {
+  if (find_gpu(catalog, name)) return HR_OK;
+  const char **known = gpu_names(catalog);
+  if (!known || is_near(name, known)) return fail_among(error, "GPU type", name, known);
+  free(known);
+  return HR_OK;
+}
+
+enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
+                              struct hr_error *error) {
+  const struct hr_gpu_type *known;
+  *type = NULL;
+  enum hr_status status = hr_catalog_gpu(catalog, gpu, &known, error);
+  if (status != HR_OK) return status;
+  for (size_t i = 0; i < catalog->n_mig_types && !*type; i++)
+    if (strcasecmp(catalog->mig_types[i].gpu, known->name) == 0) *type = &catalog->mig_types[i];
+  if (*type) return HR_OK;
+  char names[200] = "";
+  for (size_t i = 0, used = 0; i < catalog->n_mig_types && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", catalog->mig_types[i].gpu);
+  return hr_fail(error, HR_BAD_INPUT, "MIG does not split GPUs of type '%.60s'; it splits: %s", known->name, names);
+}
+
+enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, const char *name,
+                                      const struct hr_spot_preset **preset, struct hr_error *error) {
+  for (size_t i = 0; i < catalog->n_spot_presets; i++)
+    if (strcasecmp(catalog->spot_presets[i].name, name) == 0) {
+      *preset = &catalog->spot_presets[i];
+      return HR_OK;
+    }
+  const char **known = calloc(catalog->n_spot_presets + 1, sizeof *known);
+  for (size_t i = 0; known && i < catalog->n_spot_presets; i++) known[i] = catalog->spot_presets[i].name;
+  return fail_among(error, "spot preset", name, known);
+}
+
+enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog, const char *provider,
+                                         struct hr_error *error) {
+  for (size_t i = 0; i < catalog->n_instances; i++)
+    if (strcasecmp(catalog->instances[i].provider, provider) == 0) return HR_OK;
+  const char **known = calloc(catalog->n_instances + 1, sizeof *known);
+  for (size_t i = 0; known && i < catalog->n_instances; i++) known[i] = catalog->instances[i].provider;
+  return fail_among(error, "provider", provider, known);
+}
+
+static const struct hr_instance_type *find_instance(const struct hr_catalog *catalog, const char *provider,
+                                                    const char *name) {
+  for (size_t i = 0; i < catalog->n_instances; i++) {
+    const struct hr_instance_type *type = &catalog->instances[i];
+    if (strcasecmp(type->name, name) == 0 && strcasecmp(type->provider, provider) == 0) return type;
+  }
+  return NULL;
+}
+
+enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char *provider, const char *instance,
+                                   const struct hr_instance_type **type, struct hr_error *error) {
+  *type = find_instance(catalog, provider, instance);
+  if (*type) return HR_OK;
+  enum hr_status status = hr_catalog_check_provider(catalog, provider, error);
+  if (status != HR_OK) return status;
+  const char **known = calloc(catalog->n_instances + 1, sizeof *known);
+  size_t count = 0;
+  for (size_t i = 0; known && i < catalog->n_instances; i++)
+    if (strcasecmp(catalog->instances[i].provider, provider) == 0) known[count++] = catalog->instances[i].name;
+  char what[100];
+  snprintf(what, sizeof what, "instance type of %.60s", provider);
+  return fail_among(error, what, instance, known);
+}
+
+/* ---- Regions ---------------------------------------------------------------------------------------- */
+
+/* The provider's regions, of the table of regions and of prices; the caller frees them. NULL: no memory. */
+static const char **region_names(const struct hr_catalog *catalog, const char *provider) {
+  const char **known = calloc(catalog->n_regions + catalog->n_prices + 1, sizeof *known);
+  size_t count = 0;
+  for (size_t i = 0; known && i < catalog->n_regions; i++)
+    if (strcasecmp(catalog->regions[i].provider, provider) == 0) known[count++] = catalog->regions[i].name;
+  for (size_t i = 0; known && i < catalog->n_prices; i++) {
+    const struct hr_price *price = &catalog->prices[i];
+    bool adds = strcasecmp(price->provider, provider) == 0 && !hr__is_everywhere(price->region);
+    if (adds && (!count || known[count - 1] != price->region)) known[count++] = price->region;
+  }
+  return known;
+}
+
+static bool is_among(const char *word, const char *const *known) {
+  for (; *known; known++)
+    if (strcasecmp(*known, word) == 0) return true;
+  return false;
+}
+
+enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider, const char *region,
+                                       struct hr_error *error) {
+  enum hr_status status = hr_catalog_check_provider(catalog, provider, error);
+  if (status != HR_OK) return status;
+  const char **known = region_names(catalog, provider);
+  char what[100];
+  snprintf(what, sizeof what, "region of %.60s", provider);
+  if (!known || (known[0] && !is_among(region, known))) return fail_among(error, what, region, known);
+  free(known);
+  return HR_OK;
+}
+
+enum hr_status hr__catalog_doubt_region(const struct hr_catalog *catalog, const char *provider, const char *region,
+                                        struct hr_error *error) {
+  const char **known = region_names(catalog, provider);
+  char what[100];
+  snprintf(what, sizeof what, "region of %.60s", provider);
+  if (!known || (!is_among(region, known) && is_near(region, known))) return fail_among(error, what, region, known);
+  free(known);
+  return HR_OK;
+}
+
+/* ---- Discounts -------------------------------------------------------------------------------------- */
+
+/* How well a family fits an instance type: the length of the beginning they share, ahead of its GPU type, ahead of any;
+   0: not at all. */
+static size_t fit_of(const struct hr_discount *discount, const struct hr_instance_type *type) {
+  size_t length = strlen(discount->family);
+  bool begins = strncasecmp(discount->family, type->name, length) == 0;
+  if (begins && (type->name[length] == '\0' || strchr(".-", type->name[length]))) return 2 + length;
+  if (strcasecmp(discount->family, type->gpu) == 0) return 2;
+  return strcmp(discount->family, "*") == 0;
+}
+
+/* Whether a discount's family is one of instance types, or a GPU type, or "*". */
+static enum hr_status hr__catalog_check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
+                                               struct hr_error *error) {
+  for (size_t i = 0; i < catalog->n_instances; i++) {
+    const struct hr_instance_type *type = &catalog->instances[i];
+    if (strcasecmp(type->provider, discount->provider) == 0 && fit_of(discount, type)) return HR_OK;
+  }
+  return hr_fail(error, HR_BAD_INPUT,
+                 "family '%.60s' of %.60s: no instance type begins like this, or has such GPUs; '*' stands for all",
+                 discount->family, discount->provider);
+}
+
+/* The row that fits the type best, of the best the newest; `upfront` NULL: any. NULL: none fits. */
+static const struct hr_discount *best_discount(const struct hr_catalog *catalog, const struct hr_instance_type *type,
+                                               const struct hr_discount_query *query, const char *upfront,
+                                               size_t *best_fit) {
+  const struct hr_discount *best = NULL;
+  *best_fit = 0;
+  for (size_t i = 0; i < catalog->n_discounts; i++) {
+    const struct hr_discount *at = &catalog->discounts[i];
+    bool upfront_fits = !upfront || !at->upfront[0] || strcmp(at->upfront, upfront) == 0;
+    if (strcasecmp(at->provider, type->provider) != 0 || strcmp(at->term, query->term) != 0 || !upfront_fits) continue;
+    size_t fit = hr__is_of(at->as_of, query->as_of) ? fit_of(at, type) : 0;
+    bool newer = best && fit == *best_fit && strcmp(at->as_of, best->as_of) > 0;
+    if (fit <= *best_fit && !newer) continue;
+    *best_fit = fit;
+    best = at;
+  }
+  return best;
+}
+
+/* A row of the type's own family that is paid otherwise bounds one of all types: who pays less upfront never gets more
+   off. */
+enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
+                                   const struct hr_discount **discount, struct hr_error *error) {
+  const struct hr_instance_type *type;
+  enum hr_status status = hr_catalog_instance(catalog, query->provider, query->instance, &type, error);
+  if (status != HR_OK) return status;
+  size_t fit, other_fit;
+  *discount = best_discount(catalog, type, query, query->upfront, &fit);
+  const struct hr_discount *other = best_discount(catalog, type, query, NULL, &other_fit);
+  if (*discount && other_fit > fit && other->off_ppm < (*discount)->off_ppm) *discount = other;
+  if (*discount) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "no discount of %s for '%s'%s%.20s is in the catalogue%s%s", type->provider,
+                 query->term, query->upfront ? ", paid upfront: " : "", query->upfront ? query->upfront : "",
+                 query->as_of && query->as_of[0] ? " as of " : "", query->as_of ? query->as_of : "");
+}
+
+/* The catalogue: its tables are read when they are asked for, the built-in rows first, then a file's. What a row names
+   in another table must be there. */
+
+struct catalog {
+  struct hr_catalog shown; /* first: what the caller holds */
+  struct hr__name_table texts;
+  struct hr__table table[HR__N_CATALOG_TABLES];
+  struct hr_mig_type *mig_types;
+  struct hr_mig_profile *mig_profiles; /* of all types, one behind the other */
+};
+
+/* ---- Tables ----------------------------------------------------------------------------------------- */
+
+static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table table, const char *path,
+                                 struct hr_error *error) {
+  const struct hr__table_text built_in = hr__catalog_text(table);
+  catalog->table[table].format = &hr__catalog_formats[table];
+  enum hr_status status = hr__table_add(&catalog->table[table], &built_in, &catalog->texts, error);
+  if (status != HR_OK || !path) return status;
+  return hr__table_add_file(&catalog->table[table], path, &catalog->texts, error);
+}
+
+/* ---- What rows name in other tables ----------------------------------------------------------------- */
+
+/* Where a row of a file stands; built-in rows are those of a table that a file made unfit. */
+static const char *place_of(const struct hr__table *table, size_t row, const char *path, char *text, size_t size) {
+  if (path && table->line[row])
+    snprintf(text, size, "%s:%u", path, (unsigned)table->line[row]);
+  else
+    snprintf(text, size, "the built-in table of %s", table->format->name);
+  return text;
+}
+
+/* Whether what a row names is there. */
+typedef enum hr_status check_row(const struct hr_catalog *shown, size_t row, struct hr_error *error);
+
+static enum hr_status check_instance(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_gpu_type *gpu;
+  return hr_catalog_gpu(shown, shown->instances[row].gpu, &gpu, error);
+}
+
+/* Prices of an instance stand together, and one look does for them. */
+static enum hr_status check_price(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_price *price = &shown->prices[row];
+  const struct hr_instance_type *type;
+  if (row > 0 && price[-1].instance == price->instance && price[-1].provider == price->provider) return HR_OK;
+  return hr_catalog_instance(shown, price->provider, price->instance, &type, error);
+}
+
+static enum hr_status check_discount(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_discount *discount = &shown->discounts[row];
+  enum hr_status status = hr_catalog_check_provider(shown, discount->provider, error);
+  return status == HR_OK ? hr__catalog_check_family(shown, discount, error) : status;
+}
+
+static enum hr_status check_preset(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_spot_preset *preset = &shown->spot_presets[row];
+  const struct hr_gpu_type *gpu;
+  enum hr_status status = HR_OK;
+  if (!hr__is_everywhere(preset->provider)) status = hr_catalog_check_provider(shown, preset->provider, error);
+  return status == HR_OK && !hr__is_everywhere(preset->gpu) ? hr_catalog_gpu(shown, preset->gpu, &gpu, error) : status;
+}
+
+static enum hr_status check_mig(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_mig_entry *entry = &shown->mig_profiles[row];
+  const struct hr_gpu_type *gpu;
+  enum hr_status status = hr_catalog_gpu(shown, entry->gpu, &gpu, error);
+  size_t before = 0;
+  for (size_t i = 0; i < row; i++) before += strcasecmp(shown->mig_profiles[i].gpu, entry->gpu) == 0;
+  if (status != HR_OK || before < HR_MIG_PROFILES) return status;
+  return hr_fail(error, HR_BAD_INPUT, "a GPU type has at most %d MIG profiles", HR_MIG_PROFILES);
+}
+
+static enum hr_status check_rows(const struct catalog *catalog, enum hr__catalog_table table, check_row *check,
+                                 const char *path, struct hr_error *error) {
+  struct hr_error inner;
+  char place[300];
+  for (size_t i = 0; i < catalog->table[table].count; i++) {
+    enum hr_status status = check(&catalog->shown, i, &inner);
+    if (status != HR_OK)
+      return hr_fail(error, status, "%s: %.600s", place_of(&catalog->table[table], i, path, place, sizeof place),
+                     inner.text);
+  }
+  return HR_OK;
+}
+
+/* ---- MIG types -------------------------------------------------------------------------------------- */
+
+static bool is_met_before(const struct hr_catalog *shown, size_t row) {
+  for (size_t i = 0; i < row; i++)
+    if (strcasecmp(shown->mig_profiles[i].gpu, shown->mig_profiles[row].gpu) == 0) return true;
+  return false;
+}
+
+/* Rows of one GPU type, wherever they stand, become its profiles. */
+static enum hr_status make_mig_types(struct catalog *catalog, struct hr_error *error) {
+  struct hr_catalog *shown = &catalog->shown;
+  size_t n_rows = shown->n_mig_profiles;
+  catalog->mig_types = calloc(n_rows + 1, sizeof *catalog->mig_types);
+  catalog->mig_profiles = calloc(n_rows + 1, sizeof *catalog->mig_profiles);
+  if (!catalog->mig_types || !catalog->mig_profiles) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  struct hr_mig_profile *next = catalog->mig_profiles;
+  for (size_t i = 0; i < n_rows; i++) {
+    const struct hr_mig_entry *first = &shown->mig_profiles[i];
+    struct hr_mig_profile *own = next;
+    if (is_met_before(shown, i)) continue;
+    for (size_t k = i; k < n_rows; k++)
+      if (strcasecmp(shown->mig_profiles[k].gpu, first->gpu) == 0) *next++ = shown->mig_profiles[k].profile;
+    hr_mig_type_init(&catalog->mig_types[shown->n_mig_types++], first->gpu, own, (uint32_t)(next - own));
+  }
+  shown->mig_types = catalog->mig_types;
+  return HR_OK;
+}
+
+/* ---- Whole ------------------------------------------------------------------------------------------ */
+
+static void show(struct catalog *catalog) {
+  const struct hr__table *table = catalog->table;
+  catalog->shown = (struct hr_catalog){
+      .gpus = table[HR__CATALOG_GPUS].rows,
+      .n_gpus = table[HR__CATALOG_GPUS].count,
+      .instances = table[HR__CATALOG_INSTANCES].rows,
+      .n_instances = table[HR__CATALOG_INSTANCES].count,
+      .prices = table[HR__CATALOG_PRICES].rows,
+      .n_prices = table[HR__CATALOG_PRICES].count,
+      .regions = table[HR__CATALOG_REGIONS].rows,
+      .n_regions = table[HR__CATALOG_REGIONS].count,
+      .discounts = table[HR__CATALOG_DISCOUNTS].rows,
+      .n_discounts = table[HR__CATALOG_DISCOUNTS].count,
+      .spot_presets = table[HR__CATALOG_SPOT_PRESETS].rows,
+      .n_spot_presets = table[HR__CATALOG_SPOT_PRESETS].count,
+      .mig_profiles = table[HR__CATALOG_MIG_PROFILES].rows,
+      .n_mig_profiles = table[HR__CATALOG_MIG_PROFILES].count,
+      .network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].rows,
+      .n_network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].count,
+  };
+}
+
+enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_catalog **catalog,
+                               struct hr_error *error) {
+  static const struct hr_catalog_files none;
+  if (!files) files = &none;
+  const char *const paths[HR__N_CATALOG_TABLES] = {[HR__CATALOG_GPUS] = files->gpus,
+                                                   [HR__CATALOG_INSTANCES] = files->instances,
+                                                   [HR__CATALOG_PRICES] = files->prices,
+                                                   [HR__CATALOG_REGIONS] = files->regions,
+                                                   [HR__CATALOG_DISCOUNTS] = files->discounts,
+                                                   [HR__CATALOG_SPOT_PRESETS] = files->spot_presets,
+                                                   [HR__CATALOG_MIG_PROFILES] = files->mig_profiles,
+                                                   [HR__CATALOG_NETWORK_SPEEDS] = files->network_speeds};
+  *catalog = NULL;
+  struct catalog *loaded = calloc(1, sizeof *loaded);
+  if (!loaded) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = HR_OK;
+  for (unsigned i = 0; i < HR__N_CATALOG_TABLES && status == HR_OK; i++)
+    status = read_table(loaded, (enum hr__catalog_table)i, paths[i], error);
+  show(loaded);
+  static check_row *const checks[HR__N_CATALOG_TABLES] = {[HR__CATALOG_INSTANCES] = check_instance,
+                                                          [HR__CATALOG_PRICES] = check_price,
+                                                          [HR__CATALOG_DISCOUNTS] = check_discount,
+                                                          [HR__CATALOG_SPOT_PRESETS] = check_preset,
+                                                          [HR__CATALOG_MIG_PROFILES] = check_mig};
+  for (unsigned i = 0; i < HR__N_CATALOG_TABLES && status == HR_OK; i++)
+    if (checks[i]) status = check_rows(loaded, (enum hr__catalog_table)i, checks[i], paths[i], error);
+  if (status == HR_OK) status = make_mig_types(loaded, error);
+  if (status == HR_OK)
+    *catalog = &loaded->shown;
+  else
+    hr_catalog_destroy(&loaded->shown);
+  return status;
+}
+
+void hr_catalog_destroy(struct hr_catalog *shown) {
+  if (!shown) return;
+  struct catalog *catalog = (struct catalog *)shown;
+  for (size_t i = 0; i < HR__N_CATALOG_TABLES; i++) hr__table_finish(&catalog->table[i]);
+  hr__names_finish(&catalog->texts);
+  free(catalog->mig_types);
+  free(catalog->mig_profiles);
+  free(catalog);
+}

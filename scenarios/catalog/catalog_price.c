@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What an instance costs in a region on a day. Price lists are read on different days and for some regions only; where
+ * a list price moved since a row was read (in June 2025 AWS took a third to nearly half off its larger instances), the
+ * row is moved by the same factor, and a region without a row takes the base region's price times its multiplier.
+ */
+
+#include "scenarios/catalog/catalog_tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MILLION INT64_C(1000000)
+
+struct catalog_price_search {
+  const struct hr_catalog *catalog;
+  const struct hr_instance_type *type;
+  const char *region;
+  const char *as_of;
+};
+
+static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
+  __extension__ typedef __int128 wide;
+  return (int64_t)(((wide)price * numerator * 2 + denominator) / ((wide)denominator * 2));
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+struct wanted {
+  enum hr_market market;
+  const char *term, *upfront; /* upfront NULL: any */
+};
+static const struct wanted on_demand = {HR_MARKET_ON_DEMAND, "", ""};
+
+static bool fits(const struct catalog_price_search *search, const struct wanted *wanted, const struct hr_price *price) {
+  return price->market == wanted->market && strcasecmp(price->instance, search->type->name) == 0 &&
+         strcasecmp(price->provider, search->type->provider) == 0 && strcmp(price->term, wanted->term) == 0 &&
+         (!wanted->upfront || strcmp(price->upfront, wanted->upfront) == 0) &&
+         (hr__is_everywhere(price->region) || strcasecmp(price->region, search->region) == 0) &&
+         hr__is_of(price->as_of, search->as_of);
+}
+
+/* Of two that fit: the newer; of one day, the region's own; then the cheaper. */
+static bool goes_before(const struct hr_price *a, const struct hr_price *b) {
+  int newer = strcmp(a->as_of, b->as_of);
+  if (newer) return newer > 0;
+  bool a_own = !hr__is_everywhere(a->region), b_own = !hr__is_everywhere(b->region);
+  return a_own != b_own ? a_own : a->uusd_h < b->uusd_h;
+}
+
+static const struct hr_price *newest(const struct catalog_price_search *search, const struct wanted *wanted) {
+  const struct hr_price *found = NULL;
+  for (size_t i = 0; i < search->catalog->n_prices; i++) {
+    const struct hr_price *price = &search->catalog->prices[i];
+    if (fits(search, wanted, price) && (!found || goes_before(price, found))) found = price;
+  }
+  return found;
+}
+
+static const struct hr_region *find_region(const struct catalog_price_search *search) {
+  for (size_t i = 0; i < search->catalog->n_regions; i++) {
+    const struct hr_region *region = &search->catalog->regions[i];
+    if (strcasecmp(region->provider, search->type->provider) == 0 && strcasecmp(region->name, search->region) == 0)
+      return region;
+  }
+  return NULL;
+}
+
+/* The region that others are compared with; "*" where a provider has one price for all. */
+static const char *base_region(const struct hr_catalog *catalog, const char *provider) {
+  for (size_t i = 0; i < catalog->n_regions; i++)
+    if (strcasecmp(catalog->regions[i].provider, provider) == 0) return catalog->regions[i].base;
+  return "*";
+}
+
+/* ---- Quotes ----------------------------------------------------------------------------------------- */
+
+static void quote_row(const struct hr_price *price, struct hr_price_quote *quote) {
+  quote->uusd_h = price->uusd_h;
+  quote->as_of = price->as_of;
+  quote->status = price->status;
+  snprintf(quote->source, sizeof quote->source, "%s", price->source);
+}
+
+HR_PRINTF(4, 5)
+static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const char *as_of, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  quote->uusd_h = uusd_h;
+  quote->as_of = as_of;
+  quote->status = "derived";
+  vsnprintf(quote->source, sizeof quote->source, format, args);
+  va_end(args);
+}
+
+/* The price of the base region moved since `own` was read: so did this one. False when it did not. */
+static bool quote_moved(const struct catalog_price_search *base, const struct hr_price *own, const struct hr_price *now,
+                        struct hr_price_quote *quote) {
+  if (strcmp(now->as_of, own->as_of) <= 0) return false;
+  struct catalog_price_search before = *base;
+  before.as_of = own->as_of;
+  const struct hr_price *then = newest(&before, &on_demand);
+  if (!then || then->uusd_h == now->uusd_h || then->uusd_h == 0) return false;
+  quote_derived(quote, scale(own->uusd_h, now->uusd_h, then->uusd_h), now->as_of,
+                "the price of %s moved as %s's has since: %s; %s", own->as_of, base->region, own->source, now->source);
+  return true;
+}
+
+static bool quote_on_demand(const struct catalog_price_search *search, struct hr_price_quote *quote) {
+  const struct hr_region *region = find_region(search);
+  const struct hr_price *own = newest(search, &on_demand), *now = NULL;
+  struct catalog_price_search base = *search;
+  if (region && strcmp(region->base, region->name) != 0) {
+    base.region = region->base;
+    now = newest(&base, &on_demand);
+  }
+  if (own) {
+    if (!now || !quote_moved(&base, own, now, quote)) quote_row(own, quote);
+    return true;
+  }
+  if (!now) return false;
+  quote_derived(quote, scale(now->uusd_h, region->multiplier_ppm, MILLION), now->as_of, "%s's price x %.6g: %s; %s",
+                region->base, (double)region->multiplier_ppm / (double)MILLION, now->source, region->source);
+  return true;
+}
+
+/* So much off the on-demand price; false where no discount or no such price is known. */
+static bool quote_discounted(const struct catalog_price_search *search, const struct wanted *wanted,
+                             struct hr_price_quote *quote) {
+  const struct hr_discount_query query = {.provider = search->type->provider,
+                                          .instance = search->type->name,
+                                          .term = wanted->market == HR_MARKET_SPOT ? "spot" : wanted->term,
+                                          .upfront = wanted->market == HR_MARKET_SPOT ? NULL : wanted->upfront,
+                                          .as_of = search->as_of};
+  const struct hr_discount *discount;
+  struct hr_price_quote list;
+  if (hr_catalog_discount(search->catalog, &query, &discount, NULL) != HR_OK) return false;
+  if (!quote_on_demand(search, &list)) return false;
+  quote_derived(quote, scale(list.uusd_h, MILLION - discount->off_ppm, MILLION), list.as_of,
+                "on-demand less %.6g %% (%s, %s): %s; on-demand: %s", (double)discount->off_ppm / 1e4, discount->family,
+                discount->status, discount->source, list.source);
+  if (strcmp(discount->status, "assumed") == 0) quote->status = discount->status;
+  return true;
+}
+
+/* A commitment follows the list price; capacity that is bought for a window, and terms that are not told, do not. */
+static bool quote_reserved(const struct catalog_price_search *search, const struct wanted *wanted,
+                           struct hr_price_quote *quote) {
+  const struct hr_price *own = newest(search, wanted);
+  bool follows = strcmp(wanted->term, "1y") == 0 || strcmp(wanted->term, "3y") == 0;
+  if (!own) return follows && quote_discounted(search, wanted, quote);
+  struct hr_price_quote now, then;
+  struct catalog_price_search before = *search;
+  before.as_of = own->as_of;
+  bool moved = follows && quote_on_demand(search, &now) && quote_on_demand(&before, &then) &&
+               strcmp(now.as_of, own->as_of) > 0 && then.uusd_h != now.uusd_h && then.uusd_h > 0;
+  if (moved)
+    quote_derived(quote, scale(own->uusd_h, now.uusd_h, then.uusd_h), now.as_of,
+                  "the price of %s moved as on-demand has since: %s; on-demand: %s", own->as_of, own->source,
+                  now.source);
+  else
+    quote_row(own, quote);
+  return true;
+}
+
+static bool quote_market(const struct catalog_price_search *search, const struct wanted *wanted,
+                         struct hr_price_quote *quote) {
+  quote->instance = search->type;
+  quote->region = search->region;
+  switch (wanted->market) {
+  case HR_MARKET_ON_DEMAND:
+    return quote_on_demand(search, quote);
+  case HR_MARKET_RESERVED:
+    return quote_reserved(search, wanted, quote);
+  default: {
+    const struct hr_price *own = newest(search, wanted);
+    if (own) quote_row(own, quote);
+    return own || quote_discounted(search, wanted, quote);
+  }
+  }
+}
+
+/* ---- Queries ---------------------------------------------------------------------------------------- */
+
+static enum hr_status no_price(const struct catalog_price_search *search, const struct wanted *wanted, const char *what,
+                               struct hr_error *error) {
+  const struct hr_price *first = NULL;
+  struct catalog_price_search any = *search;
+  any.as_of = NULL;
+  for (size_t i = 0; i < search->catalog->n_prices; i++) {
+    const struct hr_price *price = &search->catalog->prices[i];
+    if (fits(&any, wanted, price) && (!first || strcmp(price->as_of, first->as_of) < 0)) first = price;
+  }
+  bool everywhere = hr__is_everywhere(search->region);
+  const char *as_of = search->as_of && search->as_of[0] ? search->as_of : NULL;
+  return hr_fail(error, HR_BAD_INPUT, "no %s price%s%.10s of %s %s%s%s is in the catalogue%s%s%s%s%s",
+                 hr_market_name(wanted->market), wanted->term[0] ? " for " : "", wanted->term, search->type->provider,
+                 what, everywhere ? "" : " in ", everywhere ? "" : search->region, as_of ? " as of " : "",
+                 as_of ? as_of : "", first ? " (its first is of " : "", first ? first->as_of : "", first ? ")" : "");
+}
+
+static bool is_cheaper(const struct hr_price_quote *a, const struct hr_price_quote *b) {
+  __extension__ typedef __int128 wide;
+  return (wide)a->uusd_h * (int64_t)b->instance->gpus < (wide)b->uusd_h * (int64_t)a->instance->gpus;
+}
+
+static enum hr_status quote_cheapest(struct catalog_price_search *search, const struct wanted *wanted,
+                                     const char *provider, const char *gpu, struct hr_price_quote *quote,
+                                     struct hr_error *error) {
+  const struct hr_gpu_type *type;
+  enum hr_status status = hr_catalog_gpu(search->catalog, gpu, &type, error);
+  if (status != HR_OK) return status;
+  const struct hr_instance_type *last = NULL;
+  bool found = false;
+  for (size_t i = 0; i < search->catalog->n_instances; i++) {
+    struct hr_price_quote candidate;
+    search->type = &search->catalog->instances[i];
+    if (strcasecmp(search->type->provider, provider) != 0 || strcmp(search->type->gpu, type->name) != 0) continue;
+    last = search->type;
+    if (!quote_market(search, wanted, &candidate) || (found && !is_cheaper(&candidate, quote))) continue;
+    *quote = candidate;
+    found = true;
+  }
+  if (found) return HR_OK;
+  if (!last) return hr_fail(error, HR_BAD_INPUT, "%s has no instance type with the GPU '%s'", provider, type->name);
+  search->type = last;
+  return no_price(search, wanted, type->name, error);
+}
+
+enum hr_status hr_catalog_price(const struct hr_catalog *catalog, const struct hr_price_query *query,
+                                struct hr_price_quote *quote, struct hr_error *error) {
+  struct catalog_price_search search = {.catalog = catalog, .as_of = query->as_of};
+  bool reserved = query->market == HR_MARKET_RESERVED;
+  const struct wanted wanted = {query->market, reserved && query->term ? query->term : "",
+                                reserved ? query->upfront : ""};
+  bool has_price = reserved || hr_market_is_elastic(query->market);
+  if (!has_price)
+    return hr_fail(error, HR_BAD_INPUT, "the catalogue has prices of reserved, on-demand and spot capacity");
+  search.region = query->region ? query->region : base_region(catalog, query->provider);
+  enum hr_status status = query->region ? hr_catalog_check_region(catalog, query->provider, query->region, error)
+                                        : hr_catalog_check_provider(catalog, query->provider, error);
+  if (status != HR_OK) return status;
+  if (!query->instance) return quote_cheapest(&search, &wanted, query->provider, query->gpu, quote, error);
+  status = hr_catalog_instance(catalog, query->provider, query->instance, &search.type, error);
+  if (status != HR_OK) return status;
+  return quote_market(&search, &wanted, quote) ? HR_OK : no_price(&search, &wanted, search.type->name, error);
+}
+
+int64_t hr_price_quote_gpu_uusd_h(const struct hr_price_quote *quote) {
+  return scale(quote->uusd_h, 1, (int64_t)quote->instance->gpus);
+}

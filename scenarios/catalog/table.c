@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cells are written into a draft of a row through the columns' offsets as libcsv finds them. A hash of a row's
+   key finds the row that a new one replaces. */
+
+#include "scenarios/catalog/table.h"
+
+#include "headroom/unstable/catalog.h"
+#include "traces/core/dates.h"
+#include "traces/core/input.h"
+#include "traces/core/numbers.h"
+
+#include <csv.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MOST_ROWS = 10000000 };
+
+struct table_reader {
+  struct hr__table *table;
+  const struct hr__table_text *text;
+  struct hr__name_table *names;
+  struct hr_error *error;
+  enum hr_status status;                                  /* HR_OK until something is wrong */
+  const struct hr__table_column *order[HR__MOST_COLUMNS]; /* of the file's columns */
+  size_t n_order, n_cells;
+  bool past_header;
+  uint32_t line, row_line; /* at hand; where the row at hand begins */
+  _Alignas(max_align_t) unsigned char draft[HR__LONGEST_DRAFT];
+};
+
+/* ---- Errors ----------------------------------------------------------------------------------------- */
+
+HR_PRINTF(2, 3) static void fail(struct table_reader *reader, const char *format, ...) {
+  char words[800];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(words, sizeof words, format, args);
+  va_end(args);
+  if (reader->status == HR_OK)
+    reader->status =
+        hr_fail(reader->error, HR_BAD_INPUT, "%s:%u: %s", reader->text->path, (unsigned)reader->row_line, words);
+}
+
+static void fail_cell(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+                      const char *fault) {
+  char quoted[HR__QUOTE_BYTES];
+  fail(reader, "column '%s': '%s' %s", column->name, hr__quote(cell, quoted), fault);
+}
+
+static void fail_memory(struct table_reader *reader) {
+  reader->status = hr_fail(reader->error, HR_NO_MEMORY, "out of memory");
+}
+
+/* ---- Cells ------------------------------------------------------------------------------------------ */
+
+static const char *intern(struct table_reader *reader, const char *text, size_t length) {
+  uint32_t number = hr__names_intern(reader->names, text, length);
+  if (number != HR_NONE) return reader->names->text[number];
+  fail_memory(reader);
+  return "";
+}
+
+static void fail_range(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+  char fault[80];
+  snprintf(fault, sizeof fault, "is not a number from %.10g to %.10g", column->min, column->max);
+  fail_cell(reader, column, cell, fault);
+}
+
+/* Units of `scale` parts; false when the text is no number or out of the column's bounds. */
+static bool parse_scaled(const struct hr__table_column *column, struct hr_text cell, uint64_t scale, int64_t *value) {
+  const struct hr__number_rule rule = {scale, (uint64_t)INT64_MAX, false};
+  bool negative = cell.length && cell.at[0] == '-' && column->min < 0;
+  struct hr_text digits = {cell.at + negative, cell.length - negative};
+  uint64_t size;
+  if (hr__number_parse(digits, &rule, &size) != HR__NUMBER_FINE) return false;
+  *value = negative ? -(int64_t)size : (int64_t)size;
+  double number = (double)*value / (double)scale;
+  return number >= column->min && number <= column->max;
+}
+
+/* Nine digits after the point are enough for any figure, and one division keeps what was written. */
+static void take_number(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+                        void *to) {
+  enum { SCALE = 1000000000 };
+  int64_t parts;
+  double value = HR_UNKNOWN_NUMBER;
+  if (cell.length && !parse_scaled(column, cell, SCALE, &parts))
+    fail_range(reader, column, cell);
+  else if (cell.length)
+    value = (double)parts / SCALE;
+  memcpy(to, &value, sizeof value);
+}
+
+static void take_micros(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+                        void *to) {
+  int64_t value = 0;
+  if (cell.length && !parse_scaled(column, cell, 1000000, &value)) fail_range(reader, column, cell);
+  memcpy(to, &value, sizeof value);
+}
+
+/* The word's place in `words`; an error that lists them when it is none. */
+static unsigned word_place(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+  char known[300] = "is none of";
+  for (unsigned i = 0; column->words[i]; i++) {
+    if (strlen(column->words[i]) == cell.length && memcmp(column->words[i], cell.at, cell.length) == 0) return i;
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s '%s'", i ? "," : "", column->words[i]);
+  }
+  fail_cell(reader, column, cell, known);
+  return 0;
+}
+
+bool hr__is_day_or_span(struct hr_text cell) {
+  char day[sizeof "2026-01-01"];
+  int64_t us;
+  bool zoned;
+  if (cell.length != 4 && cell.length != 7 && cell.length != 10) return false;
+  memcpy(day, "0000-01-01", sizeof day);
+  memcpy(day, cell.at, cell.length);
+  return hr__date_parse((struct hr_text){day, sizeof day - 1}, &us, &zoned);
+}
+
+static void take_text(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+                      void *to) {
+  static const char *const kinds[] = {"quoted", "derived", "assumed", "mixed", "stated", NULL};
+  static const struct hr__table_column statuses = {.name = "status", .words = kinds};
+  const char *path = reader->text->path;
+  if (column->cell == HR__CELL_STATUS && !cell.length) cell = (struct hr_text){"stated", sizeof "stated" - 1};
+  if (column->cell == HR__CELL_SOURCE && !cell.length) cell = (struct hr_text){path, strlen(path)};
+  if (column->cell == HR__CELL_DATE && !hr__is_day_or_span(cell))
+    fail_cell(reader, column, cell, "is no date like 2026-07-20, 2026-07 or 2026");
+  if (column->cell == HR__CELL_STATUS) word_place(reader, &statuses, cell);
+  if (column->words) word_place(reader, column, cell);
+  if (memchr(cell.at, '\0', cell.length)) fail_cell(reader, column, cell, "holds a NUL byte");
+  const char *text = reader->status == HR_OK ? intern(reader, cell.at, cell.length) : "";
+  memcpy(to, &text, sizeof text);
+}
+
+static void take_cell(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+  void *to = reader->draft + column->offset;
+  unsigned place;
+  bool has_default = column->optional || column->cell == HR__CELL_STATUS || column->cell == HR__CELL_SOURCE;
+  if (!cell.length && !has_default) {
+    fail(reader, "column '%s' is empty", column->name);
+    return;
+  }
+  switch (column->cell) {
+  case HR__CELL_NUMBER:
+    take_number(reader, column, cell, to);
+    break;
+  case HR__CELL_MICROS:
+    take_micros(reader, column, cell, to);
+    break;
+  case HR__CELL_WORD:
+    place = cell.length ? word_place(reader, column, cell) : 0;
+    memcpy(to, &place, sizeof place);
+    break;
+  default:
+    take_text(reader, column, cell, to);
+  }
+}
+
+/* ---- The header ------------------------------------------------------------------------------------- */
+
+static void take_name(struct table_reader *reader, struct hr_text cell) {
+  const struct hr__table_format *format = reader->table->format;
+  const char *known[HR__MOST_COLUMNS + 1] = {0};
+  char name[HR__QUOTE_BYTES];
+  hr__quote(cell, name);
+  for (size_t i = 0; i < format->n_columns; i++) {
+    known[i] = format->columns[i].name;
+    if (strcmp(known[i], name) != 0) continue;
+    for (size_t k = 0; k < reader->n_order; k++)
+      if (reader->order[k] == &format->columns[i]) fail(reader, "column '%s' stands twice", name);
+    if (reader->n_order < HR__MOST_COLUMNS) reader->order[reader->n_order++] = &format->columns[i];
+    return;
+  }
+  const char *nearest = hr_nearest_word(name, known);
+  fail(reader, "a table of %s has no column '%s'%s%s%s", format->name, name, nearest ? "; did you mean '" : "",
+       nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static bool has_column(const struct table_reader *reader, const struct hr__table_column *column) {
+  for (size_t i = 0; i < reader->n_order; i++)
+    if (reader->order[i] == column) return true;
+  return false;
+}
+
+/* Columns that the file does not have are read as empty cells. */
+static void check_header(struct table_reader *reader) {
+  const struct hr__table_format *format = reader->table->format;
+  for (size_t i = 0; i < format->n_columns && reader->status == HR_OK; i++) {
+    const struct hr__table_column *column = &format->columns[i];
+    bool optional = column->optional || column->cell == HR__CELL_STATUS || column->cell == HR__CELL_SOURCE;
+    if (!optional && !has_column(reader, column))
+      fail(reader, "a table of %s needs the column '%s'", format->name, column->name);
+  }
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+static unsigned char *row_at(const struct hr__table *table, uint32_t row) {
+  return (unsigned char *)table->rows + row * table->format->row_bytes;
+}
+
+/* Upper and lower case are the same. */
+static uint64_t hash_text(const char *text) {
+  uint64_t hash = 0;
+  for (; *text; text++) hash = hash * 31 + (uint64_t)tolower((unsigned char)*text);
+  return hash;
+}
+
+static const char *text_of(const struct hr__table_column *column, const unsigned char *row) {
+  const char *text;
+  memcpy(&text, row + column->offset, sizeof text);
+  return text;
+}
+
+static uint64_t word_of(const struct hr__table_column *column, const unsigned char *row) {
+  unsigned word;
+  memcpy(&word, row + column->offset, sizeof word);
+  return word;
+}
+
+static uint64_t number_of(const struct hr__table_column *column, const unsigned char *row) {
+  uint64_t bits;
+  memcpy(&bits, row + column->offset, sizeof bits);
+  return bits;
+}
+
+/* Columns of a key are texts, words and numbers. */
+static uint64_t hash_key(const struct hr__table_format *format, const unsigned char *row) {
+  uint64_t hash = 0;
+  for (size_t i = 0; i < format->n_columns; i++) {
+    const struct hr__table_column *column = &format->columns[i];
+    if (!column->key) continue;
+    uint64_t word = column->cell == HR__CELL_WORD     ? word_of(column, row)
+                    : column->cell == HR__CELL_NUMBER ? number_of(column, row)
+                                                      : hash_text(text_of(column, row));
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+static bool same_cell(const struct hr__table_column *column, const unsigned char *a, const unsigned char *b) {
+  if (column->cell == HR__CELL_WORD) return word_of(column, a) == word_of(column, b);
+  if (column->cell == HR__CELL_NUMBER) return number_of(column, a) == number_of(column, b);
+  const char *x = text_of(column, a), *y = text_of(column, b);
+  return x == y || strcasecmp(x, y) == 0;
+}
+
+static bool same_key(const struct hr__table_format *format, const unsigned char *a, const unsigned char *b) {
+  for (size_t i = 0; i < format->n_columns; i++)
+    if (format->columns[i].key && !same_cell(&format->columns[i], a, b)) return false;
+  return true;
+}
+
+/* The slot of the row with this key, or the empty one where it would be. */
+static uint32_t *find_slot(const struct hr__table *table, const unsigned char *row) {
+  uint32_t mask = table->n_slots - 1, at = (uint32_t)hash_key(table->format, row) & mask;
+  while (table->slot[at] && !same_key(table->format, row_at(table, table->slot[at] - 1), row)) at = (at + 1) & mask;
+  return &table->slot[at];
+}
+
+/* Room for one row more; slots are kept at most half full. */
+static bool grow(struct hr__table *table) {
+  if (table->count < table->capacity) return true;
+  uint32_t capacity = table->capacity ? 2 * table->capacity : 64;
+  void *rows = realloc(table->rows, capacity * table->format->row_bytes);
+  if (rows) table->rows = rows;
+  uint32_t *line = realloc(table->line, capacity * sizeof *line);
+  if (line) table->line = line;
+  uint32_t *slot = calloc(2 * (size_t)capacity, sizeof *slot);
+  if (!rows || !line || !slot) {
+    free(slot);
+    return false;
+  }
+  free(table->slot);
+  table->slot = slot;
+  table->n_slots = 2 * capacity;
+  table->capacity = capacity;
+  for (uint32_t i = 0; i < table->count; i++) *find_slot(table, row_at(table, i)) = i + 1;
+  return true;
+}
+
+static void add_row(struct table_reader *reader) {
+  struct hr__table *table = reader->table;
+  const char *fault = table->format->finish ? table->format->finish(reader->draft) : NULL;
+  if (fault) {
+    fail(reader, "%s", fault);
+    return;
+  }
+  if (table->count == MOST_ROWS) {
+    fail(reader, "a table has at most %d rows", MOST_ROWS);
+    return;
+  }
+  if (!grow(table)) {
+    fail_memory(reader);
+    return;
+  }
+  uint32_t *slot = find_slot(table, reader->draft);
+  if (!*slot) {
+    *slot = ++table->count;
+    table->line[*slot - 1] = 0;
+  }
+  uint32_t row = *slot - 1;
+  if (table->line[row]) fail(reader, "this row is the same as that of line %u", (unsigned)table->line[row]);
+  table->line[row] = reader->row_line;
+  memcpy(row_at(table, row), reader->draft, table->format->row_bytes);
+}
+
+static void on_cell(void *bytes, size_t length, void *self) {
+  struct table_reader *reader = self;
+  struct hr_text cell = {bytes && length ? bytes : "", length};
+  if (reader->n_cells == 0) {
+    reader->row_line = reader->line;
+    memset(reader->draft, 0, sizeof reader->draft);
+  }
+  size_t place = reader->n_cells++;
+  if (reader->status != HR_OK) return;
+  if (!reader->past_header)
+    take_name(reader, cell);
+  else if (place < reader->n_order)
+    take_cell(reader, reader->order[place], cell);
+}
+
+static void on_row(int terminator, void *self) {
+  struct table_reader *reader = self;
+  const struct hr__table_format *format = reader->table->format;
+  size_t n_cells = reader->n_cells;
+  (void)terminator;
+  reader->n_cells = 0;
+  if (!reader->past_header) {
+    reader->past_header = true;
+    check_header(reader);
+    return;
+  }
+  if (n_cells != reader->n_order) fail(reader, "the row has %zu columns, the header %zu", n_cells, reader->n_order);
+  for (size_t i = 0; i < format->n_columns && reader->status == HR_OK; i++)
+    if (!has_column(reader, &format->columns[i])) take_cell(reader, &format->columns[i], (struct hr_text){"", 0});
+  if (reader->status == HR_OK) add_row(reader);
+}
+
+/* ---- The text --------------------------------------------------------------------------------------- */
+
+/* Line by line, so that errors can tell the line although a cell may hold line ends. */
+static void parse(struct table_reader *reader, struct csv_parser *parser) {
+  static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as spreadsheets write it */
+  const char *at = reader->text->bytes, *end = at + reader->text->size;
+  if (reader->text->size >= 3 && memcmp(at, mark, 3) == 0) at += 3;
+  while (at < end && reader->status == HR_OK) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    size_t length = (size_t)(newline ? newline + 1 - at : end - at);
+    reader->line++;
+    if (csv_parse(parser, at, length, on_cell, on_row, reader) != length) {
+      reader->row_line = reader->line;
+      if (csv_error(parser) == CSV_ENOMEM)
+        fail_memory(reader);
+      else
+        fail(reader, "a quote stands where none may");
+    }
+    at += length;
+  }
+  if (reader->status != HR_OK) return;
+  if (csv_fini(parser, on_cell, on_row, reader) != 0) fail(reader, "a quote is never closed");
+  if (!reader->past_header) fail(reader, "the file is empty; a header is wanted");
+}
+
+enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
+                             struct hr_error *error) {
+  struct table_reader reader = {.table = table, .text = text, .names = names, .error = error, .row_line = 1};
+  struct csv_parser parser;
+  for (uint32_t i = 0; i < table->count; i++) table->line[i] = 0;
+  if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
+    return hr_fail(error, HR_INTERNAL, "%s: the reader of CSV cannot be set up", text->path);
+  parse(&reader, &parser);
+  csv_free(&parser);
+  return reader.status;
+}
+
+void hr__table_finish(struct hr__table *table) {
+  free(table->rows);
+  free(table->line);
+  free(table->slot);
+  *table = (struct hr__table){.format = table->format};
+}
+
+/* A table from a file, which is read whole: tables are small. */
+
+enum { LARGEST_FILE = 64 << 20 };
+
+static enum hr_status read_whole(struct hr__decoder *decoder, const char *path, char **bytes, size_t *size,
+                                 struct hr_error *error) {
+  size_t capacity = 1 << 16, got = 0;
+  *bytes = NULL;
+  for (*size = 0; *size < LARGEST_FILE; capacity *= 2) {
+    char *grown = realloc(*bytes, capacity);
+    if (!grown) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+    *bytes = grown;
+    enum hr_status status = hr__decoder_read(decoder, grown + *size, capacity - *size, &got, error);
+    if (status != HR_OK) return status;
+    *size += got;
+    if (*size < capacity) return HR_OK;
+  }
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB: no such table is", path, LARGEST_FILE >> 20);
+}
+
+enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
+                                  struct hr_error *error) {
+  struct hr__decoder *decoder;
+  char *bytes = NULL;
+  size_t size;
+  enum hr_status status = hr__decoder_open(path, &decoder, error);
+  if (status != HR_OK) return status;
+  status = read_whole(decoder, path, &bytes, &size, error);
+  hr__decoder_close(decoder);
+  const struct hr__table_text text = {path, bytes, size};
+  if (status == HR_OK) status = hr__table_add(table, &text, names, error);
+  free(bytes);
+  return status;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A list of GPU types is a set of pools, and so is a list of regions, the class of a job, and where a model runs at
+ * all; traces have many lists that mean the same few sets. An accept class is what one of each have in common, less the
+ * spot pools for jobs that may not go there.
+ */
+
+#include "sim/cluster/accepts.h"
+
+#include <string.h>
+
+/* ---- Lists ------------------------------------------------------------------------------------------ */
+
+static char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same_word(const char *a, size_t length, const char *b) {
+  for (size_t i = 0; i < length; i++)
+    if (!b[i] || lower(a[i]) != lower(b[i])) return false;
+  return b[length] == '\0';
+}
+
+/* Whether `word` stands in a `|` list; upper and lower case are the same. */
+static bool list_has(const char *list, const char *word) {
+  for (;;) {
+    size_t length = strcspn(list, "|");
+    if (same_word(list, length, word)) return true;
+    if (!list[length]) return false;
+    list += length + 1;
+  }
+}
+
+/* ---- Sets of pools ---------------------------------------------------------------------------------- */
+
+static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *arena, uint32_t n_pools, size_t most) {
+  *sets = (struct hr__pool_sets){.row = hr_arena_alloc(arena, (most + 1) * n_pools), .n_pools = n_pools};
+  return sets->row ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Where the set under construction goes, behind those that are there. */
+static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
+  return sets->row + (size_t)sets->count * sets->n_pools;
+}
+
+/* The number of the set that has been drafted, which is kept if it is new. */
+static uint32_t sets_keep(struct hr__pool_sets *sets) {
+  const uint8_t *draft = sets_draft(sets);
+  for (uint32_t i = 0; i < sets->count; i++)
+    if (memcmp(sets->row + (size_t)i * sets->n_pools, draft, sets->n_pools) == 0) return i;
+  return sets->count++;
+}
+
+static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t pool) {
+  return sets->row[(size_t)set * sets->n_pools + pool];
+}
+
+/* What a list chooses by: the pool's GPU type or its region, NULL where it is not known. */
+typedef const char *trait(const struct hr_pool_spec *spec);
+
+static const char *gpu_trait(const struct hr_pool_spec *spec) {
+  return spec->gpu;
+}
+
+static const char *region_trait(const struct hr_pool_spec *spec) {
+  return spec->region;
+}
+
+static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_of, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *cluster, const struct hr_names *lists, trait *of) {
+  *set_of = hr_arena_alloc(arena, ((size_t)lists->count + 1) * sizeof **set_of);
+  if (!*set_of || sets_init(sets, arena, cluster->n_pools, (size_t)lists->count + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (*set_of)[0] = sets_keep(sets);
+  for (uint32_t list = 0; list < lists->count; list++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      const char *word = of(&cluster->pools[pool]);
+      sets_draft(sets)[pool] = word && list_has(lists->text[list], word);
+    }
+    (*set_of)[list + 1] = sets_keep(sets);
+  }
+  return HR_OK;
+}
+
+/* Which pools are for jobs of each class. */
+static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_arena *arena,
+                                      const struct hr_cluster_spec *cluster) {
+  struct hr__pool_sets *sets = &accepts->by_class;
+  if (sets_init(sets, arena, cluster->n_pools, HR_N_CLASSES + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (void)sets_keep(sets);
+  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      uint32_t allowed = cluster->pools[pool].classes;
+      sets_draft(sets)[pool] = !allowed || allowed >> class_ & 1;
+    }
+    accepts->set_of_class[class_] = sets_keep(sets);
+  }
+  return HR_OK;
+}
+
+/* Adds to a rising list unless it is there. */
+static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
+  uint32_t at = accepts->n_memories;
+  while (at > 0 && accepts->memory_mib[at - 1] >= memory_mib) at--;
+  if (at < accepts->n_memories && accepts->memory_mib[at] == memory_mib) return;
+  for (uint32_t i = accepts->n_memories++; i > at; i--) accepts->memory_mib[i] = accepts->memory_mib[i - 1];
+  accepts->memory_mib[at] = memory_mib;
+}
+
+/* Which pools' GPUs have more memory than the first few; where it is not known, it is enough. */
+static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
+                                       const struct hr_cluster_spec *cluster) {
+  size_t most = (size_t)cluster->n_pools + 1;
+  accepts->memory_mib = hr_arena_alloc(arena, most * sizeof *accepts->memory_mib);
+  accepts->set_of_memory = hr_arena_alloc(arena, most * sizeof *accepts->set_of_memory);
+  if (!accepts->memory_mib || !accepts->set_of_memory ||
+      sets_init(&accepts->by_memory, arena, cluster->n_pools, most) != HR_OK)
+    return HR_NO_MEMORY;
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    if (cluster->pools[pool].gpu_mem_mib) add_memory(accepts, cluster->pools[pool].gpu_mem_mib);
+  for (uint32_t below = 0; below <= accepts->n_memories; below++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      uint32_t memory_mib = cluster->pools[pool].gpu_mem_mib;
+      bool has_more = !memory_mib || below == 0 || memory_mib > accepts->memory_mib[below - 1];
+      sets_draft(&accepts->by_memory)[pool] = has_more;
+    }
+    accepts->set_of_memory[below] = sets_keep(&accepts->by_memory);
+  }
+  return HR_OK;
+}
+
+/* Where a model has a speed of 0 it does not run. */
+static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
+  const struct hr_speeds *table = accepts->speeds->table;
+  uint32_t n_rows = table ? table->n_rows + 1 : 0;
+  struct hr__pool_sets *sets = &accepts->by_speed;
+  accepts->set_of_rows = hr_arena_alloc(arena, ((size_t)n_rows + 1) * sizeof *accepts->set_of_rows);
+  if (!accepts->set_of_rows || sets_init(sets, arena, n_pools, (size_t)n_rows + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, n_pools);
+  (void)sets_keep(sets);
+  for (uint32_t row = 0; row < n_rows; row++) {
+    for (uint32_t pool = 0; pool < n_pools; pool++) sets_draft(sets)[pool] = hr__speed_of_row(table, row, pool) > 0;
+    accepts->set_of_rows[row] = sets_keep(sets);
+  }
+  return HR_OK;
+}
+
+/* ---- Accept classes --------------------------------------------------------------------------------- */
+
+/* A choice of sets: one of each kind. */
+struct accepts_choice {
+  uint32_t gpus, regions, class_, speeds, memory;
+  bool barred;
+};
+
+static uint32_t *class_at(const struct hr__accepts *accepts, struct accepts_choice choice) {
+  size_t row = (size_t)choice.barred * accepts->by_class.count + choice.class_;
+  row = row * accepts->by_region.count + choice.regions;
+  row = row * accepts->by_gpu.count + choice.gpus;
+  row = row * accepts->by_speed.count + choice.speeds;
+  return &accepts->class_of[row * accepts->by_memory.count + choice.memory];
+}
+
+static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster,
+                       struct accepts_choice choice) {
+  uint8_t *draft = sets_draft(&accepts->classes);
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    draft[pool] =
+        cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
+        sets_have(&accepts->by_region, choice.regions, pool) && sets_have(&accepts->by_class, choice.class_, pool) &&
+        sets_have(&accepts->by_speed, choice.speeds, pool) && sets_have(&accepts->by_memory, choice.memory, pool) &&
+        !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
+  *class_at(accepts, choice) = sets_keep(&accepts->classes);
+}
+
+static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, bool barred) {
+  for (uint32_t class_ = 0; class_ < accepts->by_class.count; class_++)
+    for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
+      for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
+        for (uint32_t speeds = 0; speeds < accepts->by_speed.count; speeds++)
+          for (uint32_t memory = 0; memory < accepts->by_memory.count; memory++)
+            make_class(accepts, cluster, (struct accepts_choice){gpus, regions, class_, speeds, memory, barred});
+}
+
+enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr__speed_table *speeds) {
+  accepts->speeds = speeds;
+  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists, gpu_trait) !=
+          HR_OK ||
+      sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
+                    region_trait) != HR_OK ||
+      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK ||
+      sets_of_memories(accepts, arena, cluster) != HR_OK)
+    return HR_NO_MEMORY;
+  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
+                     accepts->by_speed.count * accepts->by_memory.count;
+  accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
+  if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
+    return HR_NO_MEMORY;
+  make_classes(accepts, cluster, false);
+  make_classes(accepts, cluster, true);
+  return HR_OK;
+}
+
+static uint32_t set_of(const uint32_t *set_of_list, const uint32_t *list_of, hr_job job) {
+  return list_of && list_of[job.id] != HR_NONE ? set_of_list[list_of[job.id] + 1] : 0;
+}
+
+static uint32_t set_of_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  return accepts->set_of_class[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
+}
+
+static uint32_t speed_set_of(const struct hr__accepts *accepts, hr_job job) {
+  uint32_t row = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE;
+  return row == HR_NONE ? 0 : accepts->set_of_rows[row];
+}
+
+static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  uint64_t asked_mib = trace->gpu_mem_mib && trace->gpus[job.id] ? trace->gpu_mem_mib[job.id] : 0;
+  uint32_t below = 0;
+  while (below < accepts->n_memories && accepts->memory_mib[below] < asked_mib) below++;
+  return accepts->set_of_memory[below];
+}
+
+uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred) {
+  return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
+                                                    .regions = set_of(accepts->set_of_regions, trace->regions, job),
+                                                    .class_ = set_of_class(accepts, trace, job),
+                                                    .speeds = speed_set_of(accepts, job),
+                                                    .memory = memory_set_of(accepts, trace, job),
+                                                    .barred = barred});
+}
+
+enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,
+                                   uint32_t class_, uint32_t pool) {
+  if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
+      !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
+    return HR_REASON_NO_GPU_TYPE;
+  if (!sets_have(&accepts->by_memory, memory_set_of(accepts, trace, job), pool)) return HR_REASON_GPU_MEMORY;
+  if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
+    return HR_REASON_NO_REGION;
+  if (!sets_have(&accepts->by_class, set_of_class(accepts, trace, job), pool)) return HR_REASON_NO_CLASS_POOL;
+  return hr__accepts_pool(accepts, class_, pool) ? HR_REASON_NONE : HR_REASON_SPOT_ONLY;
+}

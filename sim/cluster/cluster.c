@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Capacity is kept three times, each derived from the one before: milli-GPUs free per node, whole GPUs free per
+ * node in the pool's free index, and milli-GPUs free per pool. A placement without slices touches the pool's
+ * count alone.
+ *
+ * A node that comes and goes counts as full in the index, and not at all in the pool's free GPUs, unless it is up;
+ * while it is closing its own count goes on, for the jobs that are still there.
+ *
+ * Where hr_cluster_spec_by_gpu has it so, a stock tells GPUs apart, and the counts follow it: whole GPUs are then idle
+ * ones.
+ */
+
+#include "sim/cluster/cluster.h"
+
+#include "sim/cluster/requests.h"
+#include "sim/market/supply.h"
+
+enum { MILLI = 1000 };
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+/* Whether nodes of the pool come and go: it has some, and they are elastic, or reserved for a time. */
+static bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
+  const struct hr_market_spec *market = &spec->market;
+  if (spec->nodes == 0) return false;
+  if (market->market != HR_MARKET_RESERVED) return hr_market_is_elastic(market->market);
+  return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
+}
+
+/* All nodes of the pool are off. */
+static enum hr_status begin_empty(struct hr__pool *pool, struct hr_arena *arena) {
+  uint32_t n_nodes = pool->spec->nodes;
+  pool->comes_and_goes = true;
+  pool->shape = hr__bitset_shape(n_nodes);
+  pool->off = hr_arena_alloc(arena, pool->shape.n_words * sizeof *pool->off);
+  if (!pool->off) return HR_NO_MEMORY;
+  if (pool->spec->market.market == HR_MARKET_SPOT)
+    pool->reclaims_per_h = 3600 / hr__spot_mean_life_s(&pool->spec->market.spot);
+  pool->total_milli = pool->free_milli = 0;
+  pool->n_in[HR_NODE_UP] = 0;
+  pool->n_in[HR_NODE_OFF] = n_nodes;
+  for (uint32_t node = 0; node < n_nodes; node++) {
+    hr__bitset_add(&pool->shape, pool->off, node);
+    hr_free_index_set(pool->index, node, 0);
+  }
+  return HR_OK;
+}
+
+static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_pool_spec *spec) {
+  struct hr__pool *pool = &cluster->pools[cluster->n_pools++];
+  pool->spec = spec;
+  pool->first_node = (hr_node){cluster->n_nodes};
+  pool->size_milli = pool->total_milli = pool->free_milli = (uint64_t)spec->nodes * spec->gpus_per_node * MILLI;
+  pool->n_in[HR_NODE_UP] = spec->nodes;
+  pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
+  cluster->n_nodes += spec->nodes;
+  cluster->has_spot = cluster->has_spot || spec->market.market == HR_MARKET_SPOT;
+  if (!pool->index || (hr__pool_comes_and_goes(spec) && begin_empty(pool, arena) != HR_OK)) return HR_NO_MEMORY;
+  cluster->total_milli += pool->total_milli;
+  cluster->free_milli += pool->free_milli;
+  return HR_OK;
+}
+
+static bool any_comes_and_goes(const struct hr_cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].comes_and_goes) return true;
+  return false;
+}
+
+static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *arena) {
+  bool some_come_and_go = any_comes_and_goes(cluster);
+  cluster->node_free_milli = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->node_free_milli);
+  if (!cluster->node_free_milli) return HR_NO_MEMORY;
+  if (some_come_and_go && !(cluster->nodes = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->nodes)))
+    return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr__pool *pool = &cluster->pools[i];
+    for (uint32_t node = pool->first_node.id; node < pool->first_node.id + pool->spec->nodes; node++) {
+      if (!pool->comes_and_goes) cluster->node_free_milli[node] = pool->spec->gpus_per_node * MILLI;
+      if (!some_come_and_go) continue;
+      cluster->nodes[node] = (struct hr__node){
+          .down_us = HR_NEVER_US, .dies_us = HR_NEVER_US, .state = pool->comes_and_goes ? HR_NODE_OFF : HR_NODE_UP};
+    }
+  }
+  return HR_OK;
+}
+
+static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
+  size_t n_classes = cluster->accepts.classes.count;
+  uint32_t *max_gpus = hr_arena_alloc(arena, (n_classes + 1) * sizeof *max_gpus);
+  if (!max_gpus) return HR_NO_MEMORY;
+  for (uint32_t class_ = 0; class_ < n_classes; class_++)
+    for (uint32_t i = 0; i < cluster->n_pools; i++) {
+      uint32_t gpus = cluster->pools[i].spec->gpus_per_node;
+      if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > max_gpus[class_]) max_gpus[class_] = gpus;
+    }
+  cluster->requests = hr__requests_create(arena, cluster, cluster->trace, max_gpus);
+  return cluster->requests ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_arena *arena,
+                                      const struct hr_cluster_spec *spec) {
+  if (!hr_cluster_spec_by_gpu(spec)) return HR_OK;
+  if (know_requests(cluster, arena) != HR_OK) return HR_NO_MEMORY;
+  cluster->inventory = hr_gpu_inventory_create(arena, spec, cluster->requests);
+  if (!cluster->inventory) return HR_NO_MEMORY;
+  for (uint32_t node = 0; node < cluster->n_nodes; node++)
+    cluster->inventory->closed[node] = cluster->nodes && cluster->nodes[node].state != HR_NODE_UP;
+  return HR_OK;
+}
+
+enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
+                                const struct hr_trace *trace, const struct hr_class_spec *classes,
+                                const struct hr__speed_table *speeds) {
+  *cluster = (struct hr_cluster){.spec = spec, .trace = trace, .classes = classes};
+  cluster->pools = hr_arena_alloc(arena, spec->n_pools * sizeof *cluster->pools);
+  if (!cluster->pools) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < spec->n_pools; i++)
+    if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
+  while (cluster->n_nodes > 0 && spec->pools[cluster->first_pool.id].nodes == 0) cluster->first_pool.id++;
+  if (make_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
+  enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
+  if (status == HR_OK) status = tell_gpus_apart(cluster, arena, spec);
+  if (status != HR_OK) return status;
+  hr__locality_look(cluster, arena);
+  return hr__locality_group(cluster, arena);
+}
+
+void hr__cluster_meet(const struct hr_cluster *cluster, hr_job job) {
+  if (cluster->accepts.speeds->table) hr__speeds_find_row(cluster->accepts.speeds, cluster->trace, job);
+}
+
+/* ---- Asking, for policies --------------------------------------------------------------------------- */
+
+hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node) {
+  uint32_t low = 0, high = cluster->n_pools - 1;
+  while (low < high) {
+    uint32_t middle = (low + high + 1) / 2;
+    if (cluster->pools[middle].first_node.id <= node.id)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return (hr_pool){low};
+}
+
+const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster) {
+  return cluster->spec;
+}
+
+const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_cluster *cluster) {
+  return cluster->inventory;
+}
+
+const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster) {
+  return cluster->requests;
+}
+
+uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_requests *requests = cluster->requests;
+  if (requests) return hr_request_milli(&requests->request[requests->of_job[job.id]]);
+  return (uint64_t)cluster->trace->gpus[job.id] * MILLI;
+}
+
+uint32_t hr_cluster_pools(const struct hr_cluster *cluster) {
+  return cluster->n_pools;
+}
+
+const struct hr_pool_spec *hr_cluster_pool_spec(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].spec;
+}
+
+hr_node hr_cluster_first_node(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].first_node;
+}
+
+uint64_t hr_cluster_total_milli(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].total_milli;
+}
+
+uint64_t hr_cluster_free_milli(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].free_milli;
+}
+
+const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].index;
+}
+
+/* A job that must not be interrupted, or whose class is barred, never goes to spot capacity. */
+static bool is_barred(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_trace *trace = cluster->trace;
+  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;
+  return cluster->classes && cluster->classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].no_spot;
+}
+
+uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job) {
+  return hr__accepts_class(&cluster->accepts, cluster->trace, job, cluster->has_spot && is_barred(cluster, job));
+}
+
+bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool) {
+  return hr__accepts_pool(&cluster->accepts, accept_class, pool.id);
+}
+
+/* ---- Nodes that come and go ------------------------------------------------------------------------- */
+
+bool hr_cluster_changes(const struct hr_cluster *cluster) {
+  return cluster->nodes != NULL;
+}
+
+enum hr_node_state hr_cluster_node_state(const struct hr_cluster *cluster, hr_node node) {
+  return cluster->nodes ? (enum hr_node_state)cluster->nodes[node.id].state : HR_NODE_UP;
+}
+
+int64_t hr_cluster_node_since_us(const struct hr_cluster *cluster, hr_node node) {
+  return cluster->nodes ? cluster->nodes[node.id].since_us : 0;
+}
+
+uint32_t hr_cluster_nodes_in(const struct hr_cluster *cluster, hr_pool pool, enum hr_node_state state) {
+  return cluster->pools[pool.id].n_in[state];
+}
+
+uint32_t hr_cluster_offer(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].n_offered;
+}
+
+int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool pool, int64_t now_us) {
+  return hr_market_price_at(&cluster->pools[pool.id].spec->market, now_us);
+}
+
+double hr_cluster_reclaims_per_h(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].reclaims_per_h;
+}
+
+static void add_total(struct hr_cluster *cluster, struct hr__pool *pool, bool more) {
+  uint64_t size_milli = (uint64_t)pool->spec->gpus_per_node * MILLI;
+  pool->total_milli += more ? size_milli : -size_milli;
+  cluster->total_milli += more ? size_milli : -size_milli;
+}
+
+static void add_free(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, bool more) {
+  uint64_t free_milli = cluster->node_free_milli[node.id];
+  pool->free_milli += more ? free_milli : -free_milli;
+  cluster->free_milli += more ? free_milli : -free_milli;
+  hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? hr__cluster_whole_gpus(cluster, node) : 0);
+  if (cluster->inventory) cluster->inventory->closed[node.id] = !more;
+}
+
+static bool is_there(enum hr_node_state state) {
+  return state == HR_NODE_UP || state == HR_NODE_CLOSING;
+}
+
+static void count_off(struct hr__pool *pool, uint32_t number, bool off) {
+  if (off)
+    hr__bitset_add(&pool->shape, pool->off, number);
+  else
+    hr__bitset_remove(&pool->shape, pool->off, number);
+  if (number < pool->obtainable) pool->n_offered += off ? 1 : (uint32_t)-1;
+}
+
+void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_node_state state) {
+  struct hr__pool *pool = &cluster->pools[hr__cluster_pool_of(cluster, node).id];
+  struct hr__node *self = &cluster->nodes[node.id];
+  enum hr_node_state before = (enum hr_node_state)self->state;
+  if (before == HR_NODE_UP) add_free(cluster, pool, node, false);
+  self->state = (uint8_t)state;
+  pool->n_in[before]--;
+  pool->n_in[state]++;
+  if ((before == HR_NODE_OFF) != (state == HR_NODE_OFF))
+    count_off(pool, node.id - pool->first_node.id, state == HR_NODE_OFF);
+  if (is_there(before) != is_there(state)) {
+    add_total(cluster, pool, is_there(state));
+    cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
+  }
+  if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->inventory)
+    hr_gpu_inventory_renew(cluster->inventory, node);
+  if (state == HR_NODE_UP) add_free(cluster, pool, node, true);
+}
+
+void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32_t obtainable) {
+  struct hr__pool *self = &cluster->pools[pool.id];
+  uint32_t low = obtainable < self->obtainable ? obtainable : self->obtainable;
+  uint32_t high = obtainable < self->obtainable ? self->obtainable : obtainable, between = 0;
+  for (uint32_t node = hr__bitset_next(&self->shape, self->off, low); node < high;
+       node = hr__bitset_next(&self->shape, self->off, node + 1))
+    between++;
+  self->n_offered += obtainable > self->obtainable ? between : -between;
+  self->obtainable = obtainable;
+}
+
+/* Places of jobs: what a placement must be, what it takes and gives back, and who would find none on the empty cluster.
+ */
+
+enum { PLACES_MILLI = 1000 };
+
+/* ---- Taking and giving ------------------------------------------------------------------------------ */
+
+static bool is_up(const struct hr_cluster *cluster, hr_node node) {
+  return !cluster->nodes || cluster->nodes[node.id].state == HR_NODE_UP;
+}
+
+static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, uint32_t free_milli) {
+  cluster->node_free_milli[node.id] = free_milli;
+  if (!is_up(cluster, node)) return;
+  hr_free_index_set(pool->index, node.id - pool->first_node.id, hr__cluster_whole_gpus(cluster, node));
+}
+
+typedef void give(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice);
+
+/* `request` is NULL where GPUs are not told apart. `back`: hr_gpu_inventory_give or hr_gpu_inventory_undo. */
+static void give_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
+                        const struct hr_slice *slices, uint32_t n_slices, give *back) {
+  for (uint32_t i = 0; i < n_slices; i++) {
+    if (request) back(cluster->inventory, request, &slices[i]);
+    change_node(cluster, pool, slices[i].node, cluster->node_free_milli[slices[i].node.id] + slices[i].gpu_milli);
+  }
+}
+
+static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
+                              struct hr_slice slice) {
+  if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not of the placement's pool";
+  if (slice.gpu_milli == 0 && !(request && request->gpus == 0)) return "a slice is empty";
+  if (!is_up(cluster, slice.node)) return "a node is not up, or has notice";
+  const char *refusal = request ? hr_gpu_inventory_refuse(cluster->inventory, request, &slice) : NULL;
+  if (refusal) return refusal;
+  uint32_t free_milli = cluster->node_free_milli[slice.node.id];
+  if (slice.gpu_milli > free_milli) return "a node has too few GPUs free";
+  if (request) hr_gpu_inventory_take(cluster->inventory, request, &slice);
+  change_node(cluster, pool, slice.node, free_milli - slice.gpu_milli);
+  return NULL;
+}
+
+/* All slices or none. */
+static const char *take_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
+                               const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    const char *refusal = take_slice(cluster, pool, request, placement->slices[i]);
+    if (!refusal) continue;
+    give_slices(cluster, pool, request, placement->slices, i, hr_gpu_inventory_undo);
+    return refusal;
+  }
+  return NULL;
+}
+
+/* What the job asks for of each node; NULL where GPUs are not told apart. */
+static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
+  return cluster->inventory ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
+}
+
+static uint64_t asked_milli(const struct hr_cluster *cluster, hr_job job) {
+  return (uint64_t)cluster->trace->gpus[job.id] * PLACES_MILLI;
+}
+
+static bool asks_for_a_node(const struct hr_cluster *cluster, hr_job job, const struct hr_request *request) {
+  return request ? hr_request_needs_node(request) : cluster->trace->gpus[job.id] > 0;
+}
+
+/* Before anything is taken. */
+static const char *refuse_placement(const struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
+                                    const struct hr_request *request) {
+  if (!hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), placement->pool))
+    return "the job does not accept the pool";
+  const struct hr__pool *pool = &cluster->pools[placement->pool.id];
+  uint64_t gpu_milli = request ? hr_placement_milli(placement, cluster->trace, job) : asked_milli(cluster, job);
+  if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
+  if (request) return placement->n_slices == request->tasks ? NULL : "a job has a slice for each of its tasks";
+  bool is_counted = pool->comes_and_goes && placement->n_slices == 0;
+  return is_counted ? "where nodes come and go, jobs are placed on nodes" : NULL;
+}
+
+const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  const struct hr_request *request = request_of(cluster, job);
+  if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
+  if (!asks_for_a_node(cluster, job, request))
+    return placement->n_slices ? "a job without GPUs takes no slice of a node" : NULL;
+  const char *refusal = refuse_placement(cluster, placement, job, request);
+  if (refusal) return refusal;
+  struct hr__pool *pool = &cluster->pools[placement->pool.id];
+  refusal = take_slices(cluster, pool, request, placement);
+  if (refusal) return refusal;
+  uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
+  if (!request && gpu_milli != asked_milli(cluster, job)) {
+    give_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo);
+    return "the slices do not add up to what the job asks for";
+  }
+  pool->free_milli -= gpu_milli;
+  cluster->free_milli -= gpu_milli;
+  return NULL;
+}
+
+/* What of it lies on nodes that jobs may start on. */
+static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+  uint64_t sum_milli = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (is_up(cluster, placement->slices[i].node)) sum_milli += placement->slices[i].gpu_milli;
+  return sum_milli;
+}
+
+static void give_back(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job, give *back) {
+  const struct hr_request *request = request_of(cluster, job);
+  if (!asks_for_a_node(cluster, job, request)) return;
+  struct hr__pool *pool = &cluster->pools[placement->pool.id];
+  uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
+  give_slices(cluster, pool, request, placement->slices, placement->n_slices, back);
+  if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
+  pool->free_milli += gpu_milli;
+  cluster->free_milli += gpu_milli;
+}
+
+void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  give_back(cluster, placement, job, hr_gpu_inventory_give);
+}
+
+void hr__cluster_undo(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  give_back(cluster, placement, job, hr_gpu_inventory_undo);
+}
+
+void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  const struct hr_request *request = request_of(cluster, job);
+  if (!asks_for_a_node(cluster, job, request)) return;
+  struct hr__pool *pool = &cluster->pools[placement->pool.id];
+  uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    if (request) hr_gpu_inventory_take(cluster->inventory, request, &slice);
+    change_node(cluster, pool, slice.node, cluster->node_free_milli[slice.node.id] - slice.gpu_milli);
+  }
+  if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
+  pool->free_milli -= gpu_milli;
+  cluster->free_milli -= gpu_milli;
+}
+
+/* ---- Who never fits --------------------------------------------------------------------------------- */
+
+/* How near a reason comes to a place on the cluster. */
+static int nearness(enum hr_reason reason) {
+  switch (reason) {
+  case HR_REASON_NO_GPU_TYPE:
+    return 0;
+  case HR_REASON_GPU_MEMORY:
+    return 1;
+  case HR_REASON_NO_REGION:
+    return 2;
+  case HR_REASON_TOO_LARGE:
+  case HR_REASON_NODE_TOO_SMALL:
+  case HR_REASON_MIG_PROFILE:
+    return 3;
+  case HR_REASON_NO_GROUP:
+    return 4;
+  case HR_REASON_NO_CLASS_POOL:
+    return 5;
+  default:
+    return 6;
+  }
+}
+
+/* Whether it is for want of instances of MIG that no task fits a node. */
+static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request) {
+  struct hr_request gpus_alone = *request;
+  gpus_alone.cpu_milli = 0;
+  gpus_alone.mem_mib = 0;
+  return cluster->pools[pool.id].spec->mig && hr_pool_most_tasks(cluster->spec, pool, &gpus_alone) == 0;
+}
+
+static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
+                                  const struct hr_request *request) {
+  const struct hr__pool *pool = &cluster->pools[number.id];
+  if (!request) return pool->size_milli >= asked_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+  uint64_t on_each = hr_pool_most_tasks(cluster->spec, number, request);
+  if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
+  if (request->gpu_mem_mib > hr_pool_part_mem_mib(pool->spec)) return HR_REASON_GPU_MEMORY;
+  if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;
+  return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+}
+
+/* Whether the pool, all of its nodes there and empty, would have room for the job. */
+static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
+                                   const struct hr_request *request) {
+  enum hr_reason reason = refuse_room(cluster, number, job, request);
+  bool never = reason == HR_REASON_NONE && hr__locality_never_fits(cluster, number, job, request);
+  return never ? HR_REASON_NO_GROUP : reason;
+}
+
+/* A pool without nodes says nothing beside others that have some: it is as if it were not there. */
+static bool counts(const struct hr_cluster *cluster, uint32_t pool) {
+  return cluster->pools[pool].spec->nodes > 0 || cluster->n_nodes == 0;
+}
+
+enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_request *request = request_of(cluster, job);
+  if (!asks_for_a_node(cluster, job, request)) return HR_REASON_NONE;
+  uint32_t accept_class = hr_cluster_accept_class(cluster, job);
+  enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    if (!counts(cluster, i)) continue;
+    enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, cluster->trace, job, accept_class, i);
+    enum hr_reason refusal = refuse_empty(cluster, (hr_pool){i}, job, request);
+    if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) return HR_REASON_NONE;
+    if (nearness(reason) > nearness(HR_REASON_TOO_LARGE) && refusal != HR_REASON_NONE) reason = refusal;
+    if (nearness(reason) > nearness(nearest)) nearest = reason;
+  }
+  return nearest;
+}

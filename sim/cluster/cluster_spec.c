@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a cluster is made of, as it is told: pools, and all that they own. */
+
+#include "headroom/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
+                                   struct hr_error *error) {
+  struct hr_pool_spec *pools = realloc(spec->pools, (spec->n_pools + 1) * sizeof *pools);
+  if (!pools) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  spec->pools = pools;
+  struct hr_pool_spec copy = *pool;
+  copy.name = strdup(pool->name);
+  copy.gpu = strdup(pool->gpu);
+  copy.region = pool->region ? strdup(pool->region) : NULL;
+  if (!copy.name || !copy.gpu || (pool->region && !copy.region)) {
+    free(copy.name);
+    free(copy.gpu);
+    free(copy.region);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  pools[spec->n_pools++] = copy;
+  return HR_OK;
+}
+
+void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
+  for (uint32_t i = 0; i < pool->n_pairs; i++) {
+    free(pool->pairs[i].model);
+    free(pool->pairs[i].with);
+  }
+  free(pool->pairs);
+  free(pool->interference);
+  hr_mig_spec_destroy(pool->mig);
+}
+
+void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    free(spec->pools[i].name);
+    free(spec->pools[i].gpu);
+    free(spec->pools[i].region);
+    free(spec->pools[i].market.prices);
+    free(spec->pools[i].market.spot.levels);
+    hr_pool_sharing_finish(&spec->pools[i]);
+  }
+  free(spec->pools);
+  free(spec->node_order);
+  *spec = (struct hr_cluster_spec){0};
+}
+
+uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
+  uint64_t gpus = 0;
+  for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
+  return gpus;
+}
+
+bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    const struct hr_pool_spec *pool = &spec->pools[i];
+    if (pool->nodes == 0) continue;
+    if (pool->sharing != HR_SHARING_WHOLE || hr_topology_parts_nodes(&pool->topology, pool->gpus_per_node)) return true;
+  }
+  return spec->by_gpu;
+}
+
+/* Tiers and networks by name, and tables of speeds by network: see headroom/topology.h. */
+
+enum { FULL_PPM = 1000000 };
+
+const char *hr_tier_name(enum hr_tier tier) {
+  static const char *const names[] = {
+#define TIER_TEXT(name, text) text,
+      HR_TIER_TABLE(TIER_TEXT)
+#undef TIER_TEXT
+  };
+  return names[tier];
+}
+
+const char *hr_network_name(enum hr_network network) {
+  static const char *const names[] = {
+#define NETWORK_TEXT(name, text) text,
+      HR_NETWORK_TABLE(NETWORK_TEXT)
+#undef NETWORK_TEXT
+  };
+  return names[network];
+}
+
+void hr_network_speeds_destroy(struct hr_network_speeds *speeds) {
+  if (!speeds) return;
+  for (uint32_t i = 0; speeds->rows && i < speeds->n_rows; i++) free(speeds->rows[i].model);
+  free(speeds->rows);
+  free(speeds);
+}
+
+static bool is_of_family(const char *model, const char *family) {
+  if (strcmp(family, "*") == 0) return true;
+  return model && strncasecmp(model, family, strlen(family)) == 0;
+}
+
+/* "*" is the shortest that a family can be. */
+static size_t length_of(const char *family) {
+  return strcmp(family, "*") == 0 ? 0 : strlen(family);
+}
+
+struct hr_network_span hr_network_span_of(const struct hr_network_speeds *speeds, const char *model,
+                                          enum hr_network network) {
+  struct hr_network_span best = {0};
+  for (uint32_t i = 0; i < speeds->n_rows; i++) {
+    const struct hr_network_speed *row = &speeds->rows[i], *first = &speeds->rows[best.first];
+    if (row->network != network || !is_of_family(model, row->model)) continue;
+    if (best.count && strcasecmp(row->model, first->model) == 0)
+      best.count++;
+    else if (!best.count || length_of(row->model) > length_of(first->model))
+      best = (struct hr_network_span){i, 1};
+  }
+  return best;
+}
+
+uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_network_span span, uint32_t gpus) {
+  if (span.count == 0) return FULL_PPM;
+  uint32_t row = span.first;
+  while (row + 1 < span.first + span.count && speeds->rows[row + 1].gpus <= gpus) row++;
+  return speeds->rows[row].speed_ppm;
+}
+
+/* How a pool's GPUs are split by MIG, as it is told. */
+
+const char *hr_mig_mode_name(enum hr_mig_mode mode) {
+  static const char *const names[] = {
+#define MODE_TEXT(name, text) text,
+      HR_MIG_MODE_TABLE(MODE_TEXT)
+#undef MODE_TEXT
+  };
+  return names[mode];
+}
+
+/* Profiles and their names in one block; NULL when out of memory. */
+static struct hr_mig_profile *copy_profiles(const struct hr_mig_type *type) {
+  struct hr_mig_profile *copy = malloc(type->n_profiles * (sizeof *copy + HR_MIG_NAME_BYTES));
+  if (!copy) return NULL;
+  char *names = (char *)(copy + type->n_profiles);
+  for (uint32_t i = 0; i < type->n_profiles; i++) {
+    copy[i] = type->profiles[i];
+    copy[i].name = strcpy(names + (size_t)i * HR_MIG_NAME_BYTES, type->profiles[i].name);
+  }
+  return copy;
+}
+
+struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_mig_mode mode) {
+  struct hr_mig_spec *spec = calloc(1, sizeof *spec);
+  if (!spec) return NULL;
+  spec->mode = mode;
+  spec->type = *type;
+  spec->type.gpu = strdup(type->gpu);
+  spec->type.profiles = copy_profiles(type);
+  if (spec->type.gpu && spec->type.profiles) return spec;
+  hr_mig_spec_destroy(spec);
+  return NULL;
+}
+
+static bool same_layout(const struct hr_mig_gpu *a, const struct hr_mig_gpu *b) {
+  return memcmp(a->at, b->at, sizeof a->at) == 0;
+}
+
+enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
+                               uint32_t *number) {
+  for (*number = 0; *number < spec->n_layouts; ++*number)
+    if (same_layout(&spec->layouts[*number].gpu, gpu)) return HR_OK;
+  struct hr_mig_layout *layouts = realloc(spec->layouts, (spec->n_layouts + 1) * sizeof *layouts);
+  if (!layouts) return HR_NO_MEMORY;
+  spec->layouts = layouts;
+  struct hr_mig_layout layout = {.name = strdup(name), .gpu = *gpu};
+  if (!layout.name) return HR_NO_MEMORY;
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
+    if (gpu->at[start]) layout.starts[gpu->at[start] - 1] = (uint8_t)(layout.starts[gpu->at[start] - 1] | 1U << start);
+  layouts[spec->n_layouts++] = layout;
+  return HR_OK;
+}
+
+void hr_mig_spec_destroy(struct hr_mig_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_layouts; i++) free(spec->layouts[i].name);
+  free(spec->layouts);
+  free(spec->layout_of_gpu);
+  free((void *)(uintptr_t)spec->type.gpu);
+  free((void *)(uintptr_t)spec->type.profiles);
+  free(spec);
+}
+
+void hr_quota_spec_destroy(struct hr_quota_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_nodes; i++) free(spec->nodes[i].name);
+  free(spec->nodes);
+  free(spec);
+}

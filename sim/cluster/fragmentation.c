@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "headroom/unstable/fragmentation.h"
+#include "headroom/policy.h"
+#include "sim/cluster/gpu_inventory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * F where GPUs are split by MIG. A pod can use what is left of a GPU if there is, or may be made, an instance of it
+ * that will do, whatever the thousandths say; otherwise as elsewhere.
+ */
+struct hr__mig_fragments;
+
+/* In the arena; NULL when out of memory. */
+static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
+                                                          const struct hr_acceptance *acceptance,
+                                                          const struct hr_gpu_inventory *inventory);
+/* F(node) x typical->total of a node whose GPUs are split; `slice`: as if it were taken on it, for a task that takes so
+   much CPU; NULL: as the node is. */
+static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
+                                 uint32_t cpu_milli);
+
+/*
+ * F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23), as a sum over a node's GPUs. What is left of a GPU
+ * is of no use to a pod that asks for more of each, or that does not fit for other reasons than GPUs; that depends on
+ * this GPU alone, and on how many of the levels of CPU that pods ask for the node reaches. It is also of no use to a
+ * pod that asks for several such GPUs where there are some, but too few: that depends on how many there are. So two
+ * tables for each level, made when a node first stands at it, give the pods, and F is counted in pods x thousandths:
+ * whole numbers, so that equal fragments are equal whatever the order of sums.
+ */
+
+/* Pods that need so many GPUs with so much left, and so much CPU. */
+struct need {
+  uint32_t milli, gpus, cpu_milli;
+  uint64_t pods; /* and those before it of the same GPUs */
+};
+
+/* The needs from `first` to before `end`, which ask for the same GPUs. */
+struct same_gpus {
+  uint32_t first, end;
+};
+
+/* Typical pods as pools see them that the same ones accept. A row of tables is for a level of CPU: the pods to which
+   what is left of a GPU is of no use by itself, for each number of steps that it reaches; and for each wide step and
+   number of GPUs that reach it, the pods that ask for it on more GPUs, and fit otherwise. */
+struct needs {
+  struct need *need; /* of those that ask for GPUs and accept the pools, by (milli, gpus, cpu) */
+  uint32_t count;
+  struct same_gpus *group; /* of needs, in order */
+  uint32_t n_groups;
+  uint64_t useless; /* all other pods */
+  uint64_t pods;    /* all of them */
+  uint16_t
+      *reached;   /* [HR_WHOLE_GPU_MILLI + 1], the steps up to there: what needs ask for of each GPU, each step once */
+  uint16_t *wide; /* [n_wide], the steps that some need asks for on several GPUs, ascending */
+  uint32_t n_steps, n_wide;
+  uint32_t *row_level; /* [n_rows], whose row it is, + 1; 0: nobody's */
+  uint64_t *rows;      /* [n_rows][row_size] */
+  uint32_t n_rows, row_size;
+};
+
+/* Levels that share a row take turns. */
+enum { MOST_ROWS = 256 };
+
+struct hr_fragmentation {
+  const struct hr_typical_pods *typical;
+  const struct hr_acceptance *acceptance;
+  const struct hr_gpu_inventory *inventory;
+  uint32_t *cpu_milli; /* [n_levels], what typical pods ask for, ascending */
+  uint32_t n_levels;
+  struct needs *needs;           /* [n_pools], those of the first pool of equal ones alone */
+  uint16_t *slot_milli;          /* [n_pools], as in the stock */
+  uint32_t *first_pool;          /* [n_pools], of equal ones */
+  struct hr__mig_fragments *mig; /* NULL where no GPU is split */
+};
+
+/* ---- What pods need --------------------------------------------------------------------------------- */
+
+static bool accepts(const struct hr_fragmentation *f, uint32_t pod, uint32_t pool) {
+  uint32_t class_ = f->typical->request[pod].accept_class;
+  return f->acceptance->row[(size_t)class_ * f->acceptance->n_pools + pool];
+}
+
+/* CPU that a pod takes in a pool. */
+static uint32_t cpu_milli_of(const struct hr_fragmentation *f, const struct hr_request *pod, uint32_t pool) {
+  const uint32_t *gpu_cpu_milli = f->inventory->gpu_cpu_milli;
+  uint32_t milli = f->slot_milli[pool] ? f->slot_milli[pool] : pod->gpu_milli;
+  if (!gpu_cpu_milli || pod->cpu_milli || pod->gpus == 0) return pod->cpu_milli;
+  return hr_cpu_milli_with(gpu_cpu_milli[pool], (uint64_t)pod->gpus * milli);
+}
+
+static bool same_pods(const struct hr_fragmentation *f, uint32_t a, uint32_t b) {
+  const uint32_t *gpu_cpu_milli = f->inventory->gpu_cpu_milli;
+  if (f->slot_milli[a] != f->slot_milli[b]) return false;
+  if (gpu_cpu_milli && gpu_cpu_milli[a] != gpu_cpu_milli[b]) return false;
+  for (uint32_t pod = 0; pod < f->typical->count; pod++)
+    if (accepts(f, pod, a) != accepts(f, pod, b)) return false;
+  return true;
+}
+
+static int by_number(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static int by_need(const void *a, const void *b) {
+  const struct need *x = a, *y = b;
+  if (x->milli != y->milli) return x->milli < y->milli ? -1 : 1;
+  if (x->gpus != y->gpus) return x->gpus < y->gpus ? -1 : 1;
+  return x->cpu_milli < y->cpu_milli ? -1 : x->cpu_milli > y->cpu_milli;
+}
+
+static void find_levels(struct hr_fragmentation *f) {
+  uint32_t n_pools = f->inventory->gpu_cpu_milli ? f->acceptance->n_pools : 1, count = 0;
+  for (uint32_t pool = 0; pool < n_pools; pool++)
+    for (uint32_t i = 0; i < f->typical->count; i++)
+      f->cpu_milli[count++] = cpu_milli_of(f, &f->typical->request[i], pool);
+  if (count) qsort(f->cpu_milli, count, sizeof *f->cpu_milli, by_number);
+  for (uint32_t i = 0; i < count; i++)
+    if (f->n_levels == 0 || f->cpu_milli[f->n_levels - 1] != f->cpu_milli[i])
+      f->cpu_milli[f->n_levels++] = f->cpu_milli[i];
+}
+
+/* Sums the pods of needs up within each group. */
+static void group_needs(struct needs *needs) {
+  for (uint32_t i = 0; i < needs->count; i++) {
+    struct need *need = &needs->need[i];
+    if (i > 0 && need->milli == need[-1].milli && need->gpus == need[-1].gpus)
+      need->pods += need[-1].pods;
+    else
+      needs->group[needs->n_groups++].first = i;
+    needs->group[needs->n_groups - 1].end = i + 1;
+  }
+}
+
+static void find_needs(struct hr_fragmentation *f, struct needs *needs, uint32_t pool) {
+  uint32_t slot_milli = f->slot_milli[pool];
+  for (uint32_t i = 0; i < f->typical->count; i++) {
+    const struct hr_request *pod = &f->typical->request[i];
+    if (pod->gpus && accepts(f, i, pool))
+      needs->need[needs->count++] = (struct need){.milli = slot_milli ? slot_milli : pod->gpu_milli,
+                                                  .gpus = pod->gpus,
+                                                  .cpu_milli = cpu_milli_of(f, pod, pool),
+                                                  .pods = f->typical->pods[i]};
+    else
+      needs->useless += f->typical->pods[i];
+    needs->pods += f->typical->pods[i];
+  }
+  if (needs->count) qsort(needs->need, needs->count, sizeof *needs->need, by_need);
+  group_needs(needs);
+}
+
+static uint32_t milli_of(const struct needs *needs, uint32_t group) {
+  return needs->need[needs->group[group].first].milli;
+}
+
+static void find_steps(struct needs *needs) {
+  uint32_t milli = 0;
+  for (uint32_t i = 0; i < needs->n_groups; i++) {
+    uint32_t step = milli_of(needs, i), gpus = needs->need[needs->group[i].first].gpus;
+    if (gpus > 1 && (needs->n_wide == 0 || needs->wide[needs->n_wide - 1] != step))
+      needs->wide[needs->n_wide++] = (uint16_t)step;
+    if (i > 0 && milli_of(needs, i - 1) == step) continue;
+    for (; milli < step; milli++) needs->reached[milli] = (uint16_t)needs->n_steps;
+    needs->n_steps++;
+  }
+  for (; milli <= HR_WHOLE_GPU_MILLI; milli++) needs->reached[milli] = (uint16_t)needs->n_steps;
+}
+
+static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint32_t pool) {
+  struct needs *needs = &f->needs[pool];
+  size_t count = (size_t)f->typical->count + 1;
+  needs->need = hr_arena_alloc(arena, count * sizeof *needs->need);
+  needs->group = hr_arena_alloc(arena, count * sizeof *needs->group);
+  needs->wide = hr_arena_alloc(arena, count * sizeof *needs->wide);
+  needs->reached = hr_arena_alloc(arena, (HR_WHOLE_GPU_MILLI + 1) * sizeof *needs->reached);
+  if (!needs->need || !needs->group || !needs->wide || !needs->reached) return false;
+  find_needs(f, needs, pool);
+  find_steps(needs);
+  needs->n_rows = f->n_levels < MOST_ROWS ? f->n_levels + 1 : MOST_ROWS;
+  needs->row_size = needs->n_steps + 1 + needs->n_wide * (f->inventory->max_gpus + 1);
+  needs->row_level = hr_arena_alloc(arena, needs->n_rows * sizeof *needs->row_level);
+  needs->rows = hr_arena_alloc(arena, (size_t)needs->n_rows * needs->row_size * sizeof *needs->rows);
+  return needs->row_level && needs->rows;
+}
+
+static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
+  for (uint32_t pool = 0; pool < f->acceptance->n_pools; pool++) {
+    uint32_t first = 0;
+    while (first < pool && (f->first_pool[first] != first || !same_pods(f, first, pool))) first++;
+    f->first_pool[pool] = first;
+    if (first == pool && !make_needs(f, arena, pool)) return false;
+  }
+  return true;
+}
+
+struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
+                                                 const struct hr_acceptance *acceptance,
+                                                 const struct hr_gpu_inventory *inventory) {
+  struct hr_fragmentation *f = hr_arena_alloc(arena, sizeof *f);
+  if (!f) return NULL;
+  size_t n_pools = (size_t)acceptance->n_pools + 1;
+  size_t n_levels = (size_t)typical->count * (inventory->gpu_cpu_milli ? n_pools : 1) + 1;
+  *f = (struct hr_fragmentation){.typical = typical,
+                                 .acceptance = acceptance,
+                                 .inventory = inventory,
+                                 .cpu_milli = hr_arena_alloc(arena, n_levels * sizeof *f->cpu_milli),
+                                 .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
+                                 .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
+                                 .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
+  if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
+  for (uint32_t node = 0; node < inventory->n_nodes; node++)
+    f->slot_milli[inventory->pool[node]] = inventory->slot_milli[node];
+  if (inventory->mig && !(f->mig = hr__mig_fragments_create(arena, typical, acceptance, inventory))) return NULL;
+  find_levels(f);
+  return make_all_needs(f, arena) ? f : NULL;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+/* How many levels `cpu_milli` reaches. */
+static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
+  uint32_t low = 0, high = f->n_levels;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (f->cpu_milli[middle] <= cpu_milli)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Pods of a group that do with so much CPU. */
+static uint64_t pods_within(const struct need *need, struct same_gpus group, uint32_t cpu_milli) {
+  uint32_t low = group.first, high = group.end;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (need[middle].cpu_milli <= cpu_milli)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low > group.first ? need[low - 1].pods : 0;
+}
+
+static void fill_row(const struct hr_fragmentation *f, const struct needs *needs, uint32_t level, uint64_t *row) {
+  uint32_t cpu_milli = level ? f->cpu_milli[level - 1] : 0, max_gpus = f->inventory->max_gpus, step = 0, wide = 0;
+  uint64_t *too_few = row + needs->n_steps + 1;
+  memset(row, 0, needs->row_size * sizeof *row);
+  row[0] = needs->pods;
+  for (uint32_t i = 0; i < needs->n_groups; i++) {
+    uint32_t milli = milli_of(needs, i), gpus = needs->need[needs->group[i].first].gpus;
+    uint64_t fitting = level ? pods_within(needs->need, needs->group[i], cpu_milli) : 0;
+    if (i == 0 || milli != milli_of(needs, i - 1)) {
+      row[step + 1] = row[step];
+      step++;
+    }
+    row[step] -= fitting;
+    while (wide < needs->n_wide && needs->wide[wide] < milli) wide++;
+    for (uint32_t have = 0; gpus > 1 && have <= max_gpus && have < gpus; have++)
+      too_few[wide * (max_gpus + 1) + have] += fitting;
+  }
+}
+
+static const uint64_t *row_of(const struct hr_fragmentation *f, struct needs *needs, uint32_t level) {
+  uint32_t slot = level % needs->n_rows;
+  uint64_t *row = needs->rows + (size_t)slot * needs->row_size;
+  if (needs->row_level[slot] != level + 1) fill_row(f, needs, level, row);
+  needs->row_level[slot] = level + 1;
+  return row;
+}
+
+/* ---- Fragments -------------------------------------------------------------------------------------- */
+
+static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_milli, const uint16_t *left) {
+  struct needs *needs = &f->needs[f->first_pool[f->inventory->pool[node.id]]];
+  const uint64_t *row = row_of(f, needs, level_of(f, cpu_milli)), *too_few = row + needs->n_steps + 1;
+  uint32_t n_gpus = f->inventory->n_gpus[node.id];
+  uint64_t sum = 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) sum += left[gpu] * row[needs->reached[left[gpu]]];
+  for (uint32_t i = 0; i < needs->n_wide; i++, too_few += f->inventory->max_gpus + 1) {
+    uint32_t have = 0, have_milli = 0;
+    for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
+      bool reaches = left[gpu] >= needs->wide[i];
+      have += reaches;
+      have_milli += reaches ? left[gpu] : 0;
+    }
+    sum += have_milli * too_few[have];
+  }
+  return sum;
+}
+
+uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node) {
+  const struct hr_gpu_inventory *inventory = fragmentation->inventory;
+  if (hr_gpu_inventory_mig(inventory, node)) return hr__mig_fragment(fragmentation->mig, node, NULL, 0);
+  return fragment(fragmentation, node, inventory->cpu_milli[node.id], hr_gpu_inventory_gpus(inventory, node));
+}
+
+uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const struct hr_request *request, hr_node node,
+                                uint64_t gpus) {
+  const struct hr_gpu_inventory *inventory = fragmentation->inventory;
+  if (hr_gpu_inventory_mig(inventory, node)) {
+    struct hr_slice slice = hr_gpu_inventory_slice(inventory, request, node, gpus);
+    return hr__mig_fragment(fragmentation->mig, node, &slice, hr_gpu_inventory_cpu_milli(inventory, request, node));
+  }
+  uint32_t cpu_milli = inventory->cpu_milli[node.id], gpu_milli = hr_gpu_inventory_milli(inventory, request, node);
+  uint16_t left[HR_MAX_STOCK_GPUS];
+  if (cpu_milli != HR_NONE) cpu_milli -= hr_gpu_inventory_cpu_milli(inventory, request, node);
+  memcpy(left, hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id] * sizeof *left);
+  for (; gpus; gpus &= gpus - 1) {
+    uint16_t *one = &left[__builtin_ctzll(gpus)];
+    *one = (uint16_t)(*one - gpu_milli);
+  }
+  return fragment(fragmentation, node, cpu_milli, left);
+}
+
+/*
+ * F is a sum over the node's GPUs: what is left of each times the pods that have no use for it. These depend on the
+ * pool, on the CPU that the node has and on the profiles of which the GPU has an instance to give, and are kept in a
+ * table by them: few such states are ever met.
+ */
+
+enum { KEPT_BITS = 12 };
+
+/* A state whose useless pods are known. */
+struct kept {
+  uint32_t pool_above; /* + 1; 0: none is known */
+  uint32_t cpu_milli;
+  uint32_t profiles;
+  uint64_t pods;
+};
+
+struct hr__mig_fragments {
+  const struct hr_typical_pods *typical;
+  const struct hr_acceptance *acceptance;
+  const struct hr_gpu_inventory *inventory;
+  struct kept *kept; /* [1 << KEPT_BITS] */
+};
+
+static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
+                                                          const struct hr_acceptance *acceptance,
+                                                          const struct hr_gpu_inventory *inventory) {
+  struct hr__mig_fragments *fragments = hr_arena_alloc(arena, sizeof *fragments);
+  if (!fragments) return NULL;
+  *fragments = (struct hr__mig_fragments){typical, acceptance, inventory,
+                                          hr_arena_alloc(arena, ((size_t)1 << KEPT_BITS) * sizeof *fragments->kept)};
+  return fragments->kept ? fragments : NULL;
+}
+
+/* ---- One GPU ---------------------------------------------------------------------------------------- */
+
+static bool can_use(const struct hr__mig_fragments *fragments, const struct hr_request *pod, hr_node node,
+                    const struct kept *state) {
+  uint32_t pool = state->pool_above - 1;
+  const uint8_t *accepted = fragments->acceptance->row + (size_t)pod->accept_class * fragments->acceptance->n_pools;
+  if (!accepted[pool] || pod->gpus != 1 || !pod->mig_profiles) return false;
+  if (state->cpu_milli < hr_gpu_inventory_cpu_milli(fragments->inventory, pod, node)) return false;
+  return pod->mig_profiles[pool] & state->profiles;
+}
+
+static uint64_t count_useless(const struct hr__mig_fragments *fragments, hr_node node, const struct kept *state) {
+  uint64_t pods = 0;
+  for (uint32_t i = 0; i < fragments->typical->count; i++)
+    if (!can_use(fragments, &fragments->typical->request[i], node, state)) pods += fragments->typical->pods[i];
+  return pods;
+}
+
+static bool is_same(const struct kept *a, const struct kept *b) {
+  return a->pool_above == b->pool_above && a->cpu_milli == b->cpu_milli && a->profiles == b->profiles;
+}
+
+static uint64_t useless_pods(struct hr__mig_fragments *fragments, hr_node node, struct kept state) {
+  uint64_t hash = ((uint64_t)state.pool_above << 48 ^ (uint64_t)state.profiles << 32 ^ state.cpu_milli) *
+                  UINT64_C(0x9E3779B97F4A7C15);
+  struct kept *kept = &fragments->kept[hash >> (64 - KEPT_BITS)];
+  if (is_same(kept, &state)) return kept->pods;
+  *kept = state;
+  return kept->pods = count_useless(fragments, node, &state);
+}
+
+/* ---- A node ----------------------------------------------------------------------------------------- */
+
+static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
+                                 uint32_t cpu_milli) {
+  const struct hr_gpu_inventory *inventory = fragments->inventory;
+  const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
+  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
+  struct kept state = {.pool_above = inventory->pool[node.id] + 1, .cpu_milli = inventory->cpu_milli[node.id]};
+  uint64_t sum = 0;
+  if (state.cpu_milli != HR_NONE) state.cpu_milli -= cpu_milli;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
+    bool is_taken = slice && slice->gpus >> gpu & 1;
+    uint32_t left = is_taken ? left_milli[gpu] - slice->gpu_milli : left_milli[gpu];
+    if (left == 0) continue;
+    state.profiles = is_taken ? hr__gpu_inventory_mig_profiles_after(inventory, slice) : profiles[gpu];
+    sum += left * useless_pods(fragments, node, state);
+  }
+  return sum;
+}
+
+/* Which of a trace's requests stand for all of them. */
+
+/* A request without what fragments do not look at: memory, and how many tasks a job has. */
+static struct hr_request pod_of(const struct hr_request *request) {
+  struct hr_request pod = *request;
+  pod.tasks = 1;
+  pod.dedicated = false;
+  pod.gpu_mem_mib = 0;
+  pod.mem_mib = 0;
+  return pod;
+}
+
+struct fragmentation_group {
+  struct hr_request pod;
+  uint64_t pods;
+  uint32_t number; /* of its first request */
+};
+
+#define BY(x, y, member)                                                                                               \
+  if ((x)->member != (y)->member) return (x)->member < (y)->member ? -1 : 1
+
+static int by_pod(const void *a, const void *b) {
+  const struct fragmentation_group *x = a, *y = b;
+  BY(x, y, pod.accept_class);
+  BY(x, y, pod.gpus);
+  BY(x, y, pod.gpu_milli);
+  BY(x, y, pod.cpu_milli);
+  BY(x, y, pod.mig_need);
+  BY(x, y, number);
+  return 0;
+}
+
+static bool are_same(const struct hr_request *a, const struct hr_request *b) {
+  return a->accept_class == b->accept_class && a->gpus == b->gpus && a->gpu_milli == b->gpu_milli &&
+         a->cpu_milli == b->cpu_milli && a->mig_need == b->mig_need;
+}
+
+static int by_frequency(const void *a, const void *b) {
+  const struct fragmentation_group *x = a, *y = b;
+  BY(y, x, pods);
+  BY(x, y, number);
+  return 0;
+}
+
+/* One group for each pod, in no order. */
+static uint32_t group_pods(const struct hr_requests *requests, struct fragmentation_group *groups) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < requests->count; i++)
+    groups[i] =
+        (struct fragmentation_group){pod_of(&requests->request[i]), requests->jobs[i] * requests->request[i].tasks, i};
+  qsort(groups, requests->count, sizeof *groups, by_pod);
+  for (uint32_t i = 0; i < requests->count; i++) {
+    if (count > 0 && are_same(&groups[count - 1].pod, &groups[i].pod))
+      groups[count - 1].pods += groups[i].pods;
+    else
+      groups[count++] = groups[i];
+  }
+  return count;
+}
+
+static void choose(struct hr_typical_pods *typical, const struct fragmentation_group *groups, uint32_t count) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < count; i++) all += groups[i].pods;
+  for (uint32_t i = 0; i < count && typical->total < all - all / 20; i++) {
+    typical->request[i] = groups[i].pod;
+    typical->pods[i] = groups[i].pods;
+    typical->total += groups[i].pods;
+    typical->count++;
+  }
+}
+
+struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, const struct hr_requests *requests) {
+  struct hr_typical_pods *typical = hr_arena_alloc(arena, sizeof *typical);
+  struct fragmentation_group *groups = hr_arena_alloc(arena, ((size_t)requests->count + 1) * sizeof *groups);
+  if (!typical || !groups) return NULL;
+  uint32_t count = group_pods(requests, groups);
+  typical->request = hr_arena_alloc(arena, ((size_t)count + 1) * sizeof *typical->request);
+  typical->pods = hr_arena_alloc(arena, ((size_t)count + 1) * sizeof *typical->pods);
+  if (!typical->request || !typical->pods) return NULL;
+  qsort(groups, count, sizeof *groups, by_frequency);
+  choose(typical, groups, count);
+  return typical;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The nodes of a pool by free GPUs: see headroom/policy.h. */
+
+#include "sim/cluster/free_index.h"
+
+static uint64_t *nodes_at(const struct hr_free_index *index, uint32_t gpus) {
+  return index->nodes_at + (size_t)gpus * index->node_shape.n_words;
+}
+
+static void link_node(struct hr_free_index *index, uint32_t node, uint32_t gpus) {
+  hr__bitset_add(&index->node_shape, nodes_at(index, gpus), node);
+  if (index->count_at[gpus]++ == 0) hr__bitset_add(&index->level_shape, index->levels, gpus);
+}
+
+struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_nodes, uint32_t gpus_per_node) {
+  struct hr_free_index *index = hr_arena_alloc(arena, sizeof *index);
+  if (!index) return NULL;
+  size_t n_levels = (size_t)gpus_per_node + 1;
+  index->n_nodes = n_nodes;
+  index->gpus_per_node = gpus_per_node;
+  index->node_shape = hr__bitset_shape(n_nodes);
+  index->level_shape = hr__bitset_shape(gpus_per_node + 1);
+  index->nodes_at = hr_arena_alloc(arena, n_levels * index->node_shape.n_words * sizeof *index->nodes_at);
+  index->levels = hr_arena_alloc(arena, index->level_shape.n_words * sizeof *index->levels);
+  index->count_at = hr_arena_alloc(arena, n_levels * sizeof *index->count_at);
+  index->free = hr_arena_alloc(arena, n_nodes * sizeof *index->free);
+  if (!index->nodes_at || !index->levels || !index->count_at || !index->free) return NULL;
+  for (uint32_t node = 0; node < n_nodes; node++) {
+    index->free[node] = gpus_per_node;
+    link_node(index, node, gpus_per_node);
+  }
+  return index;
+}
+
+static void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after);
+
+void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus) {
+  uint32_t before = index->free[node];
+  if (before == gpus) return;
+  hr__bitset_remove(&index->node_shape, nodes_at(index, before), node);
+  if (--index->count_at[before] == 0) hr__bitset_remove(&index->level_shape, index->levels, before);
+  index->free[node] = gpus;
+  link_node(index, node, gpus);
+  if (index->groups) hr__group_index_move(index->groups, node, before, gpus);
+}
+
+uint32_t hr_free_index_nodes(const struct hr_free_index *index) {
+  return index->n_nodes;
+}
+
+uint32_t hr_free_index_gpus_per_node(const struct hr_free_index *index) {
+  return index->gpus_per_node;
+}
+
+uint32_t hr_free_index_get(const struct hr_free_index *index, uint32_t node) {
+  return index->free[node];
+}
+
+uint32_t hr_free_index_lowest(const struct hr_free_index *index, uint32_t gpus) {
+  return hr__bitset_next(&index->level_shape, index->levels, gpus);
+}
+
+uint32_t hr_free_index_highest(const struct hr_free_index *index) {
+  return hr__bitset_last(&index->level_shape, index->levels);
+}
+
+uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t gpus, uint32_t from) {
+  return hr__bitset_next(&index->node_shape, nodes_at(index, gpus), from);
+}
+
+uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus) {
+  return index->count_at[gpus];
+}
+
+/*
+ * Groups of neighbouring nodes by the largest gang that fits: a gang takes wholly free nodes and, for the rest, one
+ * more. With w nodes wholly free and p GPUs free on the fullest of the others, that is w x (GPUs of a node) + p, and
+ * every smaller gang of whole nodes and a rest fits, too. So one number tells for all gangs, and a free index over
+ * groups by that number finds the tightest group that a gang fits.
+ */
+
+struct hr_group_index {
+  struct hr_group_index *next; /* of the same nodes */
+  uint32_t nodes_per_group, n_levels;
+  uint32_t *count; /* [groups][n_levels]: nodes by free GPUs */
+  struct hr_free_index *by_room;
+};
+
+static uint32_t room_of(const struct hr_group_index *groups, uint32_t group) {
+  const uint32_t *count = groups->count + (size_t)group * groups->n_levels;
+  uint32_t size = groups->n_levels - 1, rest = size;
+  while (rest > 0 && count[--rest] == 0) continue;
+  return count[size] * size + rest;
+}
+
+struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_free_index *index,
+                                            uint32_t nodes_per_group) {
+  for (struct hr_group_index *each = index->groups; each; each = each->next)
+    if (each->nodes_per_group == nodes_per_group) return each;
+  struct hr_group_index *groups = hr_arena_alloc(arena, sizeof *groups);
+  uint32_t n_groups = (index->n_nodes + nodes_per_group - 1) / nodes_per_group;
+  if (!groups) return NULL;
+  groups->nodes_per_group = nodes_per_group;
+  groups->n_levels = index->gpus_per_node + 1;
+  groups->count = hr_arena_alloc(arena, (size_t)n_groups * groups->n_levels * sizeof *groups->count);
+  groups->by_room = hr_free_index_create(arena, n_groups, nodes_per_group * index->gpus_per_node);
+  if (!groups->count || !groups->by_room) return NULL;
+  for (uint32_t node = 0; node < index->n_nodes; node++)
+    groups->count[(size_t)(node / nodes_per_group) * groups->n_levels + index->free[node]]++;
+  for (uint32_t group = 0; group < n_groups; group++) hr_free_index_set(groups->by_room, group, room_of(groups, group));
+  groups->next = index->groups;
+  index->groups = groups;
+  return groups;
+}
+
+/* Each of the list: a node's free GPUs were `before` and are `after`. */
+static void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after) {
+  for (; groups; groups = groups->next) {
+    uint32_t group = node / groups->nodes_per_group;
+    uint32_t *count = groups->count + (size_t)group * groups->n_levels;
+    count[before]--;
+    count[after]++;
+    hr_free_index_set(groups->by_room, group, room_of(groups, group));
+  }
+}
+
+/* The largest gang for which a group has room, node by node. */
+static uint32_t room_by_node(const struct hr_free_index *index, uint32_t from, uint32_t end) {
+  uint32_t size = index->gpus_per_node, whole = 0, rest = 0;
+  for (uint32_t node = from; node < end && node < index->n_nodes; node++) {
+    uint32_t free = index->free[node];
+    whole += free == size;
+    if (free < size && free > rest) rest = free;
+  }
+  return whole * size + rest;
+}
+
+bool hr__group_index_agrees(const struct hr_free_index *index) {
+  for (const struct hr_group_index *each = index->groups; each; each = each->next)
+    for (uint32_t group = 0; group < hr_free_index_nodes(each->by_room); group++) {
+      uint32_t from = group * each->nodes_per_group;
+      if (hr_free_index_get(each->by_room, group) != room_by_node(index, from, from + each->nodes_per_group))
+        return false;
+    }
+  return true;
+}
+
+const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group) {
+  const struct hr_group_index *groups = index->groups;
+  while (groups && groups->nodes_per_group != nodes_per_group) groups = groups->next;
+  return groups;
+}
+
+uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus) {
+  if (gpus > hr_free_index_gpus_per_node(groups->by_room)) return HR_NONE;
+  uint32_t room = hr_free_index_lowest(groups->by_room, gpus);
+  return room == HR_NONE ? HR_NONE : hr_free_index_node(groups->by_room, room, 0);
+}

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "sim/cluster/gpu_inventory.h"
+
+#include "headroom/gpu_inventory.h"
+#include "headroom/policy.h"
+
+const char *hr_sharing_name(enum hr_sharing sharing) {
+  static const char *const names[] = {
+#define SHARING_TEXT(name, text) text,
+      HR_SHARING_TABLE(SHARING_TEXT)
+#undef SHARING_TEXT
+  };
+  return names[sharing];
+}
+
+const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
+  static const char *const names[] = {
+#define MEMORY_TEXT(name, text) text,
+      HR_GPU_MEMORY_TABLE(MEMORY_TEXT)
+#undef MEMORY_TEXT
+  };
+  return names[memory];
+}
+
+static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
+  size_t n_nodes = inventory->n_nodes, n_gpus = n_nodes * inventory->max_gpus;
+  inventory->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->pool);
+  inventory->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->cpu_milli);
+  inventory->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->mem_mib);
+  inventory->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_milli);
+  inventory->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_mem_mib);
+  inventory->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_tasks);
+  inventory->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->left_milli);
+  inventory->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->widest_milli);
+  inventory->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_milli);
+  inventory->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_mem_mib);
+  inventory->max_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->max_tasks);
+  inventory->closed = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->alone = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
+  if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
+  if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
+  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks ||
+      !inventory->closed)
+    return HR_NO_MEMORY;
+  bool made =
+      inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
+  return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+}
+
+uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
+  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
+  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
+}
+
+uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
+  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
+  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
+}
+
+static uint32_t max_tasks(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_MPS) return spec->clients ? spec->clients : HR_MPS_CLIENTS;
+  return HR_WHOLE_GPU_MILLI;
+}
+
+static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool,
+                      const struct hr_pool_spec *spec) {
+  inventory->pool[node] = pool;
+  inventory->n_gpus[node] = (uint8_t)spec->gpus_per_node;
+  inventory->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  inventory->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
+  inventory->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
+  inventory->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
+  inventory->max_tasks[node] = (uint16_t)max_tasks(spec);
+  inventory->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
+  inventory->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
+  for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
+    inventory->gpu_milli[(size_t)node * inventory->max_gpus + gpu] = HR_WHOLE_GPU_MILLI;
+    inventory->gpu_mem_mib[(size_t)node * inventory->max_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
+  }
+}
+
+uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
+  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
+}
+
+/* What GPUs come with, if those of some pool do. */
+static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                                const struct hr_cluster_spec *spec) {
+  bool any = false;
+  for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
+  if (!any) return HR_OK;
+  inventory->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *inventory->gpu_cpu_milli);
+  if (!inventory->gpu_cpu_milli) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < spec->n_pools; i++) inventory->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
+  return HR_OK;
+}
+
+static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                                                 const struct hr_cluster_spec *spec,
+                                                 const struct hr_requests *requests);
+
+struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
+                                                 const struct hr_requests *requests) {
+  struct hr_gpu_inventory *inventory = hr_arena_alloc(arena, sizeof *inventory);
+  if (!inventory) return NULL;
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    inventory->n_nodes += spec->pools[i].nodes;
+    if (spec->pools[i].nodes == 0) continue;
+    if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
+  }
+  if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
+  for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
+    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
+  if (tell_cpus(inventory, arena, spec) != HR_OK) return NULL;
+  return hr__gpu_inventory_mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
+}
+
+uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t idle = 0;
+  if (inventory->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
+  return idle;
+}
+
+static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
+                                              const struct hr_request *request, hr_node node);
+
+uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_fitting(inventory, request, node);
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t asked_milli = hr_gpu_inventory_milli(inventory, request, node);
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  const uint32_t *mem_mib = inventory->gpu_mem_mib + first;
+  uint32_t n_gpus = inventory->n_gpus[node.id];
+  uint64_t fitting = 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= asked_milli) << gpu;
+  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
+    for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
+      fitting &= ~((uint64_t)(inventory->gpu_tasks[first + gpu] >= inventory->max_tasks[node.id]) << gpu);
+  if (request->gpu_mem_mib == 0) return fitting;
+  if (request->gpu_mem_mib > inventory->slot_mem_mib[node.id]) return 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
+  return fitting;
+}
+
+/* Whether a set has so many members, at least; cheap for the few that are asked for. */
+static bool has_as_many(uint64_t set, uint32_t count) {
+  for (; count > 1 && set; count--) set &= set - 1;
+  return set != 0;
+}
+
+/* One GPU of which nothing counts but its thousandths. */
+static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
+}
+
+static inline bool fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  if (inventory->closed[node.id] || inventory->alone[node.id]) return false;
+  if (request->dedicated && inventory->tasks[node.id] > 0) return false;
+  if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
+  if (inventory->mem_mib[node.id] < request->mem_mib) return false;
+  if (request->gpus == 0) return true;
+  if (hr_gpu_inventory_mig(inventory, node))
+    return request->gpus == 1 && hr__gpu_inventory_mig_fitting(inventory, request, node) != 0;
+  if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
+  if (is_by_share(inventory, request, node)) return true;
+  return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
+}
+
+bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return fits(inventory, request, node);
+}
+
+uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests,
+                                    uint32_t count, hr_node node) {
+  uint64_t fitting = 0;
+  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
+  return fitting;
+}
+
+/* The one with the least left, the first among equals. */
+static uint32_t least_left(const uint16_t *milli, uint64_t gpus) {
+  uint32_t best = (uint32_t)__builtin_ctzll(gpus);
+  for (uint64_t rest = gpus; rest; rest &= rest - 1) {
+    uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
+    if (milli[gpu] < milli[best]) best = gpu;
+  }
+  return best;
+}
+
+/* Likewise, of those that have as much; 0: none has. */
+static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t asked_milli) {
+  enum { GPU_BITS = 6 };
+  uint32_t best = UINT32_MAX;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
+    uint32_t key = (uint32_t)milli[gpu] << GPU_BITS | gpu;
+    best = milli[gpu] >= asked_milli && key < best ? key : best;
+  }
+  return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
+}
+
+/* GPUs of a task's own have nothing taken of them, so they all have the same left. */
+uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                  hr_node node, uint64_t gpus) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
+  for (uint32_t i = 0; i < request->gpus && fitting; i++) {
+    uint64_t gpu = UINT64_C(1) << least_left(milli, fitting);
+    picked |= gpu;
+    fitting &= ~gpu;
+  }
+  return picked;
+}
+
+static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                           hr_node node);
+
+uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                               hr_node node) {
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node))
+    return hr__gpu_inventory_mig_pick(inventory, request, node);
+  if (is_by_share(inventory, request, node))
+    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
+                    hr_gpu_inventory_milli(inventory, request, node));
+  return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
+}
+
+static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint16_t widest = 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
+  inventory->widest_milli[node.id] = widest;
+}
+
+static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
+                                                   const struct hr_request *request, hr_node node, uint64_t gpus);
+
+struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node, uint64_t gpus) {
+  if (gpus && hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_slice(inventory, request, node, gpus);
+  return (struct hr_slice){
+      .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
+}
+
+static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
+                                                const struct hr_request *request, const struct hr_slice *slice);
+
+const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                    const struct hr_slice *slice) {
+  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
+  bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
+  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
+  if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
+    return "a slice does not have as much of its GPUs as a task asks for";
+  if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
+    return "a GPU has too little free";
+  if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
+  return is_split ? hr__gpu_inventory_mig_refuse(inventory, request, slice) : NULL;
+}
+
+static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken);
+
+/* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
+static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
+                   uint32_t taken) {
+  uint32_t node = slice->node.id;
+  if (inventory->cpu_milli[node] != HR_NONE)
+    inventory->cpu_milli[node] -= taken * hr_gpu_inventory_cpu_milli(inventory, request, slice->node);
+  if (inventory->mem_mib[node] != UINT64_MAX) inventory->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
+  inventory->tasks[node] += taken;
+  inventory->alone[node] = request->dedicated && taken == 1;
+  if (!slice->gpus) return;
+  bool is_split = hr_gpu_inventory_mig(inventory, slice->node) != NULL;
+  if (is_split) hr__gpu_inventory_mig_change(inventory, slice, taken == 1);
+  size_t first = (size_t)node * inventory->max_gpus;
+  uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
+  for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
+    size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
+    inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
+    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node])
+      inventory->widest_milli[node] = inventory->gpu_milli[gpu];
+    inventory->left_milli[node] -= taken * milli;
+    inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
+    if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
+  }
+  if (taken == 1) find_widest(inventory, slice->node);
+}
+
+void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  change(inventory, request, slice, 1);
+}
+
+void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  change(inventory, request, slice, UINT32_MAX);
+}
+
+static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
+
+void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  hr_gpu_inventory_give(inventory, request, slice);
+  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) hr__gpu_inventory_mig_undo(inventory, slice);
+}
+
+static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node);
+
+void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) hr__gpu_inventory_mig_renew(inventory, node);
+}
+
+/* ---- An empty node ---------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu);
+
+/* Tasks that the node's instances of MIG have room for, of those that will do. */
+static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
+  uint64_t most = 0;
+  for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
+    most += hr__mig_most_tasks(spec->mig, wanted, gpu);
+  return most;
+}
+
+/* Tasks that the node's GPUs have room for. */
+static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
+  if (request->gpu_mem_mib) on_each = least(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
+  if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
+  return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
+}
+
+uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
+  const struct hr_pool_spec *spec = &cluster->pools[pool.id];
+  uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool.id] : 0;
+  uint64_t most = HR_NONE;
+  if (request->dedicated) most = 1;
+  if (request->gpus > 0)
+    most = least(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
+  uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
+  if (spec->cpu_milli_per_node && cpu_milli) most = least(most, spec->cpu_milli_per_node / cpu_milli);
+  if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);
+  return (uint32_t)most;
+}
+
+/*
+ * A GPU that keeps a layout is its number and the set of starts that tasks have; what is idle of a profile follows with
+ * one AND. On demand its instances are those that tasks have. Sets of profiles are words: profiles are numbered from
+ * the largest to the smallest, so the highest bit is the smallest.
+ */
+
+/* ---- Columns ---------------------------------------------------------------------------------------- */
+
+static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
+  size_t n_gpus = (size_t)inventory->n_nodes * inventory->max_gpus + 1;
+  inventory->mig = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *inventory->mig);
+  inventory->mig_asked = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *inventory->mig_asked);
+  inventory->mig_gpu = hr_arena_alloc(arena, n_gpus * sizeof *inventory->mig_gpu);
+  inventory->mig_taken = hr_arena_alloc(arena, n_gpus);
+  inventory->mig_layout = hr_arena_alloc(arena, n_gpus);
+  inventory->mig_profiles = hr_arena_alloc(arena, n_gpus * sizeof *inventory->mig_profiles);
+  bool made =
+      inventory->mig && inventory->mig_asked && inventory->mig_gpu && inventory->mig_taken && inventory->mig_layout;
+  return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Columns for instances, where some pool's GPUs are split; `requests` may be NULL. */
+static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                                                 const struct hr_cluster_spec *spec,
+                                                 const struct hr_requests *requests) {
+  uint32_t n_split = 0;
+  for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
+  if (n_split == 0) return HR_OK;
+  if (mig_make_columns(inventory, arena, spec->n_pools) != HR_OK) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    inventory->mig[i] = spec->pools[i].mig;
+    for (uint32_t k = 0; requests && requests->mig_needs && k < requests->count; k++)
+      inventory->mig_asked[i] = (uint16_t)(inventory->mig_asked[i] | requests->request[k].mig_profiles[i]);
+    if (!requests) inventory->mig_asked[i] = UINT16_MAX;
+  }
+  for (uint32_t node = 0; node < inventory->n_nodes; node++) hr_gpu_inventory_renew(inventory, (hr_node){node});
+  return HR_OK;
+}
+
+/* ---- What a GPU has --------------------------------------------------------------------------------- */
+
+/* A GPU as it is, or would be. */
+struct state {
+  struct hr_mig_gpu gpu;
+  uint32_t layout, taken;
+};
+
+static uint32_t idle_profiles(const struct hr_mig_spec *mig, const struct hr_mig_layout *layout, uint32_t taken) {
+  uint32_t profiles = 0;
+  for (uint32_t i = 0; i < mig->type.n_profiles; i++) profiles |= (uint32_t)((layout->starts[i] & ~taken) != 0) << i;
+  return profiles;
+}
+
+static uint32_t profiles_of(const struct hr_mig_spec *mig, const struct state *state) {
+  uint32_t profiles = 0;
+  if (mig->mode == HR_MIG_ON_DEMAND) {
+    for (uint32_t i = 0; i < mig->type.n_profiles; i++)
+      profiles |= (uint32_t)(hr_mig_starts(&mig->type, &state->gpu, i) != 0) << i;
+    return profiles;
+  }
+  profiles = idle_profiles(mig, &mig->layouts[state->layout], state->taken);
+  for (uint32_t i = 0; mig->mode == HR_MIG_DYNAMIC && state->taken == 0 && i < mig->n_layouts; i++)
+    profiles |= idle_profiles(mig, &mig->layouts[i], 0);
+  return profiles;
+}
+
+static struct state state_of(const struct hr_gpu_inventory *inventory, size_t gpu) {
+  return (struct state){inventory->mig_gpu[gpu], inventory->mig_layout[gpu], inventory->mig_taken[gpu]};
+}
+
+static void set_state(struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
+                      const struct state *state) {
+  inventory->mig_gpu[gpu] = state->gpu;
+  inventory->mig_layout[gpu] = (uint8_t)state->layout;
+  inventory->mig_taken[gpu] = (uint8_t)state->taken;
+  inventory->mig_profiles[gpu] = (uint16_t)profiles_of(mig, state);
+}
+
+static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout) {
+  return (struct state){mig->layouts[layout].gpu, layout, 0};
+}
+
+/* A node's GPUs are split as at first, and no task has any of it. */
+static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  for (uint32_t i = 0; i < inventory->n_gpus[node.id]; i++) {
+    struct state state = mig->layout_of_gpu ? layout_state(mig, mig->layout_of_gpu[i]) : (struct state){0};
+    set_state(inventory, mig, first + i, &state);
+  }
+}
+
+/* ---- Finding an instance ---------------------------------------------------------------------------- */
+
+static uint32_t wanted_in(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return request->mig_profiles ? request->mig_profiles[inventory->pool[node.id]] : 0;
+}
+
+static uint32_t smallest(uint32_t profiles) {
+  return 31U - (uint32_t)__builtin_clz(profiles);
+}
+
+/* The smallest profile of which one of `wanted` is in a layout and not taken; HR_NONE. */
+static uint32_t idle_profile(const struct hr_mig_layout *layout, uint32_t taken, uint32_t wanted) {
+  for (; wanted; wanted &= ~(1U << smallest(wanted)))
+    if (layout->starts[smallest(wanted)] & ~taken) return smallest(wanted);
+  return HR_NONE;
+}
+
+static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t layout, uint32_t taken, uint32_t profile,
+                                      uint32_t before) {
+  uint32_t idle = mig->layouts[layout].starts[profile] & ~taken;
+  return (struct hr_instance){(uint8_t)__builtin_ctz(idle), (uint8_t)profile, (uint8_t)layout, (uint8_t)before};
+}
+
+/* Of a GPU without tasks that does not have what is wanted. */
+static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
+                              struct hr_instance *found) {
+  uint32_t best = HR_NONE, best_profile = 0;
+  for (uint32_t layout = 0; layout < mig->n_layouts; layout++) {
+    uint32_t profile = idle_profile(&mig->layouts[layout], 0, wanted);
+    if (profile == HR_NONE || (best != HR_NONE && profile <= best_profile)) continue;
+    best = layout;
+    best_profile = profile;
+  }
+  if (best == HR_NONE) return false;
+  *found = instance_of(mig, best, 0, best_profile, present);
+  return true;
+}
+
+static uint32_t instances_of(const struct hr_mig_layout *layout, uint32_t wanted) {
+  uint32_t count = 0;
+  for (; wanted; wanted &= wanted - 1)
+    count += (uint32_t)__builtin_popcount(layout->starts[(uint32_t)__builtin_ctz(wanted)]);
+  return count;
+}
+
+/* Of a GPU without tasks: the layout that has the most for a gang. */
+static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted, struct hr_instance *found) {
+  uint32_t best = present, most = instances_of(&mig->layouts[present], wanted);
+  for (uint32_t layout = 0; layout < mig->n_layouts; layout++) {
+    uint32_t count = instances_of(&mig->layouts[layout], wanted);
+    if (count <= most) continue;
+    best = layout;
+    most = count;
+  }
+  if (most > 0) *found = instance_of(mig, best, 0, idle_profile(&mig->layouts[best], 0, wanted), present);
+  return most > 0;
+}
+
+static bool find_room(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
+                      uint32_t pool, uint32_t wanted, struct hr_instance *found) {
+  for (; wanted; wanted &= ~(1U << smallest(wanted))) {
+    uint32_t profile = smallest(wanted);
+    uint32_t start = hr_mig_best_start(&mig->type, &inventory->mig_gpu[gpu], profile, inventory->mig_asked[pool]);
+    if (start == HR_NONE) continue;
+    *found = (struct hr_instance){.start = (uint8_t)start, .profile = (uint8_t)profile};
+    return true;
+  }
+  return false;
+}
+
+static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                    uint32_t gpu, struct hr_instance *found) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
+  uint32_t wanted = wanted_in(inventory, request, node);
+  size_t at = (size_t)node.id * inventory->max_gpus + gpu;
+  if (mig->mode == HR_MIG_ON_DEMAND) return find_room(inventory, mig, at, inventory->pool[node.id], wanted, found);
+  uint32_t layout = inventory->mig_layout[at], taken = inventory->mig_taken[at];
+  bool is_free = mig->mode == HR_MIG_DYNAMIC && taken == 0;
+  if (is_free && request->tasks > 1) return find_for_gang(mig, layout, wanted, found);
+  uint32_t profile = idle_profile(&mig->layouts[layout], taken, wanted);
+  if (profile != HR_NONE) *found = instance_of(mig, layout, taken, profile, layout);
+  if (profile != HR_NONE) return true;
+  return is_free && find_other_layout(mig, layout, wanted, found);
+}
+
+/* The node's GPUs that have, or may be given, an instance that will do. */
+static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
+                                              const struct hr_request *request, hr_node node) {
+  const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
+  uint32_t wanted = wanted_in(inventory, request, node);
+  uint64_t fitting = 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++)
+    fitting |= (uint64_t)((profiles[gpu] & wanted) != 0) << gpu;
+  return fitting;
+}
+
+/* ---- Choosing --------------------------------------------------------------------------------------- */
+
+static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const struct hr_instance *b,
+                      uint32_t b_left_milli) {
+  bool a_keeps = a->layout == a->layout_before, b_keeps = b->layout == b->layout_before;
+  if (a_keeps != b_keeps) return a_keeps;
+  if (a->profile != b->profile) return a->profile > b->profile;
+  return a_left_milli < b_left_milli;
+}
+
+static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                           hr_node node) {
+  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t best_gpu = HR_NONE;
+  struct hr_instance best = {0}, found;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
+    if (!find_on(inventory, request, node, gpu, &found)) continue;
+    if (best_gpu != HR_NONE && !is_better(&found, left_milli[gpu], &best, left_milli[best_gpu])) continue;
+    best_gpu = gpu;
+    best = found;
+  }
+  return best_gpu == HR_NONE ? 0 : UINT64_C(1) << best_gpu;
+}
+
+/* hr_gpu_inventory_pick and hr_gpu_inventory_slice, the node fitting the task. */
+static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
+                                                   const struct hr_request *request, hr_node node, uint64_t gpus) {
+  struct hr_slice slice = {.node = node, .gpus = gpus};
+  if (find_on(inventory, request, node, (uint32_t)__builtin_ctzll(gpus), &slice.instance))
+    slice.gpu_milli =
+        hr_mig_milli(&hr_gpu_inventory_mig(inventory, node)->type, slice.instance.profile, slice.instance.start);
+  return slice;
+}
+
+/* ---- Taking and giving ------------------------------------------------------------------------------ */
+
+static size_t gpu_of(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+  return (size_t)slice->node.id * inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
+}
+
+static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
+                               struct hr_instance instance) {
+  if (instance.layout_before != inventory->mig_layout[gpu]) return "a GPU has another layout than the slice says";
+  bool changes = instance.layout != instance.layout_before;
+  if (changes && (mig->mode != HR_MIG_DYNAMIC || instance.layout >= mig->n_layouts || inventory->mig_taken[gpu]))
+    return "a GPU cannot be given that layout now";
+  const struct hr_mig_layout *layout = &mig->layouts[instance.layout];
+  bool is_idle =
+      layout->starts[instance.profile] >> instance.start & 1 && !(inventory->mig_taken[gpu] >> instance.start & 1);
+  return is_idle ? NULL : "a GPU has no such instance idle";
+}
+
+/* What is wrong with an instance on a GPU that fits the task, or NULL. */
+static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
+                                                const struct hr_request *request, const struct hr_slice *slice) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
+  struct hr_instance instance = slice->instance;
+  size_t gpu = gpu_of(inventory, slice);
+  if (instance.start >= HR_MIG_SLICES || !(wanted_in(inventory, request, slice->node) >> instance.profile & 1))
+    return "an instance is not of a profile that will do";
+  if (slice->gpu_milli != hr_mig_milli(&mig->type, instance.profile, instance.start))
+    return "a slice does not have as much of its GPU as its instance";
+  if (mig->mode != HR_MIG_ON_DEMAND) return refuse_kept(inventory, mig, gpu, instance);
+  if (instance.layout || instance.layout_before) return "a GPU has another layout than the slice says";
+  bool has_room = hr_mig_starts(&mig->type, &inventory->mig_gpu[gpu], instance.profile) >> instance.start & 1;
+  return has_room ? NULL : "a GPU has no room for such an instance there";
+}
+
+static struct state changed(const struct hr_mig_spec *mig, struct state state, struct hr_instance instance,
+                            bool taken) {
+  if (taken && mig->mode == HR_MIG_DYNAMIC && instance.layout != state.layout)
+    state = layout_state(mig, instance.layout);
+  state.taken ^= 1U << instance.start;
+  if (mig->mode == HR_MIG_ON_DEMAND && taken)
+    hr_mig_create(&mig->type, &state.gpu, instance.profile, instance.start);
+  else if (mig->mode == HR_MIG_ON_DEMAND)
+    hr_mig_destroy(&mig->type, &state.gpu, instance.start);
+  return state;
+}
+
+/* An instance is taken, or given back. */
+static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
+  size_t gpu = gpu_of(inventory, slice);
+  struct state state = changed(mig, state_of(inventory, gpu), slice->instance, taken);
+  set_state(inventory, mig, gpu, &state);
+}
+
+uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
+  struct state state = changed(mig, state_of(inventory, gpu_of(inventory, slice)), slice->instance, true);
+  return profiles_of(mig, &state);
+}
+
+/* Of several tasks on the GPU, whichever brought the layout: the others' instances are all given back with it. */
+static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
+  if (mig->mode != HR_MIG_DYNAMIC || slice->instance.layout == slice->instance.layout_before) return;
+  size_t gpu = gpu_of(inventory, slice);
+  struct state state = layout_state(mig, slice->instance.layout_before);
+  state.taken = inventory->mig_taken[gpu];
+  set_state(inventory, mig, gpu, &state);
+}
+
+/* ---- An empty GPU ----------------------------------------------------------------------------------- */
+
+/* How many tasks an empty GPU has room for, of whichever kind of instance that will do. */
+static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
+  uint32_t most = 0, count = 0;
+  if (mig->mode == HR_MIG_ON_DEMAND) {
+    const struct hr_mig_gpu empty = {0};
+    for (; wanted; wanted &= wanted - 1) {
+      count = hr_mig_room(&mig->type, &empty, (uint32_t)__builtin_ctz(wanted));
+      if (count > most) most = count;
+    }
+    return most;
+  }
+  most = instances_of(&mig->layouts[mig->layout_of_gpu[gpu]], wanted);
+  for (uint32_t layout = 0; mig->mode == HR_MIG_DYNAMIC && layout < mig->n_layouts; layout++) {
+    count = instances_of(&mig->layouts[layout], wanted);
+    if (count > most) most = count;
+  }
+  return most;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The geometry of MIG on one GPU.
+ *
+ * Memory slices are bits: where a run of them is free, and which starts a profile is left with, are a few shifts. Where
+ * to put an instance is decided by what could still follow. Room for each profile, four bits each with the largest
+ * profile on top, makes a state one number, and the best start is the one that leaves the greatest: a large profile has
+ * few starts, so what it loses is lost for all that is smaller, too, but not the other way round.
+ */
+
+#include "headroom/mig.h"
+
+#include "headroom/cluster.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { ROOM_BITS = 4 };
+_Static_assert(HR_MIG_PROFILES *ROOM_BITS <= 64 && HR_MIG_SLICES < 1 << ROOM_BITS, "an outlook is one number");
+_Static_assert(sizeof(struct hr_mig_gpu) <= 16, "a state is copied to try something");
+
+/* ---- Types ------------------------------------------------------------------------------------------ */
+
+/* Largest first; names tell equals apart, so that the order of the rows does not matter. */
+static int compare_profiles(const void *left, const void *right) {
+  const struct hr_mig_profile *a = left, *b = right;
+  if (a->memory_slices != b->memory_slices) return b->memory_slices - a->memory_slices;
+  if (a->compute_slices != b->compute_slices) return b->compute_slices - a->compute_slices;
+  if (a->media != b->media) return b->media - a->media;
+  return strcmp(a->name, b->name);
+}
+
+static uint8_t larger(uint8_t a, uint8_t b) {
+  return a > b ? a : b;
+}
+
+void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct hr_mig_profile *profiles, uint32_t n_profiles) {
+  qsort(profiles, n_profiles, sizeof *profiles, compare_profiles);
+  *type = (struct hr_mig_type){.gpu = gpu, .profiles = profiles, .n_profiles = (uint8_t)n_profiles};
+  for (uint32_t i = 0; i < n_profiles; i++) {
+    const struct hr_mig_profile *profile = &profiles[i];
+    for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
+      if (profile->starts >> start & 1)
+        type->memory_slices = larger(type->memory_slices, (uint8_t)(start + profile->memory_slices));
+    type->compute_slices = larger(type->compute_slices, profile->compute_slices);
+  }
+}
+
+/* The profiles are sorted, so the last that is large enough is the smallest. */
+uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths) {
+  for (uint32_t i = type->n_profiles; i-- > 0;) {
+    const struct hr_mig_profile *profile = &type->profiles[i];
+    uint64_t wanted = (uint64_t)compute_sevenths * type->compute_slices;
+    if (!profile->media && profile->mem_mib >= mem_mib && profile->compute_slices * 7U >= wanted) return i;
+  }
+  return HR_NONE;
+}
+
+/* ---- One GPU ---------------------------------------------------------------------------------------- */
+
+/* The memory slices of an instance. */
+static uint32_t slices_of(const struct hr_mig_profile *profile, uint32_t start) {
+  return ((1U << profile->memory_slices) - 1) << start;
+}
+
+static uint32_t count_of(const struct hr_mig_gpu *gpu, uint32_t profile) {
+  uint32_t count = 0;
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++) count += gpu->at[start] == profile + 1;
+  return count;
+}
+
+uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile) {
+  const struct hr_mig_profile *wanted = &type->profiles[profile];
+  if (gpu->compute_used + wanted->compute_slices > type->compute_slices) return 0;
+  if (wanted->media && gpu->has_media) return 0;
+  if (count_of(gpu, profile) >= wanted->max_instances) return 0;
+  uint32_t free = ~(uint32_t)gpu->occupied & ((1U << type->memory_slices) - 1), runs = free;
+  for (uint32_t i = 1; i < wanted->memory_slices; i++) runs &= free >> i;
+  return wanted->starts & runs;
+}
+
+/* Instances of one length: taking the lowest start again and again wastes least. */
+uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile) {
+  const struct hr_mig_profile *wanted = &type->profiles[profile];
+  uint32_t starts = hr_mig_starts(type, gpu, profile);
+  if (!starts || wanted->media) return starts != 0;
+  uint32_t most = wanted->max_instances - count_of(gpu, profile), apart = 0;
+  uint32_t by_compute = (uint32_t)(type->compute_slices - gpu->compute_used) / wanted->compute_slices;
+  for (; starts; apart++) starts &= ~slices_of(wanted, (uint32_t)__builtin_ctz(starts));
+  if (by_compute < most) most = by_compute;
+  return apart < most ? apart : most;
+}
+
+uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {
+  uint64_t gpu_calendar = 0;
+  for (uint32_t i = 0; i < type->n_profiles; i++)
+    gpu_calendar = gpu_calendar << ROOM_BITS | (wanted >> i & 1 ? hr_mig_room(type, gpu, i) : 0);
+  return gpu_calendar;
+}
+
+uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
+  uint32_t slices = type->compute_slices, end = start + type->profiles[profile].compute_slices;
+  return end * 1000 / slices - start * 1000 / slices;
+}
+
+static void put(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t profile, uint32_t start) {
+  const struct hr_mig_profile *instance = &type->profiles[profile];
+  gpu->at[start] = (uint8_t)(profile + 1);
+  gpu->occupied = (uint8_t)(gpu->occupied | slices_of(instance, start));
+  gpu->compute_used = (uint8_t)(gpu->compute_used + instance->compute_slices);
+  gpu->has_media = gpu->has_media || instance->media;
+}
+
+uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
+                           uint32_t wanted) {
+  uint32_t best = HR_NONE;
+  uint64_t best_calendar = 0;
+  for (uint32_t starts = hr_mig_starts(type, gpu, profile); starts; starts &= starts - 1) {
+    struct hr_mig_gpu after = *gpu;
+    uint32_t start = (uint32_t)__builtin_ctz(starts);
+    put(type, &after, profile, start);
+    uint64_t gpu_calendar = hr_mig_outlook(type, &after, wanted);
+    if (best != HR_NONE && gpu_calendar <= best_calendar) continue;
+    best = start;
+    best_calendar = gpu_calendar;
+  }
+  return best;
+}
+
+bool hr_mig_create(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t profile, uint32_t start) {
+  if (start >= HR_MIG_SLICES || !(hr_mig_starts(type, gpu, profile) >> start & 1)) return false;
+  put(type, gpu, profile, start);
+  return true;
+}
+
+bool hr_mig_destroy(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t start) {
+  uint32_t profile = hr_mig_profile_at(gpu, start);
+  if (profile == HR_NONE) return false;
+  const struct hr_mig_profile *instance = &type->profiles[profile];
+  gpu->at[start] = 0;
+  gpu->occupied = (uint8_t)(gpu->occupied & ~slices_of(instance, start));
+  gpu->compute_used = (uint8_t)(gpu->compute_used - instance->compute_slices);
+  if (instance->media) gpu->has_media = false;
+  return true;
+}
+
+const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, char *text, size_t size) {
+  size_t used = 0;
+  if (size) text[0] = '\0';
+  for (uint32_t start = 0; start < HR_MIG_SLICES && used < size; start++) {
+    uint32_t profile = hr_mig_profile_at(gpu, start);
+    if (profile == HR_NONE) continue;
+    used += (size_t)snprintf(text + used, size - used, "%s%s@%u", used ? " " : "", type->profiles[profile].name,
+                             (unsigned)start);
+  }
+  return text;
+}
+
+/* ---- All states ------------------------------------------------------------------------------------- */
+
+bool hr_mig_is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu) {
+  for (uint32_t i = 0; i < type->n_profiles; i++)
+    if (hr_mig_starts(type, gpu, i)) return false;
+  return true;
+}
+
+struct mig_walk {
+  const struct hr_mig_type *type;
+  void (*visit)(void *context, const struct hr_mig_gpu *gpu);
+  void *context;
+};
+
+/* All that may begin at `start` or behind it, with what is there already. Removing an instance never makes others
+   unfit, so every state is met. */
+static uint64_t walk_from(const struct mig_walk *walk, const struct hr_mig_gpu *gpu, uint32_t start) {
+  if (start == walk->type->memory_slices) {
+    if (walk->visit) walk->visit(walk->context, gpu);
+    return 1;
+  }
+  uint64_t count = walk_from(walk, gpu, start + 1);
+  for (uint32_t i = 0; i < walk->type->n_profiles; i++) {
+    struct hr_mig_gpu with = *gpu;
+    if (hr_mig_create(walk->type, &with, i, start)) count += walk_from(walk, &with, start + 1);
+  }
+  return count;
+}
+
+uint64_t hr_mig_each_state(const struct hr_mig_type *type, void (*visit)(void *context, const struct hr_mig_gpu *gpu),
+                           void *context) {
+  const struct mig_walk walk = {type, visit, context};
+  return walk_from(&walk, &(struct hr_mig_gpu){0}, 0);
+}
+
+/* Names: of profiles as people and Kubernetes write them, and of layouts as mig-parted and Volcano have them. */
+
+/* ---- Profiles --------------------------------------------------------------------------------------- */
+
+/* The profile with so many compute slices that has the least memory, with media engines or without; HR_NONE. */
+static uint32_t profile_with(const struct hr_mig_type *type, uint32_t compute_slices, bool media) {
+  for (uint32_t i = type->n_profiles; i-- > 0;)
+    if (type->profiles[i].compute_slices == compute_slices && type->profiles[i].media == media) return i;
+  return HR_NONE;
+}
+
+/* "nvidia.com/mig-1g.10gb.me" as "1g.10gb+me"; false: it is longer than any name. */
+static bool unwrap(const char *text, char name[HR_MIG_NAME_BYTES]) {
+  static const char *const wraps[] = {"nvidia.com/", "mig-"};
+  for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++)
+    if (strncasecmp(text, wraps[i], strlen(wraps[i])) == 0) text += strlen(wraps[i]);
+  size_t length = strlen(text);
+  if (length >= HR_MIG_NAME_BYTES) return false;
+  memcpy(name, text, length + 1);
+  if (length > 3 && strcasecmp(name + length - 3, ".me") == 0) name[length - 3] = '+';
+  return true;
+}
+
+static uint32_t find_profile(const struct hr_mig_type *type, const char *text) {
+  char name[HR_MIG_NAME_BYTES], *end;
+  if (!unwrap(text, name)) return HR_NONE;
+  for (uint32_t i = 0; i < type->n_profiles; i++)
+    if (strcasecmp(type->profiles[i].name, name) == 0) return i;
+  if (!isdigit((unsigned char)name[0])) return HR_NONE;
+  unsigned long slices = strtoul(name, &end, 10);
+  bool media = strcasecmp(end, "g+me") == 0;
+  bool is_short = media || strcasecmp(end, "g") == 0;
+  return is_short && slices <= HR_MIG_SLICES ? profile_with(type, (uint32_t)slices, media) : HR_NONE;
+}
+
+/* "a, b, c" */
+static void list_names(const char *const *names, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (size_t i = 0; names[i] && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
+}
+
+static enum hr_status fail_nearest(const struct hr_mig_type *type, const char *what, const char *text,
+                                   const char *nearest, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown for %.40s; did you mean '%s'?", what, text, type->gpu,
+                 nearest);
+}
+
+static enum hr_status fail_unknown(const struct hr_mig_type *type, const char *what, const char *text,
+                                   const char *const *names, struct hr_error *error) {
+  char list[600];
+  const char *nearest = hr_nearest_word(text, names);
+  if (nearest) return fail_nearest(type, what, text, nearest, error);
+  list_names(names, list, sizeof list);
+  return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown for %.40s; there are: %s", what, text, type->gpu, list);
+}
+
+/* Of the profiles with as many compute slices as the text says, the one whose name is nearest, else the smallest; NULL:
+   there are none. */
+static const char *nearest_of_its_size(const struct hr_mig_type *type, const char *text) {
+  const char *names[HR_MIG_PROFILES + 1] = {NULL};
+  size_t count = 0;
+  for (uint32_t i = type->n_profiles; i-- > 0;)
+    if (strlen(text) > 3 && strncasecmp(type->profiles[i].name, text, 3) == 0) names[count++] = type->profiles[i].name;
+  const char *nearest = hr_nearest_word(text, names);
+  return nearest ? nearest : names[0];
+}
+
+enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const char *text, uint32_t *profile,
+                                    struct hr_error *error) {
+  const char *names[HR_MIG_PROFILES + 1] = {NULL}, *near = nearest_of_its_size(type, text);
+  *profile = find_profile(type, text);
+  if (*profile != HR_NONE) return HR_OK;
+  if (near) return fail_nearest(type, "MIG profile", text, near, error);
+  for (uint32_t i = 0; i < type->n_profiles; i++) names[i] = type->profiles[i].name;
+  return fail_unknown(type, "MIG profile", text, names, error);
+}
+
+/* ---- Placing several -------------------------------------------------------------------------------- */
+
+static bool place_rest(const struct hr_mig_type *type, uint8_t left[], struct hr_mig_gpu *gpu);
+
+static bool place_one(const struct hr_mig_type *type, uint8_t left[], struct hr_mig_gpu *gpu, uint32_t profile,
+                      uint32_t start) {
+  struct hr_mig_gpu before = *gpu;
+  if (!hr_mig_create(type, gpu, profile, start)) return false;
+  left[profile]--;
+  if (place_rest(type, left, gpu)) return true;
+  left[profile]++;
+  *gpu = before;
+  return false;
+}
+
+/* The largest first, since it has the fewest starts. */
+static bool place_rest(const struct hr_mig_type *type, uint8_t left[], struct hr_mig_gpu *gpu) {
+  uint32_t profile = 0;
+  while (profile < type->n_profiles && !left[profile]) profile++;
+  if (profile == type->n_profiles) return true;
+  uint32_t best = hr_mig_best_start(type, gpu, profile, HR_MIG_ALL);
+  if (best == HR_NONE) return false;
+  if (place_one(type, left, gpu, profile, best)) return true;
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
+    if (start != best && place_one(type, left, gpu, profile, start)) return true;
+  return false;
+}
+
+struct mig_demand {
+  uint32_t instances, compute, memory, media;
+};
+
+static struct mig_demand demand_of(const struct hr_mig_type *type, const uint8_t count[]) {
+  struct mig_demand demand = {0};
+  for (uint32_t i = 0; i < type->n_profiles; i++) {
+    demand.instances += count[i];
+    demand.compute += (uint32_t)count[i] * type->profiles[i].compute_slices;
+    demand.memory += (uint32_t)count[i] * type->profiles[i].memory_slices;
+    if (type->profiles[i].media) demand.media += count[i];
+  }
+  return demand;
+}
+
+bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu) {
+  struct mig_demand demand = demand_of(type, count);
+  uint8_t left[HR_MIG_PROFILES];
+  *gpu = (struct hr_mig_gpu){0};
+  if (demand.compute > type->compute_slices || demand.memory > type->memory_slices) return false;
+  memcpy(left, count, type->n_profiles * sizeof *left);
+  return place_rest(type, left, gpu);
+}
+
+/* ---- Layouts that follow a rule --------------------------------------------------------------------- */
+
+static void count_balanced(const struct hr_mig_type *type, uint8_t count[]) {
+  for (uint32_t left = type->compute_slices; left > 0;) {
+    uint32_t slices = left > 1 ? left / 2 : 1, profile;
+    while ((profile = profile_with(type, slices, false)) == HR_NONE)
+      if (--slices == 0) return;
+    count[profile]++;
+    left -= slices;
+  }
+}
+
+/* The plain profile of a group; HR_NONE: there are fewer. */
+static uint32_t profile_of_group(const struct hr_mig_type *type, uint32_t number) {
+  for (uint32_t slices = 1; slices <= type->compute_slices; slices++) {
+    if (slices > type->compute_slices / 2U && slices < type->compute_slices) continue;
+    uint32_t profile = profile_with(type, slices, false);
+    if (profile != HR_NONE && number-- == 0) return profile;
+  }
+  return HR_NONE;
+}
+
+static void fill_with(const struct hr_mig_type *type, uint32_t profile, struct hr_mig_gpu *gpu) {
+  for (uint32_t start; (start = hr_mig_best_start(type, gpu, profile, HR_MIG_ALL)) != HR_NONE;)
+    hr_mig_create(type, gpu, profile, start);
+}
+
+bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu) {
+  uint32_t profile = profile_of_group(type, number), smallest = hr_mig_smallest(type, 0, 0);
+  *gpu = (struct hr_mig_gpu){0};
+  if (profile == HR_NONE) return false;
+  fill_with(type, profile, gpu);
+  fill_with(type, smallest, gpu);
+  return true;
+}
+
+/* ---- Layouts by name -------------------------------------------------------------------------------- */
+
+static bool parse_group(const char *text, uint32_t *number) {
+  char *end;
+  if (strncasecmp(text, "group", 5) != 0 || !isdigit((unsigned char)text[5])) return false;
+  unsigned long group = strtoul(text + 5, &end, 10);
+  *number = (uint32_t)group - 1;
+  return !*end && group >= 1 && group <= HR_MIG_SLICES;
+}
+
+static enum hr_status fail_name(const struct hr_mig_type *type, const char *text, struct hr_error *error) {
+  enum { OTHERS = 2 };
+  char all[HR_MIG_PROFILES][HR_MIG_NAME_BYTES + 4], group[HR_MIG_SLICES][16];
+  const char *names[OTHERS + HR_MIG_PROFILES + HR_MIG_SLICES + 1] = {"all-balanced", "all-enabled"};
+  size_t n_names = OTHERS;
+  for (uint32_t i = 0; i < type->n_profiles; i++, n_names++) {
+    snprintf(all[i], sizeof all[i], "all-%.*s", HR_MIG_NAME_BYTES - 1, type->profiles[i].name);
+    names[n_names] = all[i];
+  }
+  for (uint32_t i = 0; profile_of_group(type, i) != HR_NONE; i++, n_names++) {
+    snprintf(group[i], sizeof group[i], "group%u", (unsigned)i + 1);
+    names[n_names] = group[i];
+  }
+  return fail_unknown(type, "MIG layout", text, names, error);
+}
+
+/* "3g.40gb" or "2x1g.10gb", between commas. */
+static enum hr_status add_item(const struct hr_mig_type *type, const char *item, uint8_t count[],
+                               struct hr_error *error) {
+  char *behind;
+  uint32_t profile;
+  unsigned long times = strtoul(item, &behind, 10);
+  bool repeated = behind != item && (*behind == 'x' || *behind == 'X');
+  if (!repeated) times = 1;
+  if (times < 1 || times > HR_MIG_SLICES)
+    return hr_fail(error, HR_BAD_INPUT, "MIG layout: '%.60s' is not 1 to %d times a profile", item, HR_MIG_SLICES);
+  if (repeated) item = behind + 1;
+  enum hr_status status = hr_mig_profile_parse(type, item, &profile, error);
+  if (status != HR_OK) return status;
+  if (count[profile] + times > HR_MIG_SLICES)
+    return hr_fail(error, HR_BAD_INPUT, "MIG layout: more than %d of '%.60s' on one %.40s", HR_MIG_SLICES, item,
+                   type->gpu);
+  count[profile] = (uint8_t)(count[profile] + times);
+  return HR_OK;
+}
+
+static enum hr_status count_items(const struct hr_mig_type *type, const char *text, uint8_t count[],
+                                  struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (const char *at = text; status == HR_OK; at++) {
+    char item[64];
+    at += strspn(at, " ");
+    size_t span = strcspn(at, ","), length = span;
+    while (length && at[length - 1] == ' ') length--;
+    if (!length) return hr_fail(error, HR_BAD_INPUT, "MIG layout '%.100s': a profile is missing", text);
+    snprintf(item, sizeof item, "%.*s", (int)length, at);
+    status = add_item(type, item, count, error);
+    at += span;
+    if (!*at) break;
+  }
+  return status;
+}
+
+static enum hr_status place_or_fail(const struct hr_mig_type *type, const char *text, const uint8_t count[],
+                                    struct hr_mig_gpu *gpu, struct hr_error *error) {
+  if (hr_mig_place(type, count, gpu)) return HR_OK;
+  struct mig_demand demand = demand_of(type, count);
+  *gpu = (struct hr_mig_gpu){0};
+  if (demand.compute > type->compute_slices || demand.memory > type->memory_slices)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "MIG layout '%.100s' does not fit one %.40s: it takes %u of %u compute slices and %u of %u memory "
+                   "slices",
+                   text, type->gpu, demand.compute, type->compute_slices, demand.memory, type->memory_slices);
+  if (demand.media > 1)
+    return hr_fail(error, HR_BAD_INPUT, "MIG layout '%.100s': at most one instance of a GPU has the media engines",
+                   text);
+  return hr_fail(
+      error, HR_BAD_INPUT,
+      "MIG layout '%.100s' does not fit one %.40s: the slices would do, but not where the profiles may begin", text,
+      type->gpu);
+}
+
+enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,
+                             struct hr_error *error) {
+  uint8_t count[HR_MIG_PROFILES] = {0};
+  uint32_t number;
+  *gpu = (struct hr_mig_gpu){0};
+  if (strcasecmp(text, "all-enabled") == 0) return HR_OK;
+  if (strncasecmp(text, "group", 5) == 0)
+    return parse_group(text, &number) && hr_mig_group(type, number, gpu) ? HR_OK : fail_name(type, text, error);
+  if (strcasecmp(text, "all-balanced") == 0) {
+    count_balanced(type, count);
+    return place_or_fail(type, text, count, gpu, error);
+  }
+  if (strncasecmp(text, "all-", 4) == 0) {
+    uint32_t profile = find_profile(type, text + 4);
+    if (profile == HR_NONE) return fail_name(type, text, error);
+    fill_with(type, profile, gpu);
+    return HR_OK;
+  }
+  enum hr_status status = count_items(type, text, count, error);
+  return status == HR_OK ? place_or_fail(type, text, count, gpu, error) : status;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which profiles of MIG will do for a request, in each pool whose GPUs are split. */
+
+#include "sim/cluster/requests.h"
+
+#include "base/arena.h"
+#include "headroom/policy.h"
+#include "sim/cluster/cluster.h"
+
+#include <string.h>
+
+struct hr__mig_needs {
+  struct hr_arena *arena;
+  const struct hr_cluster_spec *cluster; /* NULL where no GPU is split */
+  const uint16_t **need;                 /* [count], distinct; [n_pools] each */
+  uint32_t count, capacity;
+  uint16_t *scratch;         /* [n_pools] */
+  struct hr__mig_name *name; /* of the trace's names of profiles */
+};
+
+/* `cluster` may be NULL. HR_NO_MEMORY. */
+static enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
+                                         const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
+/* Says in a job's request which profiles will do: the one that it names, if it has as much memory as the job tells that
+   it wants; else those with as much memory and as many compute slices as it asks for, without media engines. A share or
+   memory that it does not tell is its profile's in the first pool that knows it. None will do for a task on several
+   GPUs: instances do not reach each other. false: out of memory. */
+static bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
+                              struct hr_request *request);
+
+/* The distinct requests of a trace, through a hash table that doubles when half full. */
+
+/* ---- One job ---------------------------------------------------------------------------------------- */
+
+static uint32_t at_most(uint64_t value, uint32_t most) {
+  return value > most ? most : (uint32_t)value;
+}
+
+static uint32_t gcd(uint32_t a, uint32_t b) {
+  while (b) {
+    uint32_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* As equal tasks that fill nodes of so many GPUs as evenly as can be. */
+static void split(struct hr_request *request, uint32_t max_gpus) {
+  if (max_gpus == 0 || request->gpus <= max_gpus) return;
+  uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;
+  request->tasks *= parts;
+  request->gpus = gpus;
+  request->cpu_milli = (request->cpu_milli + parts - 1) / parts;
+  request->mem_mib = (request->mem_mib + parts - 1) / parts;
+}
+
+/* What jobs are looked at with; `accept_class`, `most_gpus`: as they were given. */
+struct requests_reader {
+  const struct hr_trace *trace;
+  const struct hr_cluster *cluster; /* NULL: accept classes are as given */
+  const uint32_t *accept_class, *max_gpus;
+  struct hr__mig_needs mig;
+};
+
+static uint32_t class_of(const struct requests_reader *reader, hr_job job) {
+  if (reader->cluster) return hr_cluster_accept_class(reader->cluster, job);
+  return reader->accept_class ? reader->accept_class[job.id] : 0;
+}
+
+static struct hr_request request_of(const struct requests_reader *reader, hr_job job) {
+  const struct hr_trace *trace = reader->trace;
+  uint32_t i = job.id, tasks = trace->tasks && trace->tasks[i] ? trace->tasks[i] : 1, gpus = trace->gpus[i];
+  struct hr_request request = {.accept_class = class_of(reader, job),
+                               .tasks = tasks,
+                               .gpus = gpus / tasks + (gpus % tasks != 0),
+                               .cpu_milli = trace->cpu_milli ? trace->cpu_milli[i] : 0,
+                               .mem_mib = trace->mem_mib ? trace->mem_mib[i] : 0,
+                               .dedicated = trace->flags && trace->flags[i] & HR_JOB_DEDICATED};
+  if (gpus == 0) return request;
+  request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
+  request.gpu_mem_mib = trace->gpu_mem_mib ? at_most(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
+  if (reader->max_gpus) split(&request, reader->max_gpus[request.accept_class]);
+  return request;
+}
+
+/* ---- The table -------------------------------------------------------------------------------------- */
+
+struct requests_table {
+  struct hr_arena *arena;
+  struct hr_requests *requests;
+  uint32_t *slot; /* [size], number of a request + 1, 0: empty */
+  uint32_t size, capacity;
+};
+
+static uint64_t hash_of(const struct hr_request *request) {
+  const uint64_t parts[] = {(uint64_t)request->accept_class << 32 | request->tasks,
+                            (uint64_t)request->gpus << 32 | request->gpu_milli,
+                            (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib,
+                            (uint64_t)request->mig_need << 32 | request->dedicated};
+  uint64_t hash = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    hash = (hash ^ parts[i]) * UINT64_C(0x9E3779B97F4A7C15);
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+static bool same(const struct hr_request *a, const struct hr_request *b) {
+  return a->accept_class == b->accept_class && a->tasks == b->tasks && a->gpus == b->gpus &&
+         a->gpu_milli == b->gpu_milli && a->gpu_mem_mib == b->gpu_mem_mib && a->cpu_milli == b->cpu_milli &&
+         a->mem_mib == b->mem_mib && a->dedicated == b->dedicated && a->mig_need == b->mig_need;
+}
+
+/* The slot that holds the request, or the empty one where it belongs. */
+static uint32_t *slot_of(const struct requests_table *table, const struct hr_request *request) {
+  uint32_t at = (uint32_t)hash_of(request) & (table->size - 1);
+  while (table->slot[at] && !same(&table->requests->request[table->slot[at] - 1], request))
+    at = (at + 1) & (table->size - 1);
+  return &table->slot[at];
+}
+
+static bool grow(struct requests_table *table) {
+  struct hr_requests *requests = table->requests;
+  uint32_t capacity = table->capacity, same_capacity = table->capacity;
+  struct hr_request *request = hr_arena_grown(table->arena, requests->request, &capacity, sizeof *request);
+  uint64_t *jobs = hr_arena_grown(table->arena, requests->jobs, &same_capacity, sizeof *jobs);
+  uint32_t *slot = hr_arena_alloc(table->arena, (size_t)2 * capacity * sizeof *slot);
+  if (!request || !jobs || !slot) return false;
+  requests->request = request;
+  requests->jobs = jobs;
+  *table = (struct requests_table){table->arena, requests, slot, 2 * capacity, capacity};
+  for (uint32_t i = 0; i < requests->count; i++) *slot_of(table, &request[i]) = i + 1;
+  return true;
+}
+
+/* The request's number; HR_NONE when out of memory. */
+static uint32_t number_of(struct requests_table *table, const struct hr_request *request) {
+  struct hr_requests *requests = table->requests;
+  if ((!table->slot || requests->count == table->capacity) && !grow(table)) return HR_NONE;
+  uint32_t *slot = slot_of(table, request);
+  if (*slot == 0) {
+    requests->request[requests->count++] = *request;
+    *slot = requests->count;
+  }
+  return *slot - 1;
+}
+
+/* ---- All of a trace --------------------------------------------------------------------------------- */
+
+struct hr__request_reader {
+  struct requests_table table;
+  struct requests_reader reader;
+};
+
+/* The number of what a job asks for; HR_NONE when out of memory. */
+static uint32_t find(struct hr__request_reader *self, hr_job job) {
+  struct hr_request request = request_of(&self->reader, job);
+  if (!hr__mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;
+  return number_of(&self->table, &request);
+}
+
+static bool count_jobs(struct hr_requests *requests) {
+  struct hr__request_reader *self = requests->reader;
+  struct hr_arena *arena = self->table.arena;
+  const struct hr_cluster *cluster = self->reader.cluster;
+  for (uint32_t job = 0; job < self->reader.trace->n_jobs; job++) {
+    if (hr__arena_is_streamed(arena) && cluster) hr__cluster_meet(cluster, (hr_job){job});
+    uint32_t number = find(self, (hr_job){job});
+    if (number == HR_NONE) return false;
+    requests->jobs[number]++;
+    if (!hr__arena_is_streamed(arena)) requests->of_job[job] = number;
+    hr_arena_passed_job(arena, (hr_job){job});
+  }
+  requests->mig_needs = self->reader.mig.count;
+  return true;
+}
+
+/* All that jobs may ask for is in the table. */
+void hr__requests_find(const struct hr_requests *requests, hr_job job) {
+  requests->of_job[job.id] = find(requests->reader, job);
+}
+
+static struct hr_requests *make(struct hr_arena *arena, const struct requests_reader *reader,
+                                const struct hr_cluster_spec *cluster) {
+  struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
+  struct hr__request_reader *self = hr_arena_alloc(arena, sizeof *self);
+  if (!requests || !self) return NULL;
+  *self = (struct hr__request_reader){{.arena = arena, .requests = requests}, *reader};
+  requests->reader = self;
+  requests->of_job = hr_arena_alloc_by_job(arena, reader->trace->n_jobs, sizeof *requests->of_job);
+  if (!requests->of_job || hr__mig_needs_init(&self->reader.mig, arena, cluster, reader->trace) != HR_OK) return NULL;
+  return count_jobs(requests) ? requests : NULL;
+}
+
+struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
+                                       const uint32_t *accept_class, const uint32_t *max_gpus,
+                                       const struct hr_cluster_spec *cluster) {
+  const struct requests_reader reader = {.trace = trace, .accept_class = accept_class, .max_gpus = max_gpus};
+  return make(arena, &reader, cluster);
+}
+
+struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                        const struct hr_trace *trace, const uint32_t *max_gpus) {
+  const struct requests_reader reader = {.trace = trace, .cluster = cluster, .max_gpus = max_gpus};
+  return make(arena, &reader, hr_cluster_spec_of(cluster));
+}
+
+/* A name, as the pools know it. */
+struct hr__mig_name {
+  uint16_t *profile;           /* [n_pools], a set of one profile, or of none */
+  uint32_t gpu_milli, mem_mib; /* in the first pool that knows it; 0: none does */
+};
+
+/* NULL: it has no GPU that is split. */
+static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
+  return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------ */
+
+static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) {
+  uint32_t slices = type->compute_slices;
+  return (type->profiles[profile].compute_slices * HR_WHOLE_GPU_MILLI + slices - 1) / slices;
+}
+
+static bool read_name(const struct hr__mig_needs *needs, const char *text, struct hr__mig_name *name) {
+  const struct hr_cluster_spec *cluster = needs->cluster;
+  name->profile = hr_arena_alloc(needs->arena, cluster->n_pools * sizeof *name->profile);
+  if (!name->profile) return false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_mig_spec *mig = split_of(cluster, i);
+    uint32_t profile;
+    if (!mig || hr_mig_profile_parse(&mig->type, text, &profile, NULL) != HR_OK) continue;
+    name->profile[i] = (uint16_t)(1U << profile);
+    if (name->gpu_milli) continue;
+    name->gpu_milli = compute_milli(&mig->type, profile);
+    name->mem_mib = mig->type.profiles[profile].mem_mib;
+  }
+  return true;
+}
+
+static enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
+                                         const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
+  bool any = false;
+  for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || split_of(cluster, i);
+  *needs = (struct hr__mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
+  if (!any) return HR_OK;
+  needs->scratch = hr_arena_alloc(arena, cluster->n_pools * sizeof *needs->scratch);
+  needs->name = hr_arena_alloc(arena, ((size_t)trace->mig_profiles.count + 1) * sizeof *needs->name);
+  if (!needs->scratch || !needs->name) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < trace->mig_profiles.count; i++)
+    if (!read_name(needs, trace->mig_profiles.text[i], &needs->name[i])) return HR_NO_MEMORY;
+  return HR_OK;
+}
+
+/* ---- Needs ------------------------------------------------------------------------------------------ */
+
+static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *request) {
+  uint32_t profiles = 0;
+  for (uint32_t i = 0; mig && i < mig->type.n_profiles; i++) {
+    const struct hr_mig_profile *profile = &mig->type.profiles[i];
+    bool has = profile->mem_mib >= request->gpu_mem_mib && compute_milli(&mig->type, i) >= request->gpu_milli;
+    profiles |= (uint32_t)(has && !profile->media) << i;
+  }
+  return (uint16_t)profiles;
+}
+
+/* The table that is like the scratch one; NULL when out of memory. */
+static const uint16_t *keep(struct hr__mig_needs *needs, uint32_t *number) {
+  size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
+  for (*number = 0; *number < needs->count; ++*number)
+    if (memcmp(needs->need[*number], needs->scratch, bytes) == 0) return needs->need[*number];
+  if (needs->count == needs->capacity)
+    needs->need = hr_arena_grown(needs->arena, needs->need, &needs->capacity, sizeof *needs->need);
+  uint16_t *copy = needs->need ? hr_arena_alloc(needs->arena, bytes) : NULL;
+  if (!copy) return NULL;
+  memcpy(copy, needs->scratch, bytes);
+  return needs->need[needs->count++] = copy;
+}
+
+static const struct hr__mig_name *name_of(const struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job) {
+  uint32_t number = trace->mig_profile ? trace->mig_profile[job.id] : HR_NONE;
+  return number == HR_NONE ? NULL : &needs->name[number];
+}
+
+/* The profile that is named, unless it has less memory than the job tells that it wants. */
+static uint16_t named_in(const struct hr__mig_needs *needs, const struct hr__mig_name *name, uint32_t pool,
+                         uint64_t told_mib) {
+  const struct hr_mig_spec *mig = split_of(needs->cluster, pool);
+  uint32_t profiles = name->profile[pool];
+  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= told_mib ? (uint16_t)profiles : 0;
+}
+
+static bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
+                              struct hr_request *request) {
+  if (!needs->cluster) return true;
+  uint64_t told_mib = request->gpu_mem_mib;
+  const struct hr__mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;
+  if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
+  if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
+  for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
+    needs->scratch[i] = name ? named_in(needs, name, i, told_mib) : enough(split_of(needs->cluster, i), request);
+    if (request->gpus != 1) needs->scratch[i] = 0;
+  }
+  request->mig_profiles = keep(needs, &request->mig_need);
+  return request->mig_profiles != NULL;
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that may be stopped before their end. An attempt goes through phases: it restarts (not the first time), works,
+ * and saves now and then; on notice it may save and leave. Where it finds too little GPU memory it dies before all
+ * that, and tries again later (claims.c). One entry of the heap stands for the end of a job's phase or of its work; who
+ * writes to a shared storage has none, and is turned by the storage. Work is counted by the job's own clock, which
+ * stands still while it saves or restarts. What a checkpoint holds is kept; the rest of what was done is lost when the
+ * job is stopped.
+ */
+
+#include "sim/engine/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  return hr__allocation_placement(engine, job, &one).pool;
+}
+
+static const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job);
+
+bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
+  return hr__job_class_spec(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
+}
+
+static bool can_save(const struct hr__engine *engine, hr_job job) {
+  if (hr__attempt_keeps_all(engine, job)) return false; /* need not */
+  return hr__job_class_spec(engine, job)->checkpoint != HR_CHECKPOINT_NONE ||
+         engine->attempt[job.id].interval_us != HR_NEVER_US;
+}
+
+/* ---- Phases ----------------------------------------------------------------------------------------- */
+
+static hr_amount gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
+  return (hr_amount)attempt->gpu_milli * time_us;
+}
+
+/* What was done so far cannot be lost any more. */
+static void keep(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
+  engine->kept_us[job.id] = attempt->progress_us;
+  engine->accounting[job.id].kept_us += attempt->unkept_us;
+  engine->accounting[job.id].milli_us.kept += gpu_time(attempt, attempt->unkept_us);
+  attempt->unkept_us = 0;
+}
+
+/* The work that is done by now, if the phase is one of work. Time is rounded up to a whole microsecond, in which a fast
+   job would do more than there is to do. */
+static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t *part) {
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  *part = attempt->part;
+  if (attempt->phase != HR__PHASE_WORKING) return attempt->progress_us;
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
+  int64_t done_us = hr__work_done_us(engine->view.now_us - attempt->phase_us, attempt->speed_ppm, part);
+  if (done_us < left_us) return attempt->progress_us + done_us;
+  *part = 0;
+  return attempt->progress_us + left_us;
+}
+
+static void note_saved(struct hr__engine *engine, hr_job job) {
+  int64_t *saved_us = &engine->accounting[job.id].saved_us;
+  if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
+}
+
+/* Books the time of the phase that ends now. */
+static void close_phase(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  int64_t passed_us = engine->view.now_us - attempt->phase_us;
+  attempt->progress_us = progress_us(engine, job, &attempt->part);
+  if (attempt->phase == HR__PHASE_WORKING) {
+    attempt->unkept_us += passed_us;
+  } else if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
+    accounting->restarting_us += passed_us;
+    accounting->milli_us.restarting += gpu_time(attempt, passed_us);
+    if (attempt->phase == HR__PHASE_BACKING_OFF)
+      engine->pool_accounting[pool_of(engine, job).id].back_off_milli_us += gpu_time(attempt, passed_us);
+  } else {
+    accounting->saving_us += passed_us;
+    accounting->milli_us.saving += gpu_time(attempt, passed_us);
+  }
+  attempt->phase_us = engine->view.now_us;
+}
+
+static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
+  close_phase(engine, job);
+  engine->attempt[job.id].phase = phase;
+}
+
+/* Works until the next checkpoint is due, or to the end. */
+static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
+  int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* since the last checkpoint */
+  if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
+    int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
+    return hr__schedule(engine, now_us + hr__time_left_us(until_us, attempt->part, attempt->speed_ppm),
+                        HR__PENDING_PHASE, job.id);
+  }
+  return hr__schedule(engine, now_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm), HR__PENDING_END,
+                      job.id);
+}
+
+enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (attempt->speed_ppm == speed_ppm) return HR_OK;
+  if (attempt->phase == HR__PHASE_WORKING) {
+    hr__event_heap_remove_job(&engine->heap, job.id);
+    enter(engine, job, HR__PHASE_WORKING);
+  }
+  attempt->speed_ppm = speed_ppm;
+  return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
+}
+
+static uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job);
+
+static bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool);
+
+static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
+  hr_pool pool = pool_of(engine, job);
+  enter(engine, job, phase);
+  if (hr__writes_to_storage(engine, job, pool))
+    return hr__storage_write(engine, pool, job, hr__checkpoint_mib(engine, job));
+  return hr__schedule(engine, engine->view.now_us + hr__job_class_spec(engine, job)->write_us, HR__PENDING_PHASE,
+                      job.id);
+}
+
+/* Whether a job that works or restarts is done by then without another checkpoint; one that has died, if it comes up
+   when it next tries. */
+static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
+  if (attempt->phase == HR__PHASE_BACKING_OFF) from_us = attempt->retry_us + attempt->restart_us;
+  if (attempt->phase == HR__PHASE_RESTARTING) from_us += attempt->restart_us;
+  return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
+}
+
+/* Who leaves once its checkpoint is written stays all the same if it has time enough to be done. */
+static enum hr_status saved(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  bool leaves = attempt->phase == HR__PHASE_LEAVING;
+  enter(engine, job, HR__PHASE_WORKING);
+  keep(engine, job);
+  note_saved(engine, job);
+  struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
+  enum hr_status status = hr__emit(engine, &event);
+  if (status != HR_OK) return status;
+  if (leaves && !ends_by(engine, job, attempt->down_us)) return hr__attempt_interrupt(engine, job, HR_REASON_SAVED);
+  if (leaves) attempt->interval_us = HR_NEVER_US;
+  return work_on(engine, job);
+}
+
+/* A job that has its GPUs, and the memory that it wants of them, restarts or works. */
+static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
+  int64_t restart_us = engine->attempt[job.id].restart_us;
+  enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
+  if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
+  return work_on(engine, job);
+}
+
+static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  if (!hr__claims_take(engine, job, &placement)) return hr__claims_back_off(engine, job);
+  engine->attempt[job.id].speed_ppm = hr__speed_now_ppm(engine, job, &placement);
+  enum hr_status status = begin_execution(engine, job);
+  return status == HR_OK ? hr__neighbours_change(engine, &placement) : status;
+}
+
+enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job) {
+  switch (engine->attempt[job.id].phase) {
+  case HR__PHASE_RESTARTING:
+    enter(engine, job, HR__PHASE_WORKING);
+    return work_on(engine, job);
+  case HR__PHASE_WORKING:
+    return save(engine, job, HR__PHASE_SAVING);
+  case HR__PHASE_BACKING_OFF:
+    return try_again(engine, job);
+  case HR__PHASE_SAVING:
+  case HR__PHASE_LEAVING:
+    break;
+  }
+  return saved(engine, job);
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------ */
+
+enum hr_status hr__attempts_init(struct hr__engine *engine) {
+  uint32_t n_jobs = engine->trace->n_jobs;
+  engine->attempt_us = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->attempt_us);
+  engine->kept_us = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->kept_us);
+  engine->attempt = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->attempt);
+  engine->heap.place = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->heap.place);
+  engine->accounting = hr__result_column(engine, sizeof *engine->accounting);
+  if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->accounting)
+    return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) hr__attempt_submit(engine, (hr_job){i});
+  return hr__storage_init(engine);
+}
+
+void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
+  engine->attempt_us[job.id] = HR_NEVER_US;
+  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
+}
+
+static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
+
+static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement);
+
+enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t restart_us = engine->accounting[job.id].attempts++ ? hr__job_class_spec(engine, job)->restart_us : 0;
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  restart_us += hr__splits_lead_us(engine, &placement);
+  bool claimed = hr__claims_take(engine, job, &placement);
+  *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
+                                         .phase_us = engine->view.now_us,
+                                         .progress_us = engine->kept_us[job.id],
+                                         .restart_us = restart_us,
+                                         .interval_us = hr__checkpoint_interval_us(engine, job, placement.pool),
+                                         .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
+                                         .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
+                                         .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
+  if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
+  return claimed ? begin_execution(engine, job) : hr__claims_back_off(engine, job);
+}
+
+static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
+  enum hr__phase phase = engine->attempt[job.id].phase;
+  if (phase != HR__PHASE_SAVING && phase != HR__PHASE_LEAVING) return HR_OK;
+  hr_pool pool = pool_of(engine, job);
+  return hr__writes_to_storage(engine, job, pool) ? hr__storage_drop(engine, pool, job) : HR_OK;
+}
+
+static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  struct hr_job_accounting *accounting = &engine->accounting[job.id];
+  close_phase(engine, job);
+  if (all_kept) keep(engine, job);
+  accounting->lost_us += attempt->unkept_us;
+  accounting->milli_us.lost += gpu_time(attempt, attempt->unkept_us);
+  attempt->unkept_us = 0;
+  accounting->held_us += engine->view.now_us - engine->attempt_us[job.id];
+}
+
+enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep) {
+  enum hr_status status = leave_storage(engine, job);
+  hr__claims_give(engine, job);
+  close_books(engine, job, keep);
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  return status;
+}
+
+void hr__attempt_end(struct hr__engine *engine, hr_job job) {
+  hr__claims_give(engine, job);
+  close_books(engine, job, true);
+  engine->accounting[job.id].end_us = engine->view.now_us;
+}
+
+void hr__attempts_settle(struct hr__engine *engine) {
+  const struct hr__column_reclaim *reclaim = &engine->reclaim;
+  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor;
+       i = hr__column_reclaim_skip(reclaim, i + 1))
+    if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
+}
+
+/* ---- Interruption ----------------------------------------------------------------------------------- */
+
+static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason, bool keep) {
+  struct hr_slice one;
+  enum hr_status status = hr__attempt_stop(engine, job, keep);
+  if (status != HR_OK) return status;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+  hr__cluster_give(&engine->cluster, &placement, job);
+  if (engine->residents.first) hr__residents_remove(engine, job, &placement);
+  engine->view.allocated_milli -= gpu_milli;
+  engine->view.n_running--;
+  engine->view.n_waiting++;
+  engine->state[job.id] = HR_JOB_WAITING;
+  if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
+  status = hr__neighbours_change(engine, &placement);
+  if (status != HR_OK) return status;
+  struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
+  status = hr__emit(engine, &event);
+  hr__allocation_drop(engine, job);
+  return status;
+}
+
+enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
+  return interrupt(engine, job, reason, hr__attempt_keeps_all(engine, job));
+}
+
+static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_us) {
+  hr_pool pool = pool_of(engine, job);
+  int64_t write_us = hr__writes_to_storage(engine, job, pool)
+                         ? hr__storage_forecast_us(engine, pool, hr__checkpoint_mib(engine, job))
+                         : hr__job_class_spec(engine, job)->write_us;
+  return write_us <= down_us - engine->view.now_us;
+}
+
+/* One that is saving leaves after that. */
+static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
+  if (attempt->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_LEAVING);
+  return HR_OK;
+}
+
+/* A job that will be done in time works on; one that restarts or has died has nothing to save and leaves; one that
+   works saves and leaves if the write fits; all others work on to be cut off. */
+enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (!can_save(engine, job)) return HR_OK;
+  if (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING)
+    return leave_when_saved(engine, job, down_us);
+  bool done_in_time = ends_by(engine, job, down_us);
+  if (done_in_time) attempt->interval_us = HR_NEVER_US;
+  if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF)
+    return done_in_time ? HR_OK : hr__attempt_interrupt(engine, job, HR_REASON_RECLAIMED);
+  if (!done_in_time && !save_fits(engine, job, down_us)) return HR_OK;
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  if (!done_in_time) {
+    attempt->down_us = down_us;
+    return save(engine, job, HR__PHASE_LEAVING);
+  }
+  enter(engine, job, HR__PHASE_WORKING);
+  return work_on(engine, job);
+}
+
+enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps) {
+  engine->attempt[job.id].evict_us = evict_us;
+  engine->attempt[job.id].evict_keeps = keeps;
+  enum hr_status status = hr__schedule(engine, evict_us, HR__PENDING_EVICT, job.id);
+  return status == HR_OK && !keeps ? hr__attempt_notice(engine, job, evict_us) : status;
+}
+
+/* Unless it has left, or ended, before. The state of one that is over may have gone back to the system, and does not
+   run then either. */
+enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
+  return interrupt(engine, job, HR_REASON_PREEMPTED, attempt->evict_keeps || hr__attempt_keeps_all(engine, job));
+}
+
+/* ---- Asking, for policies --------------------------------------------------------------------------- */
+
+/* Of a running job that cannot be stopped. */
+static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
+  int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
+  if (!engine->speeds.table && !engine->network.table) return passed_us;
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  int64_t done_us = hr__work_in_us(passed_us, hr__speed_at_ppm(engine, job, &placement));
+  return done_us < work_us ? done_us : work_us;
+}
+
+int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
+  if (view->state[job.id] == HR_JOB_COMPLETED) return view->jobs->work_us[job.id];
+  const struct hr__engine *engine = hr__engine_of(view);
+  if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt ? engine->kept_us[job.id] : 0;
+  if (!engine->attempt) return done_unstopped_us(engine, job);
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
+  uint32_t part;
+  return progress_us(engine, job, &part);
+}
+
+uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {
+  return hr__speed_ppm(&hr__engine_of(view)->speeds, job, pool);
+}
+
+/* How a job checkpoints: what its class and its own columns say, and how often that is on spot nodes. */
+
+/* All zero where the run has no classes. */
+static const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job) {
+  static const struct hr_class_spec nothing = {0};
+  const struct hr_class_spec *classes = engine->config->classes;
+  const uint8_t *class_ = engine->trace->class_;
+  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
+}
+
+/* Size of one; 0: unknown. */
+static uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job) {
+  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
+  return own ? own : hr__job_class_spec(engine, job)->checkpoint_mib;
+}
+
+/* Checkpoints go through the storage when its bandwidth and their size are known; else they take the class's time. */
+static bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && hr__checkpoint_mib(engine, job) > 0;
+}
+
+static int64_t lone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (!hr__writes_to_storage(engine, job, pool)) return hr__job_class_spec(engine, job)->write_us;
+  double seconds = (double)hr__checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
+  return (int64_t)llround(seconds * (double)HR_SECOND_US);
+}
+
+/* How many times as often as one node is lost, some of a job's nodes are. */
+static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
+  switch (spot->model) {
+  case HR_SPOT_ON_OFF:
+  case HR_SPOT_TRACE:
+    return 1;
+  case HR_SPOT_EXPONENTIAL:
+  case HR_SPOT_ADVISOR:
+    return hr__blow_share(spot, pool_nodes, n_nodes);
+  case HR_SPOT_NONE:
+  case HR_SPOT_BATHTUB:
+  case HR_N_SPOT_MODELS:
+    break;
+  }
+  return n_nodes;
+}
+
+/* Daly's interval (A higher order estimate of the optimum checkpoint interval for restart dumps, 2006), to first order:
+   sqrt(2 d M) - d for a write of d and a mean time M between losses, M where d is as long as 2 M. */
+static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
+  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
+  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
+  uint32_t n_nodes = engine->seat[job.id].n_slices;
+  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
+  if (!isfinite(life_s)) return HR_NEVER_US;
+  double write_s = (double)lone_write_us(engine, job, pool) / (double)HR_SECOND_US;
+  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
+  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
+  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
+  return interval_us > 0 ? interval_us : HR_SECOND_US;
+}
+
+/* Work between two in that pool, the job sitting there; HR_NEVER_US: none is made. */
+static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
+  const struct hr_class_spec *class_ = hr__job_class_spec(engine, job);
+  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
+  if (own > 0 && periodic) return own;
+  switch (class_->checkpoint) {
+  case HR_CHECKPOINT_INTERVAL:
+    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
+  case HR_CHECKPOINT_YOUNG_DALY:
+    return young_daly_us(engine, job, pool);
+  case HR_CHECKPOINT_NONE:
+  case HR_CHECKPOINT_ON_NOTICE:
+  case HR_CHECKPOINT_CONTINUOUS:
+  case HR_N_CHECKPOINTS:
+    break;
+  }
+  return HR_NEVER_US;
+}
+
+/* GPUs that MIG splits anew: what it takes until jobs work on their instances. */
+
+enum hr_status hr__splits_init(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  int64_t longest_us = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    const struct hr_mig_spec *mig = spec->nodes > 0 ? spec->mig : NULL;
+    if (mig && mig->lead_us > longest_us) longest_us = mig->lead_us;
+  }
+  if (longest_us == 0) return HR_OK;
+  engine->longest_us += longest_us;
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
+  engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
+  return engine->split_us ? HR_OK : hr__out_of_memory(engine);
+}
+
+/* Who comes to a GPU that is being split waits for it, too. */
+static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
+  if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
+  size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
+  int64_t now_us = engine->view.now_us;
+  if (slice->instance.layout != slice->instance.layout_before) engine->split_us[gpu] = now_us + mig->lead_us;
+  return engine->split_us[gpu] > now_us ? engine->split_us[gpu] - now_us : 0;
+}
+
+/* How long a job that starts at the placement waits until its instances are there. Called once for each start. */
+static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement) {
+  const struct hr_mig_spec *mig = engine->split_us ? engine->cluster.pools[placement->pool.id].spec->mig : NULL;
+  int64_t longest_us = 0;
+  for (uint32_t i = 0; mig && i < placement->n_slices; i++) {
+    if (!placement->slices[i].gpus) continue;
+    int64_t one_us = lead_us(engine, mig, &placement->slices[i]);
+    if (one_us > longest_us) longest_us = one_us;
+  }
+  return longest_us;
+}

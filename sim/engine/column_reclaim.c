@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Columns by job are as long as the trace in addresses, but not in memory: a page is there from the first job of it
+ * that comes until all jobs of its block are over, and then goes back to the system. Jobs keep their ids, which are the
+ * order of submission, so that nothing else of the engine or of a policy is another and ties go as ever; and one job
+ * that runs for months keeps its own block, not all that came after it. The engine's pages are lost with what they
+ * held. Those of the trace come from its file, and would come back from there.
+ */
+
+#include "sim/engine/column_reclaim.h"
+
+#include "base/array.h"
+#include "sim/cluster/requests.h"
+#include "sim/engine/engine.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Who still has a note of a job that is over, and asks for its state, finds one that neither waits nor runs: that which
+   it had, or zero. */
+_Static_assert(HR_JOB_FUTURE == 0, "the state of a job whose memory has gone back");
+
+/* Jobs to a block: a page of the narrowest column, of one byte a job, so that a block is a whole number of pages of
+   each column. Where pages are larger, so are blocks. */
+static uint32_t block_jobs(void) {
+  long page_bytes = sysconf(_SC_PAGESIZE);
+  return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
+}
+
+#define TRACE_COLUMNS(X)                                                                                               \
+  X(submit_us)                                                                                                         \
+  X(work_us)                                                                                                           \
+  X(gpus)                                                                                                              \
+  X(row)                                                                                                               \
+  X(limit_us)                                                                                                          \
+  X(estimate_us)                                                                                                       \
+  X(deadline_us)                                                                                                       \
+  X(priority)                                                                                                          \
+  X(tasks)                                                                                                             \
+  X(cpu_milli)                                                                                                         \
+  X(mem_mib)                                                                                                           \
+  X(gpu_mem_mib)                                                                                                       \
+  X(gpu_milli)                                                                                                         \
+  X(tenant)                                                                                                            \
+  X(user)                                                                                                              \
+  X(model)                                                                                                             \
+  X(gpu_types)                                                                                                         \
+  X(regions)                                                                                                           \
+  X(mig_profile)                                                                                                       \
+  X(class_)                                                                                                            \
+  X(outcome)                                                                                                           \
+  X(flags)                                                                                                             \
+  X(fail_at_ppm)                                                                                                       \
+  X(checkpoint_interval_us)                                                                                            \
+  X(checkpoint_mib)                                                                                                    \
+  X(min_gpus)                                                                                                          \
+  X(max_gpus)                                                                                                          \
+  X(within)                                                                                                            \
+  X(within_wait_us)                                                                                                    \
+  X(recorded_start_us)                                                                                                 \
+  X(id_number)
+
+static bool list_column(struct hr__column_reclaim *reclaim, struct hr__reclaimed_column column) {
+  if (reclaim->n_columns == reclaim->capacity) {
+    struct hr__reclaimed_column *columns = hr__grown(reclaim->columns, &reclaim->capacity, sizeof *columns);
+    if (!columns) return false;
+    reclaim->columns = columns;
+  }
+  reclaim->columns[reclaim->n_columns++] = column;
+  return true;
+}
+
+static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct hr_trace *trace) {
+  bool listed = true;
+#define LIST(member)                                                                                                   \
+  if (trace->member)                                                                                                   \
+    listed = listed &&                                                                                                 \
+             list_column(reclaim, (struct hr__reclaimed_column){.at = (char *)(uintptr_t)trace->member,                \
+                                                                .width = sizeof *trace->member,                        \
+                                                                .length = trace->n_jobs * sizeof *trace->member});
+  TRACE_COLUMNS(LIST)
+#undef LIST
+  return listed;
+}
+
+static void give_back(const struct hr__column_reclaim *reclaim, uint32_t block);
+
+/* Small pages, so that a block is a whole number of them. */
+static void *column_of(void *self, uint32_t n_jobs, size_t width) {
+  struct hr__column_reclaim *reclaim = self;
+  size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
+  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return NULL;
+  (void)madvise(at, bytes, MADV_NOHUGEPAGE);
+  if (list_column(reclaim, (struct hr__reclaimed_column){.at = at, .width = width, .bytes = bytes})) return at;
+  munmap(at, bytes);
+  return NULL;
+}
+
+static void passed(void *self, hr_job job) {
+  const struct hr__column_reclaim *reclaim = self;
+  if ((job.id + 1) % reclaim->block_jobs == 0) give_back(reclaim, job.id / reclaim->block_jobs);
+}
+
+enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
+  struct hr__column_reclaim *reclaim = &engine->reclaim;
+  const struct hr_trace *trace = engine->trace;
+  if (!trace->mapped)
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: is not read for streaming, its columns are in memory",
+                   trace->source);
+  reclaim->block_jobs = block_jobs();
+  reclaim->n_blocks = trace->n_jobs / reclaim->block_jobs + 1;
+  reclaim->left = malloc(reclaim->n_blocks * sizeof *reclaim->left);
+  if (!reclaim->left || !list_trace_columns(reclaim, trace)) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < reclaim->n_blocks; i++) reclaim->left[i] = reclaim->block_jobs;
+  engine->arena.job_columns = (struct hr__arena_job_columns){column_of, passed, reclaim};
+  return HR_OK;
+}
+
+enum hr_status hr__column_reclaim_check(const struct hr__engine *engine) {
+  if (!engine->config->check) return HR_OK;
+  return hr_fail(engine->error, HR_BAD_INPUT,
+                 "the run cannot be streamed: --check looks at all jobs, and it keeps none that is over; leave one of "
+                 "them out");
+}
+
+/* A look at one page of a file brings those around it that are in memory: Linux's fault_around_bytes, unless somebody
+   has changed it. */
+enum { BROUGHT_AT_ONCE = 1 << 16 };
+
+/* All that a look at the block may have brought goes: a trace's pages come back from its file when somebody looks at a
+   neighbour. It begins anywhere, and what is around it is of the same file. */
+static void give_back_trace(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
+                            uint32_t block) {
+  uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
+  uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
+  from -= from % BROUGHT_AT_ONCE;
+  to += BROUGHT_AT_ONCE - to % BROUGHT_AT_ONCE;
+  if (from < first - first % page) from = first - first % page;
+  if (to > last - last % page) to = last - last % page;
+  if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
+}
+
+static void give_back(const struct hr__column_reclaim *reclaim, uint32_t block) {
+  for (uint32_t i = 0; i < reclaim->n_columns; i++) {
+    const struct hr__reclaimed_column *column = &reclaim->columns[i];
+    size_t bytes = reclaim->block_jobs * column->width;
+    if (!column->bytes)
+      give_back_trace(reclaim, column, block);
+    else
+      (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
+  }
+}
+
+static int64_t slowest_us(const struct hr__engine *engine, int64_t work_us) {
+  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
+  return hr__time_for_us(time_us, engine->interference_ppm);
+}
+
+void hr__column_reclaim_meet(struct hr__engine *engine, hr_job job) {
+  engine->start_us[job.id] = HR_NEVER_US;
+  hr__cluster_meet(&engine->cluster, job);
+  if (engine->cluster.requests) hr__requests_find(engine->cluster.requests, job);
+  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
+  if (!engine->attempt) return;
+  hr__attempt_submit(engine, job);
+  int64_t longest_us = slowest_us(engine, engine->trace->work_us[job.id]);
+  if (longest_us > engine->longest_us) engine->longest_us = longest_us;
+}
+
+void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job) {
+  if (!reclaim->left) return;
+  uint32_t block = job.id / reclaim->block_jobs;
+  if (--reclaim->left[block] == 0) give_back(reclaim, block);
+}
+
+uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from) {
+  if (!reclaim->left) return from;
+  uint32_t block = from / reclaim->block_jobs, n_blocks = reclaim->n_blocks;
+  if (reclaim->left[block]) return from;
+  while (block < n_blocks && reclaim->left[block] == 0) block++;
+  return block * reclaim->block_jobs;
+}
+
+static void add_left(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *left) {
+  const int64_t *deadline_us = engine->trace->deadline_us;
+  if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) left->missed_deadlines += deadline_us[job] < engine->last_us;
+  if (!engine->accounting) return;
+  const struct hr_job_accounting *accounting = &engine->accounting[job];
+  left->oom_kills += accounting->oom_kills;
+  left->oom_jobs += accounting->oom_kills > 0;
+  left->milli_us.kept += accounting->milli_us.kept;
+  left->milli_us.lost += accounting->milli_us.lost;
+  left->milli_us.saving += accounting->milli_us.saving;
+  left->milli_us.restarting += accounting->milli_us.restarting;
+}
+
+struct hr_unfinished_totals hr__column_reclaim_left(const struct hr__engine *engine) {
+  const struct hr__column_reclaim *reclaim = &engine->reclaim;
+  struct hr_unfinished_totals left = {0};
+  for (uint32_t job = hr__column_reclaim_skip(reclaim, 0); job < engine->cursor;
+       job = hr__column_reclaim_skip(reclaim, job + 1))
+    if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING) add_left(engine, job, &left);
+  return left;
+}
+
+void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim) {
+  for (uint32_t i = 0; i < reclaim->n_columns; i++)
+    if (reclaim->columns[i].bytes) munmap(reclaim->columns[i].at, reclaim->columns[i].bytes);
+  free(reclaim->columns);
+  free(reclaim->left);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a run leaves behind, and the words for it. */
+
+#include "headroom/sim.h"
+#include "headroom/trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void hr_result_destroy(struct hr_result *result) {
+  if (!result) return;
+  free(result->state);
+  free(result->start_us);
+  free(result->ended_us);
+  free(result->reason);
+  free(result->accounting);
+  free(result->gpu_milli);
+  free(result->pools);
+  free(result);
+}
+
+int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
+  if (result->accounting) return result->accounting[job.id].end_us;
+  if (result->ended_us) return result->ended_us[job.id];
+  if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
+  return result->start_us[job.id] + result->trace->work_us[job.id];
+}
+
+const char *hr_result_state_name(const struct hr_result *result, hr_job job) {
+  switch ((enum hr_job_state)result->state[job.id]) {
+  case HR_JOB_FUTURE:
+    return "unsubmitted";
+  case HR_JOB_WAITING:
+  case HR_JOB_RUNNING:
+    return "unfinished";
+  case HR_JOB_COMPLETED:
+    return "completed";
+  case HR_JOB_REJECTED:
+    return "rejected";
+  }
+  return "";
+}
+
+const char *hr_event_name(enum hr_event_kind kind) {
+  switch (kind) {
+#define EVENT_CASE(name, text, code)                                                                                   \
+  case name:                                                                                                           \
+    return text;
+    HR_EVENT_TABLE(EVENT_CASE)
+#undef EVENT_CASE
+  }
+  return "";
+}
+
+const char *hr_reason_name(enum hr_reason reason) {
+  switch (reason) {
+#define REASON_CASE(name, text)                                                                                        \
+  case name:                                                                                                           \
+    return text;
+    HR_REASON_TABLE(REASON_CASE)
+#undef REASON_CASE
+  }
+  return "";
+}
+
+const char *hr_rejection_words(enum hr_reason reason) {
+  if (reason == HR_REASON_TOO_LARGE) return "more GPUs asked for than any pool they accept has";
+  if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has a GPU type they accept";
+  if (reason == HR_REASON_GPU_MEMORY) return "the GPUs that they accept, or their parts, have too little memory";
+  if (reason == HR_REASON_NO_REGION) return "no pool with such GPUs is in a region they accept";
+  if (reason == HR_REASON_NO_CLASS_POOL) return "the pools that would do are for jobs of other classes";
+  if (reason == HR_REASON_NODE_TOO_SMALL) return "a task asks for more than any node they accept has";
+  if (reason == HR_REASON_MIG_PROFILE) return "no GPU they accept is split into instances that will do";
+  if (reason == HR_REASON_NO_GROUP) return "no group of the tier they must be within is so large";
+  if (reason == HR_REASON_OVER_QUOTA) return "more GPUs asked for than their tenant may ever use";
+  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would do, and they may not go there";
+  if (reason == HR_REASON_KILLED) return "stopped for good for another job";
+  return "refused by the policy";
+}
+
+/* Questions that a trace answers by itself. */
+
+const char *hr_job_class_name(enum hr_job_class class_) {
+  static const char *const names[] = {
+#define CLASS_TEXT(name, text) [name] = text,
+      HR_JOB_CLASS_TABLE(CLASS_TEXT)
+#undef CLASS_TEXT
+  };
+  return (unsigned)class_ < HR_N_CLASSES ? names[class_] : "";
+}
+
+const char *hr_outcome_name(enum hr_outcome outcome) {
+  static const char *const names[] = {
+#define OUTCOME_TEXT(name, text) [name] = text,
+      HR_OUTCOME_TABLE(OUTCOME_TEXT)
+#undef OUTCOME_TEXT
+  };
+  return (unsigned)outcome < HR_N_OUTCOMES ? names[outcome] : "";
+}
+
+const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buffer) {
+  if (trace->id_text) return trace->id_text[job.id];
+  int64_t number = (int64_t)(trace->row ? trace->row[job.id] : job.id) + 1;
+  if (trace->id_number) number = trace->id_number[job.id];
+  snprintf(buffer, HR_JOB_ID_BUFFER, "%" PRId64, number);
+  return buffer;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Blows: a Poisson process of instants, each of which takes some nodes. The size of a blow is one more than a geometric
+ * number, cut at the number of nodes; with E its mean, n nodes and a rate r for each of them, blows come at the rate
+ * n r / E, so that each node is hit at the rate r, exactly, whatever the cut.
+ */
+
+#include "sim/market/supply.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+
+/* A blow of k nodes goes on to one more with this probability: it takes `batch_mean` on average before the cut. */
+static double going_on(const struct hr_spot_spec *spec) {
+  return spec->batch_mean > 1 ? 1 - 1 / spec->batch_mean : 0;
+}
+
+/* 1 + q + q^2 + ... + q^(n-1) = (1 - q^n) / (1 - q), without loss of figures where batches are far larger than n. */
+static double mean_size(const struct hr_spot_spec *spec, uint32_t n_nodes) {
+  if (!(spec->batch_mean > 1)) return 1;
+  return -expm1(n_nodes * log1p(-1 / spec->batch_mean)) * spec->batch_mean;
+}
+
+double hr__blow_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
+  double size = mean_size(spec, n_nodes), n = n_nodes;
+  if (held == 0) return 0;
+  double misses = size > n - held ? 0
+                                  : exp(gsl_sf_lngamma(n - held + 1) + gsl_sf_lngamma(n - size + 1) -
+                                        gsl_sf_lngamma(n - size - held + 1) -
+                                        gsl_sf_lngamma(n + 1)); /* C(n - held, size) / C(n, size) */
+  return n / size * (1 - misses);
+}
+
+static bool has_blows(const struct hr_spot_spec *spec) {
+  return (spec->model == HR_SPOT_EXPONENTIAL || spec->model == HR_SPOT_ADVISOR) && spec->rate_per_h > 0;
+}
+
+void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
+                                  uint32_t n_nodes, uint64_t seed, uint32_t replication) {
+  *source = (struct hr__interruption_source){.spec = spec, .n_nodes = n_nodes};
+  if (has_blows(spec) && n_nodes > 0) source->per_h = n_nodes * spec->rate_per_h / mean_size(spec, n_nodes);
+  hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_RECLAIM, spec->zone, replication);
+}
+
+/* `count` of n_nodes without replacement, in increasing order: each node in turn is taken with the probability that
+   what is still to be taken bears to what is still there. */
+static void choose_nodes(struct hr__interruption_source *source, uint32_t *nodes, uint32_t count) {
+  uint32_t chosen = 0;
+  for (uint32_t node = 0; chosen < count; node++)
+    if (hr__stream_uniform(&source->stream) * (source->n_nodes - node) < count - chosen) nodes[chosen++] = node;
+}
+
+int64_t hr__interruption_source_next(struct hr__interruption_source *source, uint32_t *nodes, uint32_t *count) {
+  *count = 0;
+  if (!(source->per_h > 0)) return HR_NEVER_US;
+  struct hr_duration between = {HR_DURATION_EXPONENTIAL, 3600 / source->per_h, 0};
+  source->at_us += hr__duration_draw(&between, &source->stream);
+  uint32_t size = 1;
+  double q = going_on(source->spec);
+  while (size < source->n_nodes && q > 0 && hr__stream_uniform(&source->stream) < q) size++;
+  if (size == 1)
+    nodes[0] = (uint32_t)(hr__stream_uniform(&source->stream) * source->n_nodes);
+  else
+    choose_nodes(source, nodes, size);
+  *count = size;
+  return source->at_us;
+}
+
+/*
+ * Levels. A record is read round and round. A zone that is on or off draws the lengths of its stretches one after the
+ * other from its own stream. It begins as an outsider finds it: within a stretch that is the likelier to be found the
+ * longer it is, at a point that is uniform in it. Such a stretch has the density x f(x) / mean, which for each kind of
+ * length that there is can be drawn in closed form.
+ */
+
+void hr__level_source_init(struct hr__level_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
+                           uint64_t seed, uint32_t replication) {
+  *source = (struct hr__level_source){.spec = spec, .n_nodes = n_nodes};
+  hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_LEVEL, spec->zone, replication);
+}
+
+static bool has_record(const struct hr_spot_spec *spec) {
+  return spec->model == HR_SPOT_TRACE && spec->n_levels > 0 && spec->period_us > 0;
+}
+
+/* ---- A record --------------------------------------------------------------------------------------- */
+
+/* The step of the record that stands at `at_us` of it. */
+static uint32_t standing(const struct hr_spot_spec *spec, int64_t at_us) {
+  uint32_t low = 0, high = spec->n_levels - 1;
+  while (low < high) {
+    uint32_t middle = (low + high + 1) / 2;
+    if (spec->levels[middle].at_us <= at_us)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/* `next` counts the steps of the record on from the one that stands at the beginning. */
+static struct hr_level_step recorded(const struct hr__level_source *source, uint32_t next) {
+  const struct hr_spot_spec *spec = source->spec;
+  int64_t offset_us = spec->offset_us % spec->period_us;
+  uint64_t step = (uint64_t)standing(spec, offset_us) + next;
+  int64_t round = (int64_t)(step / spec->n_levels);
+  struct hr_level_step found = spec->levels[step % spec->n_levels];
+  found.at_us = next ? found.at_us + round * spec->period_us - offset_us : 0;
+  if (found.level > source->n_nodes) found.level = source->n_nodes;
+  return found;
+}
+
+/* Steps of the same level as the one before are left out; a record of one level has no second step. */
+static struct hr_level_step next_recorded(struct hr__level_source *source) {
+  struct hr_level_step found = recorded(source, source->next);
+  if (source->next == 0) {
+    source->next = 1;
+    return found;
+  }
+  uint32_t before = recorded(source, source->next - 1).level;
+  for (uint32_t i = 0; i < source->spec->n_levels; i++) {
+    found = recorded(source, source->next++);
+    if (found.level != before) return found;
+  }
+  return (struct hr_level_step){HR_NEVER_US, before};
+}
+
+/* ---- On and off ------------------------------------------------------------------------------------- */
+
+/* A stretch as an outsider finds it. */
+static double draw_found_s(const struct hr_duration *duration, struct hr__stream *stream) {
+  gsl_rng rng = hr__stream_rng(stream);
+  switch (duration->kind) {
+  case HR_DURATION_FIXED:
+    break;
+  case HR_DURATION_EXPONENTIAL:
+    return gsl_ran_gamma(&rng, 2, duration->a);
+  case HR_DURATION_LOG_NORMAL:
+    return gsl_ran_lognormal(&rng, duration->a + duration->b * duration->b, duration->b);
+  case HR_DURATION_WEIBULL:
+    return duration->b * pow(gsl_ran_gamma(&rng, 1 + 1 / duration->a, 1), 1 / duration->a);
+  }
+  return duration->a;
+}
+
+static int64_t draw_rest_us(const struct hr_duration *duration, struct hr__stream *stream) {
+  struct hr_duration rest = {HR_DURATION_FIXED, draw_found_s(duration, stream), 0};
+  rest.a *= hr__stream_uniform(stream);
+  return hr__duration_draw(&rest, stream);
+}
+
+static struct hr_level_step next_stretch(struct hr__level_source *source) {
+  const struct hr_spot_spec *spec = source->spec;
+  if (source->next++ == 0) {
+    double up_s = hr__duration_mean_s(&spec->up), down_s = hr__duration_mean_s(&spec->down);
+    source->is_up = hr__stream_uniform(&source->stream) * (up_s + down_s) < up_s;
+    return (struct hr_level_step){0, source->is_up ? source->n_nodes : 0};
+  }
+  const struct hr_duration *length = source->is_up ? &spec->up : &spec->down;
+  source->at_us +=
+      source->next == 2 ? draw_rest_us(length, &source->stream) : hr__duration_draw(length, &source->stream);
+  source->is_up = !source->is_up;
+  return (struct hr_level_step){source->at_us, source->is_up ? source->n_nodes : 0};
+}
+
+struct hr_level_step hr__level_source_next(struct hr__level_source *source) {
+  if (source->spec->model == HR_SPOT_ON_OFF) return next_stretch(source);
+  if (has_record(source->spec)) return next_recorded(source);
+  return (struct hr_level_step){source->next++ ? HR_NEVER_US : 0, source->n_nodes};
+}
+
+/* Lives of nodes that end by age, and how long a node of any model lives on average. */
+
+/* Of nodes launched, the share that is gone at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) is a little
+   above 0 at age 0, where such nodes end at once, and may pass 1 before the last hour: there it is cut. */
+static double gone(const struct hr_bathtub *bathtub, double age_h) {
+  if (age_h >= bathtub->last_h) return 1;
+  double raw = bathtub->a * (1 - exp(-age_h / bathtub->tau1_h) + exp((age_h - bathtub->b_h) / bathtub->tau2_h));
+  return raw < 1 ? raw : 1;
+}
+
+/* The age at which a share of nodes is gone: by bisection, down to less than a microsecond. */
+static double age_h(const struct hr_bathtub *bathtub, double share) {
+  double low = 0, high = bathtub->last_h;
+  for (int i = 0; i < 44; i++) {
+    double middle = (low + high) / 2;
+    if (gone(bathtub, middle) < share)
+      low = middle;
+    else
+      high = middle;
+  }
+  return high;
+}
+
+int64_t hr__life_draw(const struct hr_spot_spec *spec, uint64_t seed, uint32_t node, uint32_t launch,
+                      uint32_t replication) {
+  if (spec->model != HR_SPOT_BATHTUB) return HR_NEVER_US;
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, HR__PURPOSE_SPOT_LIFE, node, replication);
+  hr__stream_skip_to_life(&stream, launch);
+  int64_t life_us = llround(age_h(&spec->bathtub, hr__stream_uniform(&stream)) * 3600 * (double)HR_SECOND_US);
+  return life_us > 0 ? life_us : 1;
+}
+
+/* The integral of what is left, by the midpoint rule on a grid far finer than the curve bends. */
+static double mean_life_h(const struct hr_bathtub *bathtub) {
+  enum { STEPS = 20000 };
+  double sum = 0, step = bathtub->last_h / STEPS;
+  for (int i = 0; i < STEPS; i++) sum += 1 - gone(bathtub, (i + 0.5) * step);
+  return sum * step;
+}
+
+/* Node time up per node reclaimed, over one round of the record. */
+static double recorded_life_s(const struct hr_spot_spec *spec) {
+  double up_us = 0, lost = 0;
+  for (uint32_t i = 0; i < spec->n_levels; i++) {
+    const struct hr_level_step *step = &spec->levels[i], *next = &spec->levels[(i + 1) % spec->n_levels];
+    int64_t until_us = i + 1 < spec->n_levels ? next->at_us : spec->period_us;
+    up_us += (double)step->level * (double)(until_us - step->at_us);
+    if (next->level < step->level) lost += step->level - next->level;
+  }
+  return lost > 0 ? up_us / (double)HR_SECOND_US / lost : (double)INFINITY;
+}
+
+double hr__spot_mean_life_s(const struct hr_spot_spec *spec) {
+  switch (spec->model) {
+  case HR_SPOT_TRACE:
+    return spec->n_levels ? recorded_life_s(spec) : (double)INFINITY;
+  case HR_SPOT_ON_OFF:
+    return hr__duration_mean_s(&spec->up);
+  case HR_SPOT_EXPONENTIAL:
+  case HR_SPOT_ADVISOR:
+    return spec->rate_per_h > 0 ? 3600 / spec->rate_per_h : (double)INFINITY;
+  case HR_SPOT_BATHTUB:
+    return 3600 * mean_life_h(&spec->bathtub);
+  case HR_SPOT_NONE:
+  case HR_N_SPOT_MODELS:
+    break;
+  }
+  return (double)INFINITY;
+}
+
+/* Lengths of time that are drawn. */
+
+#define LONGEST_US (INT64_C(100) * 365 * 86400 * HR_SECOND_US)
+
+static double draw_s(const struct hr_duration *duration, struct hr__stream *stream) {
+  gsl_rng rng = hr__stream_rng(stream);
+  switch (duration->kind) {
+  case HR_DURATION_FIXED:
+    break;
+  case HR_DURATION_EXPONENTIAL:
+    return gsl_ran_exponential(&rng, duration->a);
+  case HR_DURATION_LOG_NORMAL:
+    return gsl_ran_lognormal(&rng, duration->a, duration->b);
+  case HR_DURATION_WEIBULL:
+    return gsl_ran_weibull(&rng, duration->b, duration->a);
+  }
+  return duration->a;
+}
+
+int64_t hr__duration_draw(const struct hr_duration *duration, struct hr__stream *stream) {
+  double us = draw_s(duration, stream) * (double)HR_SECOND_US;
+  if (!(us >= 1)) return 1;
+  return us < (double)LONGEST_US ? (int64_t)llround(us) : LONGEST_US;
+}
+
+double hr__duration_mean_s(const struct hr_duration *duration) {
+  switch (duration->kind) {
+  case HR_DURATION_FIXED:
+  case HR_DURATION_EXPONENTIAL:
+    break;
+  case HR_DURATION_LOG_NORMAL:
+    return exp(duration->a + duration->b * duration->b / 2);
+  case HR_DURATION_WEIBULL:
+    return duration->b * gsl_sf_gamma(1 + 1 / duration->a);
+  }
+  return duration->a;
+}

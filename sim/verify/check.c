@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory of GPUs that is first come, first served, against the jobs that run and did not die: what they claim, added
+   up. */
+
+#include "sim/cluster/cluster.h"
+#include "sim/engine/engine.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hr__claims_use {
+  struct hr__claim_sum {
+    uint64_t mib, tasks, milli;
+  } * of_gpu; /* by node and GPU, as in the stock; NULL where no pool has such memory */
+};
+
+/* Nothing is claimed yet. HR_NO_MEMORY is the only failure. */
+static enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine);
+static void hr__claims_use_finish(struct hr__claims_use *use);
+/* Of a running job. */
+static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
+                               const struct hr_placement *placement);
+/* What does not add up, and on which node; NULL when all does. */
+static const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine,
+                                        uint32_t *node);
+
+/* The stock against the jobs that run: what they use of each node and GPU, added up. */
+
+struct hr__inventory_meter {
+  uint64_t *cpu_milli, *mem_mib;     /* by node */
+  uint32_t *tasks, *alone;           /* likewise; those that are to have it to themselves */
+  uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the stock */
+  struct hr_mig_gpu *instances;      /* likewise: `at` alone, those that tasks have; UINT8_MAX: two tasks do */
+};
+
+/* Nothing is used yet; of a cluster without a stock, nothing ever is. HR_NO_MEMORY is the only failure. */
+static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, const struct hr_cluster *cluster);
+static void hr__inventory_meter_finish(struct hr__inventory_meter *use);
+static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
+                                    const struct hr_placement *placement);
+/* What does not add up, and on which node; NULL when all does. */
+static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
+                                             uint32_t *node);
+
+/*
+ * Checked mode: the state is worked out again from what runs (the pending ends) and compared with what the engine
+ * keeps: free GPUs per node, per pool and in the index, counts of jobs, the heap's order. The scratch array comes
+ * from malloc: this is not the fast path.
+ */
+
+static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) HR_PRINTF(2, 3);
+static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) {
+  char text[200];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return hr_fail(engine->error, HR_INTERNAL, "invariant broken at %" PRId64 " us: %s", engine->view.now_us, text);
+}
+
+struct usage {
+  uint64_t *pool_milli; /* allocated, by pool */
+  uint32_t *node_milli; /* allocated, by node */
+  struct hr__inventory_meter inventory;
+  struct hr__claims_use claims;
+  uint32_t n_running;
+  uint64_t all_milli;
+};
+
+static void add_job(const struct hr__engine *engine, hr_job job, struct usage *usage) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
+  usage->n_running++;
+  usage->all_milli += gpu_milli;
+  hr__inventory_meter_add(&usage->inventory, &engine->cluster, job, &placement);
+  hr__claims_use_add(&usage->claims, engine, job, &placement);
+  if (gpu_milli == 0) return;
+  usage->pool_milli[placement.pool.id] += gpu_milli;
+  for (uint32_t i = 0; i < placement.n_slices; i++)
+    usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
+}
+
+/* Who ends when it is pending to end has all of its work done by then, and not a microsecond before. */
+static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
+  struct hr__pending pending = engine->heap.entries[at];
+  uint32_t job = hr__pending_entity(pending);
+  const struct hr__engine_attempt *attempt = &engine->attempt[job];
+  if (engine->heap.place[job] != at + 1) return broken(engine, "job %" PRIu32 " is pending twice", job);
+  if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
+  int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
+  if (attempt->phase_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) != pending.at_us)
+    return broken(engine, "job %" PRIu32 " ends at another time than what is left of its work says", job);
+  return HR_OK;
+}
+
+/* A job's pending entry: the end of its work or, in runs where jobs may be stopped, of its phase. */
+static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
+  struct hr__pending pending = engine->heap.entries[at];
+  hr_job job = {hr__pending_entity(pending)};
+  if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
+  if (engine->attempt) return check_pending_phase(engine, at);
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, &placement));
+  if (engine->start_us[job.id] + run_us != pending.at_us)
+    return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
+  return HR_OK;
+}
+
+struct writers {
+  const struct hr__engine *engine;
+  struct usage *usage;
+};
+
+static void add_writer(void *self, hr_job job) {
+  const struct writers *writers = self;
+  add_job(writers->engine, job, writers->usage);
+}
+
+static enum hr_status add_running(const struct hr__engine *engine, struct usage *usage) {
+  for (uint32_t i = 0; i < engine->heap.count; i++) {
+    struct hr__pending pending = engine->heap.entries[i];
+    if (i > 0 && hr__pending_before(pending, engine->heap.entries[(i - 1) / 2]))
+      return broken(engine, "the event heap is out of order at %" PRIu32, i);
+    if (pending.at_us < engine->view.now_us) return broken(engine, "an event lies in the past");
+    if (hr__pending_kind(pending) > HR__PENDING_PHASE) continue;
+    enum hr_status status = check_pending(engine, i);
+    if (status != HR_OK) return status;
+    add_job(engine, (hr_job){hr__pending_entity(pending)}, usage);
+  }
+  struct writers writers = {engine, usage};
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++)
+    hr__storage_each(engine, (hr_pool){i}, add_writer, &writers);
+  return HR_OK;
+}
+
+static enum hr_status check_node(const struct hr__engine *engine, const struct hr__pool *pool, uint32_t number,
+                                 uint32_t used_milli) {
+  uint32_t id = pool->first_node.id + number;
+  enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
+  bool there = state == HR_NODE_UP || state == HR_NODE_CLOSING;
+  uint32_t size_milli = there ? pool->spec->gpus_per_node * 1000 : 0;
+  uint32_t free_milli = engine->cluster.node_free_milli[id], gpus = hr_free_index_get(pool->index, number);
+  if (used_milli > size_milli) return broken(engine, "node %" PRIu32 " is over its capacity", id);
+  if (free_milli != size_milli - used_milli) return broken(engine, "node %" PRIu32 ": free GPUs differ", id);
+  const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
+  uint32_t whole_gpus = inventory ? hr_gpu_inventory_idle_gpus(inventory, (hr_node){id}) : free_milli / 1000;
+  if (gpus != (state == HR_NODE_UP ? whole_gpus : 0) || hr_free_index_node(pool->index, gpus, number) != number)
+    return broken(engine, "node %" PRIu32 ": the free index differs", id);
+  if (pool->comes_and_goes && hr__bitset_has(pool->off, number) != (state == HR_NODE_OFF))
+    return broken(engine, "node %" PRIu32 ": the set of nodes that are off differs", id);
+  return HR_OK;
+}
+
+static enum hr_status check_nodes(const struct hr__engine *engine, const struct hr__pool *pool,
+                                  const struct usage *usage) {
+  uint64_t total_milli = 0, free_milli = 0;
+  uint32_t n_in[HR__NODE_STATES] = {0}, n_offered = 0;
+  for (uint32_t number = 0; number < pool->spec->nodes; number++) {
+    uint32_t id = pool->first_node.id + number;
+    enum hr_status status = check_node(engine, pool, number, usage->node_milli[id]);
+    if (status != HR_OK) return status;
+    enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
+    n_in[state]++;
+    n_offered += state == HR_NODE_OFF && number < pool->obtainable;
+    if (state == HR_NODE_UP || state == HR_NODE_CLOSING) total_milli += pool->spec->gpus_per_node * 1000;
+    if (state == HR_NODE_UP) free_milli += engine->cluster.node_free_milli[id];
+  }
+  if (!hr__group_index_agrees(pool->index))
+    return broken(engine, "pool '%s': the room of groups differs", pool->spec->name);
+  if (memcmp(n_in, pool->n_in, sizeof n_in) != 0 || n_offered != pool->n_offered)
+    return broken(engine, "pool '%s': the counts of nodes by state differ", pool->spec->name);
+  if (total_milli != pool->total_milli) return broken(engine, "pool '%s': its GPUs differ", pool->spec->name);
+  if (pool->comes_and_goes && free_milli != pool->free_milli)
+    return broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
+  return HR_OK;
+}
+
+static enum hr_status check_capacity(const struct hr__engine *engine, const struct usage *usage) {
+  uint64_t free_milli = 0, total_milli = 0;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr__pool *pool = &engine->cluster.pools[i];
+    if (usage->pool_milli[i] > pool->total_milli)
+      return broken(engine, "pool '%s' is over its capacity", pool->spec->name);
+    if (!pool->comes_and_goes && pool->free_milli != pool->total_milli - usage->pool_milli[i])
+      return broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
+    free_milli += pool->free_milli;
+    total_milli += pool->total_milli;
+    enum hr_status status = check_nodes(engine, pool, usage);
+    if (status != HR_OK) return status;
+  }
+  if (free_milli != engine->cluster.free_milli) return broken(engine, "the cluster's free GPUs differ");
+  if (total_milli != engine->cluster.total_milli || total_milli != engine->view.total_milli)
+    return broken(engine, "the cluster's GPUs differ");
+  if (usage->all_milli != engine->view.allocated_milli) return broken(engine, "the allocated GPUs differ");
+  return HR_OK;
+}
+
+static enum hr_status check_inventory(const struct hr__engine *engine, const struct usage *usage) {
+  uint32_t node;
+  const char *fault = hr__inventory_meter_check(&usage->inventory, &engine->cluster, &node);
+  if (!fault) fault = hr__claims_use_check(&usage->claims, engine, &node);
+  return fault ? broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
+}
+
+static enum hr_status check_counts(const struct hr__engine *engine, const struct usage *usage) {
+  if (usage->n_running != engine->view.n_running) return broken(engine, "the number of running jobs differs");
+  uint64_t known = engine->view.n_waiting + engine->view.n_running + engine->n_completed + engine->n_rejected;
+  if (known != engine->n_submitted || engine->n_submitted != engine->cursor)
+    return broken(engine, "jobs are lost: %" PRIu64 " submitted, %" PRIu64 " known", engine->n_submitted, known);
+  return HR_OK;
+}
+
+/* What a job held is what it worked, saved and restarted; at the end of the run, or between attempts. */
+static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) {
+  const struct hr_job_accounting *accounting = &engine->accounting[job];
+  if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
+  if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
+  if (accounting->held_us !=
+      accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
+    return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
+  const struct hr_gpu_times *times = &accounting->milli_us;
+  hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
+  if (!engine->cluster.inventory &&
+      times->kept + times->lost + times->saving + times->restarting != asked_milli * accounting->held_us)
+    return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
+  if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
+    return broken(engine, "job %" PRIu32 " completed without its work", job);
+  if (!engine->speeds.table && !engine->network.table && !engine->interferes &&
+      accounting->kept_us != engine->kept_us[job])
+    return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
+  return HR_OK;
+}
+
+/* A running job's speed is that of the pool that it is in, and it does not run where it has none. */
+static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
+  struct hr_slice one;
+  if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
+  struct hr_placement placement = hr__allocation_placement(engine, (hr_job){job}, &one);
+  uint32_t speed_ppm = hr__speed_now_ppm(engine, (hr_job){job}, &placement);
+  if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs where it cannot", job);
+  if (engine->attempt && engine->attempt[job].speed_ppm != speed_ppm)
+    return broken(engine, "job %" PRIu32 " works at another speed than its place and its neighbours leave it", job);
+  return HR_OK;
+}
+
+static enum hr_status check_job(const struct hr__engine *engine, uint32_t job) {
+  uint8_t state = engine->state[job];
+  bool started = state == HR_JOB_RUNNING || state == HR_JOB_COMPLETED;
+  if (engine->attempt) started = engine->accounting[job].attempts > 0;
+  if (started != (engine->start_us[job] != HR_NEVER_US))
+    return broken(engine, "job %" PRIu32 ": state and start differ", job);
+  if (started && engine->start_us[job] < engine->trace->submit_us[job])
+    return broken(engine, "job %" PRIu32 " starts before its submit", job);
+  enum hr_status status = check_speed(engine, job);
+  return status == HR_OK && engine->attempt ? check_fate(engine, job) : status;
+}
+
+static enum hr_status check_jobs(const struct hr__engine *engine) {
+  uint64_t count[HR_JOB_REJECTED + 1] = {0};
+  for (uint32_t i = 0; i < engine->trace->n_jobs; i++) {
+    count[engine->state[i]]++;
+    enum hr_status status = check_job(engine, i);
+    if (status != HR_OK) return status;
+  }
+  bool same = count[HR_JOB_WAITING] == engine->view.n_waiting && count[HR_JOB_RUNNING] == engine->view.n_running &&
+              count[HR_JOB_COMPLETED] == engine->n_completed && count[HR_JOB_REJECTED] == engine->n_rejected;
+  return same ? HR_OK : broken(engine, "the counts of jobs by state differ from the jobs");
+}
+
+enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) {
+  struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
+                        .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli)};
+  enum hr_status status = HR_NO_MEMORY;
+  bool made = hr__inventory_meter_init(&usage.inventory, &engine->cluster) == HR_OK;
+  made = hr__claims_use_init(&usage.claims, engine) == HR_OK && made;
+  if (made && usage.pool_milli && usage.node_milli) {
+    status = add_running(engine, &usage);
+    if (status == HR_OK) status = check_capacity(engine, &usage);
+    if (status == HR_OK) status = check_inventory(engine, &usage);
+    if (status == HR_OK) status = check_counts(engine, &usage);
+    if (status == HR_OK && every_job) status = check_jobs(engine);
+  } else {
+    hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
+  }
+  hr__inventory_meter_finish(&usage.inventory);
+  hr__claims_use_finish(&usage.claims);
+  free(usage.pool_milli);
+  free(usage.node_milli);
+  return status;
+}
+
+static enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine) {
+  *use = (struct hr__claims_use){0};
+  if (!engine->claims.of_gpu) return HR_OK;
+  size_t n_gpus = (size_t)engine->cluster.n_nodes * engine->cluster.inventory->max_gpus;
+  use->of_gpu = calloc(n_gpus + 1, sizeof *use->of_gpu);
+  return use->of_gpu ? HR_OK : HR_NO_MEMORY;
+}
+
+static void hr__claims_use_finish(struct hr__claims_use *use) {
+  free(use->of_gpu);
+}
+
+static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
+                               const struct hr_placement *placement) {
+  if (!use->of_gpu || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
+  const struct hr_requests *requests = engine->cluster.requests;
+  const struct hr_request *request = &requests->request[requests->of_job[job.id]];
+  uint32_t max_gpus = engine->cluster.inventory->max_gpus;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    for (uint32_t gpu = 0; gpu < max_gpus; gpu++) {
+      if (!(slice.gpus >> gpu & 1)) continue;
+      struct hr__claim_sum *sum = &use->of_gpu[(size_t)slice.node.id * max_gpus + gpu];
+      sum->mib += request->gpu_mem_mib;
+      sum->tasks++;
+      sum->milli += slice.gpu_milli / request->gpus;
+    }
+  }
+}
+
+static const char *check_gpu(const struct hr__claim *claim, const struct hr__claim_sum *sum, uint32_t mem_mib) {
+  if (sum->mib > mem_mib) return "tasks claim more memory than a GPU has";
+  if (sum->mib + claim->left_mib != mem_mib) return "the memory that is left of a GPU differs";
+  if (sum->tasks != claim->tasks || sum->milli != claim->milli) return "the tasks that came up on a GPU differ";
+  return NULL;
+}
+
+static const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine,
+                                        uint32_t *node) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  for (uint32_t i = 0; use->of_gpu && i < cluster->n_pools; i++) {
+    const struct hr__pool *pool = &cluster->pools[i];
+    if (!hr_pool_kills(pool->spec)) continue;
+    for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++)
+      for (uint32_t gpu = 0; gpu < pool->spec->gpus_per_node; gpu++) {
+        size_t at = (size_t)*node * cluster->inventory->max_gpus + gpu;
+        const char *fault = check_gpu(&engine->claims.of_gpu[at], &use->of_gpu[at], pool->spec->gpu_mem_mib);
+        if (fault) return fault;
+      }
+  }
+  return NULL;
+}
+
+static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, const struct hr_cluster *cluster) {
+  *use = (struct hr__inventory_meter){0};
+  const struct hr_gpu_inventory *inventory = cluster->inventory;
+  if (!inventory) return HR_OK;
+  size_t n_nodes = (size_t)inventory->n_nodes + 1, n_gpus = n_nodes * inventory->max_gpus + 1;
+  use->cpu_milli = calloc(n_nodes, sizeof *use->cpu_milli);
+  use->mem_mib = calloc(n_nodes, sizeof *use->mem_mib);
+  use->tasks = calloc(n_nodes, sizeof *use->tasks);
+  use->alone = calloc(n_nodes, sizeof *use->alone);
+  if (!use->tasks || !use->alone) return HR_NO_MEMORY;
+  use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
+  use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
+  use->instances = calloc(n_gpus, sizeof *use->instances);
+  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
+}
+
+static void hr__inventory_meter_finish(struct hr__inventory_meter *use) {
+  free(use->cpu_milli);
+  free(use->tasks);
+  free(use->alone);
+  free(use->mem_mib);
+  free(use->gpu_milli);
+  free(use->gpu_mem_mib);
+  free(use->instances);
+}
+
+static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
+                                    const struct hr_placement *placement) {
+  const struct hr_gpu_inventory *inventory = cluster->inventory;
+  if (!inventory) return;
+  const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    use->tasks[slice.node.id]++;
+    use->alone[slice.node.id] += request->dedicated;
+    use->cpu_milli[slice.node.id] += hr_gpu_inventory_cpu_milli(inventory, request, slice.node);
+    use->mem_mib[slice.node.id] += request->mem_mib;
+    for (uint32_t gpu = 0; gpu < inventory->max_gpus; gpu++) {
+      if (!(slice.gpus >> gpu & 1)) continue;
+      if (hr_gpu_inventory_mig(inventory, slice.node)) {
+        uint8_t *at = &use->instances[(size_t)slice.node.id * inventory->max_gpus + gpu].at[slice.instance.start];
+        *at = *at ? UINT8_MAX : (uint8_t)(slice.instance.profile + 1);
+      }
+      use->gpu_milli[(size_t)slice.node.id * inventory->max_gpus + gpu] += slice.gpu_milli / request->gpus;
+      use->gpu_mem_mib[(size_t)slice.node.id * inventory->max_gpus + gpu] += request->gpu_mem_mib;
+    }
+  }
+}
+
+static const char *stock_check_gpu(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
+                                   size_t gpu, const struct hr_pool_spec *spec) {
+  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
+  uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
+  if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
+    return "the free memory of a GPU differs";
+  return NULL;
+}
+
+/* A GPU's instances that tasks have, against those that it has, and against each other. */
+static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
+                                   size_t gpu, const struct hr_mig_spec *mig) {
+  const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
+  struct hr_mig_gpu alone = {0};
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
+    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1))
+      return "the instances that are taken differ";
+    if (used->at[start] && used->at[start] != has->at[start]) return "an instance is not there, or two tasks have it";
+    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start))
+      return "instances are in each other's way";
+  }
+  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance is nobody's";
+  const struct hr_mig_gpu *layout = &mig->layouts[inventory->mig_layout[gpu]].gpu;
+  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "a GPU is not split as its layout says";
+}
+
+/* The figures that sum a node's GPUs up. */
+static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
+  uint32_t sum = 0, widest = 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node]; gpu++) {
+    sum += milli[gpu];
+    if (milli[gpu] > widest) widest = milli[gpu];
+  }
+  bool same = sum == inventory->left_milli[node] && widest == inventory->widest_milli[node];
+  return same ? NULL : "what its GPUs have left together differs";
+}
+
+static const char *stock_check_node(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
+                                    uint32_t node, const struct hr_pool_spec *spec) {
+  if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
+    return "the free CPU differs";
+  if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
+    return "the free memory differs";
+  if (use->tasks[node] != inventory->tasks[node]) return "the number of its tasks differs";
+  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node to itself";
+  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has it to itself differs";
+  const char *sums = check_sums(inventory, node);
+  if (sums) return sums;
+  for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
+    size_t gpu = (size_t)node * inventory->max_gpus + i;
+    const char *fault = stock_check_gpu(inventory, use, gpu, spec);
+    if (!fault && spec->mig) fault = check_instances(inventory, use, gpu, spec->mig);
+    if (fault) return fault;
+  }
+  return NULL;
+}
+
+static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
+                                             uint32_t *node) {
+  for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
+    const struct hr__pool *pool = &cluster->pools[i];
+    for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
+      const char *fault = stock_check_node(cluster->inventory, use, *node, pool->spec);
+      bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
+      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "it is closed or not at odds with its state";
+      if (fault) return fault;
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include "traces/core/builder.h"
+
+#include "traces/core/numbers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+/* /tmp is often memory. */
+static const char *hr__spool_folder(void) {
+  const char *named = getenv("TMPDIR");
+  return named && *named ? named : "/var/tmp";
+}
+
+static int open_nameless(void) {
+  char path[PATH_BYTES];
+  if (snprintf(path, sizeof path, "%s/headroom-XXXXXX", hr__spool_folder()) >= (int)sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  int file = mkstemp(path);
+  if (file < 0) return file;
+  (void)unlink(path);
+  (void)fcntl(file, F_SETFD, FD_CLOEXEC);
+  return file;
+}
+
+/* A disk that is full says so here: it could not when memory is written to. */
+static bool make_room(int file, size_t bytes) {
+  int number = posix_fallocate(file, 0, (off_t)bytes);
+  errno = number;
+  return number == 0;
+}
+
+/* Room for so many rows, never fewer than before. False, errno being set, when the file cannot be made or has no room.
+ */
+static bool hr__spool_resize(struct hr__column *column, uint32_t capacity) {
+  size_t bytes = (size_t)capacity * column->width;
+  bool is_new = column->spooled_bytes == 0;
+  int file = is_new ? open_nameless() : column->file;
+  if (file < 0) return false;
+  void *at = make_room(file, bytes) ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  if (at == MAP_FAILED) {
+    int number = errno;
+    if (is_new) close(file);
+    errno = number;
+    return false;
+  }
+  if (!is_new) munmap(column->at, column->spooled_bytes);
+  column->at = at;
+  column->spooled_bytes = bytes;
+  column->file = file;
+  return true;
+}
+
+void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to) {
+  size_t begin = (size_t)from * column->width, end = (size_t)to * column->width;
+  if (column->spooled_bytes && begin < end) (void)madvise((char *)column->at + begin, end - begin, MADV_DONTNEED);
+}
+
+void hr__column_free(struct hr__column *column) {
+  if (column->spooled_bytes) {
+    munmap(column->at, column->spooled_bytes);
+    close(column->file);
+  } else {
+    free(column->at);
+  }
+  column->at = NULL;
+  column->spooled_bytes = 0;
+}
+
+/*
+ * Rows become columns as they come: large arrays that double. A column is made when a row first says something
+ * that is not "unknown", so that a trace of four columns costs four columns.
+ */
+
+enum { FIRST_CAPACITY = 1024, SPOOLED_BLOCKS = 4 };
+
+/* ---- Making and unmaking ---------------------------------------------------------------------------- */
+
+static const uint8_t column_width[HR__N_COLUMNS] = {
+#define WIDTH(id, member, width, ...) [HR__COLUMN_##id] = width,
+    HR__COLUMN_TABLE(WIDTH)
+#undef WIDTH
+        [HR__COLUMN_ID] = 8};
+
+static const uint64_t column_unknown[HR__N_COLUMNS] = {
+#define UNKNOWN(id, member, width, unknown, value) [HR__COLUMN_##id] = (uint64_t)(unknown),
+    HR__COLUMN_TABLE(UNKNOWN)
+#undef UNKNOWN
+};
+
+struct hr_trace_builder *hr_trace_builder_create(const char *source, const char *format) {
+  struct hr_trace_builder *builder = calloc(1, sizeof *builder);
+  if (!builder) return NULL;
+  builder->ids_increase = true;
+  hr_job_record_init(&builder->blank);
+  for (int id = 0; id < HR__N_COLUMNS; id++) builder->column[id].width = column_width[id];
+  builder->source = strdup(source);
+  builder->format = strdup(format);
+  if (builder->source && builder->format) return builder;
+  hr_trace_builder_destroy(builder);
+  return NULL;
+}
+
+void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
+  if (!builder) return;
+  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&builder->column[id]);
+  for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&builder->names[id]);
+  for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) free(builder->skipped[i].reason);
+  hr__id_blocks_free(builder->id_blocks);
+  hr_notes_finish(&builder->notes);
+  free(builder->skipped);
+  free(builder->jumps);
+  free(builder->source);
+  free(builder->format);
+  free(builder);
+}
+
+void hr__builder_stream(struct hr_trace_builder *builder) {
+  builder->streamed = true;
+}
+
+struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
+  return &builder->notes;
+}
+
+/* ---- Columns ---------------------------------------------------------------------------------------- */
+
+/* Room for so many rows in a column. */
+static bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
+  if (builder->streamed) {
+    bool fine = hr__spool_resize(column, capacity);
+    if (!fine) builder->spool_failure = errno;
+    return fine;
+  }
+  void *grown = realloc(column->at, (size_t)capacity * column->width);
+  if (!grown) return false;
+  column->at = grown;
+  return true;
+}
+
+/* Doubled in memory; by a few blocks on disk, where nothing has to be copied. */
+static uint32_t next_capacity(const struct hr_trace_builder *builder) {
+  const uint32_t more = SPOOLED_BLOCKS * HR__SPOOL_BLOCK;
+  if (builder->streamed) return builder->capacity > HR_NONE - more ? HR_NONE : builder->capacity + more;
+  if (builder->capacity > HR_NONE / 2) return HR_NONE;
+  return builder->capacity ? 2 * builder->capacity : FIRST_CAPACITY;
+}
+
+static bool grow(struct hr_trace_builder *builder) {
+  uint32_t capacity = next_capacity(builder);
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    struct hr__column *column = &builder->column[id];
+    if ((column->at || id < HR__N_ALWAYS) && !hr__builder_resize(builder, column, capacity)) return false;
+  }
+  builder->capacity = capacity;
+  return true;
+}
+
+static inline void set_entry(const struct hr__column *column, uint8_t width, uint32_t row, uint64_t value) {
+  switch (width) {
+  case 1:
+    ((uint8_t *)column->at)[row] = (uint8_t)value;
+    break;
+  case 2:
+    ((uint16_t *)column->at)[row] = (uint16_t)value;
+    break;
+  case 4:
+    ((uint32_t *)column->at)[row] = (uint32_t)value;
+    break;
+  default:
+    ((uint64_t *)column->at)[row] = value;
+  }
+}
+
+/* Makes the column, unknown in all rows so far. */
+static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id) {
+  struct hr__column *column = &builder->column[id];
+  if (!hr__builder_resize(builder, column, builder->capacity)) return false;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    set_entry(column, column->width, row, column_unknown[id]);
+    if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
+  }
+  return true;
+}
+
+/* ---- Names and lines -------------------------------------------------------------------------------- */
+
+static bool intern(struct hr__name_table *names, struct hr_text text, uint32_t *number) {
+  *number = HR_NONE;
+  if (!text.at || !text.length) return true;
+  *number = hr__names_intern(names, text.at, strnlen(text.at, text.length));
+  return *number != HR_NONE;
+}
+
+static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
+  if (builder->streamed) return true; /* nothing is looked for once all are there */
+  if (builder->n_jumps && hr__builder_line(builder, builder->n) == line) return true;
+  if (builder->n_jumps == builder->jumps_capacity) {
+    size_t capacity = builder->jumps_capacity ? 2 * builder->jumps_capacity : 8;
+    struct hr__line_jump *grown = realloc(builder->jumps, capacity * sizeof *grown);
+    if (!grown) return false;
+    builder->jumps = grown;
+    builder->jumps_capacity = capacity;
+  }
+  builder->jumps[builder->n_jumps++] = (struct hr__line_jump){builder->n, line};
+  return true;
+}
+
+uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) {
+  size_t low = 0, high = builder->n_jumps - 1;
+  if (builder->jumps[high].row <= row) low = high; /* the row that comes next, most of the time */
+  while (low < high) {
+    size_t middle = (low + high + 1) / 2;
+    if (builder->jumps[middle].row <= row)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return builder->jumps[low].line + (row - builder->jumps[low].row);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+void hr_job_record_init(struct hr_job_record *record) {
+  memset(record, 0, sizeof *record); /* padding too: records are compared */
+  *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
+                                   .estimate_us = HR_UNKNOWN_US,
+                                   .deadline_us = INT64_MIN,
+                                   .recorded_start_us = INT64_MIN,
+                                   .checkpoint_interval_us = HR_UNKNOWN_US,
+                                   .within_wait_us = HR_UNKNOWN_US,
+                                   .min_gpus = HR_NONE,
+                                   .max_gpus = HR_NONE,
+                                   .tasks = 1,
+                                   .gpu_milli = 1000,
+                                   .fail_at_ppm = HR_NONE};
+}
+
+#define INTERN(id, member, field)                                                                                      \
+  if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
+/* Most columns of most rows end at the first two comparisons: no column, and nothing known. */
+#define PUT(id, member, width, unknown, value)                                                                         \
+  if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown)) {                               \
+    if (!builder->column[HR__COLUMN_##id].at && !open_column(builder, HR__COLUMN_##id)) return false;                  \
+    set_entry(&builder->column[HR__COLUMN_##id], width, builder->n, (uint64_t)(value));                                \
+  }
+
+static bool put_others(struct hr_trace_builder *builder, const struct hr_job_record *record) {
+  uint32_t name[HR__N_NAMES];
+  HR__OTHER_NAMES_TABLE(INTERN)
+  HR__OTHER_COLUMN_TABLE(PUT)
+  return true;
+}
+
+/* Whether the record says nothing but what is common, told by one comparison of memory; padding can only make it
+   err on the side of looking closer. */
+static bool is_common(const struct hr_trace_builder *builder, const struct hr_job_record *record) {
+  const size_t others = offsetof(struct hr_job_record, tasks);
+  return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
+}
+
+static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id);
+
+static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
+  uint32_t name[HR__N_NAMES];
+  HR__COMMON_NAMES_TABLE(INTERN)
+  HR__COMMON_COLUMN_TABLE(PUT)
+  builder->has_others = builder->has_others || !is_common(builder, record);
+  if (builder->has_others && !put_others(builder, record)) return false;
+  return hr__builder_put_id(builder, record->id);
+}
+#undef INTERN
+#undef PUT
+
+static int64_t last_submit_us(const struct hr_trace_builder *builder) {
+  const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
+  return submit_us[builder->n - 1];
+}
+
+/* The block of rows that has become full. */
+static void drop_block(const struct hr_trace_builder *builder) {
+  for (int id = 0; id < HR__N_COLUMNS; id++)
+    hr__spool_drop(&builder->column[id], builder->n - HR__SPOOL_BLOCK, builder->n);
+}
+
+static enum hr_status no_room(const struct hr_trace_builder *builder, unsigned long long line, struct hr_error *error) {
+  int number = builder->spool_failure;
+  if (!number || number == ENOMEM) return hr_fail(error, HR_NO_MEMORY, "%s:%llu: out of memory", builder->source, line);
+  return hr_fail(error, HR_IO_ERROR, "%s:%llu: no file for its columns in '%s', which TMPDIR names: %s",
+                 builder->source, line, hr__spool_folder(), strerror(number));
+}
+
+enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
+                                  struct hr_error *error) {
+  unsigned long long at = line;
+  if (builder->n >= HR_NONE - 1)
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: more than %u jobs", builder->source, at, HR_NONE - 1);
+  if (builder->n && (builder->ids == HR__IDS_NONE) != (record->id.length == 0))
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: some jobs have an id and some have none", builder->source, at);
+  if (builder->streamed && builder->n && record->submit_us < last_submit_us(builder))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s:%llu: was submitted before the row above it; rows of a streamed trace are in order of submit "
+                   "time: sort them, or run without --stream",
+                   builder->source, at);
+  bool fine = builder->n < builder->capacity || grow(builder);
+  if (!fine || !put_line(builder, line) || !put_row(builder, record)) return no_room(builder, at, error);
+  builder->n++;
+  if (builder->streamed && builder->n % HR__SPOOL_BLOCK == 0) drop_block(builder);
+  return HR_OK;
+}
+
+static bool is_time(int64_t us) {
+  return us >= -HR_MAX_INPUT_US && us <= HR_MAX_INPUT_US;
+}
+
+static bool is_duration(int64_t us, bool may_be_unknown) {
+  return us <= HR_MAX_INPUT_US && (us >= 0 || (may_be_unknown && us == HR_UNKNOWN_US));
+}
+
+static const char *times_fault(const struct hr_job_record *record) {
+  if (!is_time(record->submit_us)) return "the submit time is out of range";
+  if (!is_duration(record->work_us, false)) return "the duration is negative or out of range";
+  if (!is_duration(record->limit_us, true)) return "the limit is negative or out of range";
+  if (!is_duration(record->estimate_us, true)) return "the estimate is negative or out of range";
+  if (!is_duration(record->checkpoint_interval_us, true)) return "the checkpoint interval is negative or out of range";
+  if (record->recorded_start_us != INT64_MIN && !is_time(record->recorded_start_us))
+    return "the recorded start is out of range";
+  if (record->recorded_start_us != INT64_MIN && record->recorded_start_us < record->submit_us)
+    return "the recorded start is before the submit time";
+  if (record->deadline_us == INT64_MIN) return NULL;
+  if (!is_time(record->deadline_us)) return "the deadline is out of range";
+  return record->deadline_us < record->submit_us ? "the deadline is before the submit time" : NULL;
+}
+
+static bool fits_flags(const struct hr_job_record *record) {
+  return record->class_ < HR_N_CLASSES && record->outcome < HR_N_OUTCOMES &&
+         record->flags <= (HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE);
+}
+
+/* Names under which reports show what is no tenant's. */
+static bool is_line_of_reports(struct hr_text name) {
+  static const char *const lines[] = {"(idle)", "(shared)", "(services)"};
+  for (size_t i = 0; name.length && name.at[0] == '(' && i < sizeof lines / sizeof *lines; i++)
+    if (name.length == strlen(lines[i]) && memcmp(name.at, lines[i], name.length) == 0) return true;
+  return false;
+}
+
+const char *hr_job_record_fault(const struct hr_job_record *record) {
+  if (is_line_of_reports(record->tenant)) return "the tenant has a name that reports use for what is no tenant's";
+  if (record->gpus > HR_MAX_GPUS) return "the job asks for more than 4000000 GPUs";
+  if (record->tasks == 0 || record->gpus % record->tasks)
+    return "'gpus', which counts all tasks together, is not a multiple of 'tasks'";
+  if (record->min_gpus != HR_NONE && record->min_gpus > record->gpus) return "'min_gpus' is more than 'gpus'";
+  if (record->max_gpus != HR_NONE && record->max_gpus < record->gpus) return "'max_gpus' is less than 'gpus'";
+  if (record->cpu_milli > 1000000000 || record->mem_mib > UINT64_C(1) << 30)
+    return "a task of the job asks for more than 1000000 CPUs or 1048576 GiB of memory";
+  if (record->gpu_milli == 0 || record->gpu_milli > 1000) return "'gpu_milli' is not from 1 to 1000";
+  if (record->fail_at_ppm > 1000000 && record->fail_at_ppm != HR_NONE) return "'fail_at' is not from 0 to 1";
+  if (record->within >= HR_TIER_POOL) return "the tier that the job is to be within is none that there is";
+  if (record->within == HR_TIER_ANY && record->within_wait_us != HR_UNKNOWN_US)
+    return "'within_wait_s' says nothing without 'within'";
+  if (!is_duration(record->within_wait_us, true)) return "the wait for a place within is negative or out of range";
+  if (!fits_flags(record)) return "the class, the outcome or a flag is none that there is";
+  return times_fault(record);
+}
+
+enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
+                                    struct hr_error *error) {
+  const char *fault = hr_job_record_fault(record);
+  if (fault) return hr_fail(error, HR_BAD_INPUT, "%s:%llu: %s", builder->source, (unsigned long long)line, fault);
+  return hr__builder_append(builder, record, line, error);
+}
+
+/* The reason's entry, made if it is new; NULL when out of memory. */
+static struct hr_skipped_rows *count_skipped(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
+  builder->n_skipped++;
+  for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) {
+    if (strcmp(builder->skipped[i].reason, reason) != 0) continue;
+    builder->skipped[i].count++;
+    return &builder->skipped[i];
+  }
+  struct hr_skipped_rows *grown = realloc(builder->skipped, (builder->n_skipped_reasons + 1) * sizeof *grown);
+  if (grown) builder->skipped = grown;
+  char *copy = grown ? strdup(reason) : NULL;
+  if (!copy) return NULL;
+  struct hr_skipped_rows *rows = &builder->skipped[builder->n_skipped_reasons++];
+  *rows = (struct hr_skipped_rows){.reason = copy, .count = 1, .first_line = line};
+  return rows;
+}
+
+enum hr_status hr_trace_builder_skip(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
+  return count_skipped(builder, reason, line) ? HR_OK : HR_NO_MEMORY;
+}
+
+enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
+  struct hr_skipped_rows *rows = count_skipped(builder, reason, line);
+  if (rows) rows->no_fault = true;
+  return rows ? HR_OK : HR_NO_MEMORY;
+}
+
+/*
+ * Ids of the rows of a trace under construction. Those that count rows from 1 cost nothing; they are numbers from the
+ * first on that does not, and texts from the first on that is not an integer in its printed form.
+ */
+
+enum { ID_BLOCK_BYTES = 1 << 18 };
+
+/* ---- Texts --------------------------------------------------------------------------------------- */
+
+struct hr__id_block {
+  struct hr__id_block *next;
+  size_t used, size;
+  char text[];
+};
+
+static struct hr__id_block *add_id_block(struct hr__id_block **blocks, size_t bytes) {
+  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
+  struct hr__id_block *block = malloc(sizeof *block + size);
+  if (!block) return NULL;
+  block->next = *blocks;
+  block->used = 0;
+  block->size = size;
+  return *blocks = block;
+}
+
+static char *keep_id(struct hr__id_block **blocks, const char *text, size_t length) {
+  struct hr__id_block *block = *blocks;
+  if (!block || block->size - block->used < length + 1) block = add_id_block(blocks, length + 1);
+  if (!block) return NULL;
+  char *kept = block->text + block->used;
+  memcpy(kept, text, length);
+  kept[length] = '\0';
+  block->used += length + 1;
+  return kept;
+}
+
+uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks) {
+  uint64_t bytes = 0;
+  for (; blocks; blocks = blocks->next) bytes += sizeof *blocks + blocks->size;
+  return bytes;
+}
+
+void hr__id_blocks_free(struct hr__id_block *blocks) {
+  while (blocks) {
+    struct hr__id_block *next = blocks->next;
+    free(blocks);
+    blocks = next;
+  }
+}
+
+/* ---- Ids -------------------------------------------------------------------------------------------- */
+
+/* The numbers so far become the texts that they were. */
+static bool ids_to_text(struct hr_trace_builder *builder) {
+  const int64_t *number = builder->column[HR__COLUMN_ID].at;
+  char **text = malloc((size_t)builder->capacity * sizeof *text);
+  if (!text) return false;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    char buffer[HR_JOB_ID_BUFFER];
+    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
+    text[row] = keep_id(&builder->id_blocks, buffer, (size_t)length);
+    if (!text[row]) {
+      free(text);
+      return false;
+    }
+  }
+  free(builder->column[HR__COLUMN_ID].at);
+  builder->column[HR__COLUMN_ID].at = text;
+  builder->ids = HR__IDS_TEXT;
+  builder->ids_increase = false;
+  return true;
+}
+
+static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
+  int64_t *column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = id;
+  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
+  builder->last_id = id;
+  return true;
+}
+
+/* The rows so far, which were counted, get their numbers written down. */
+static bool ids_to_numbers(struct hr_trace_builder *builder) {
+  struct hr__column *column = &builder->column[HR__COLUMN_ID];
+  if (!hr__builder_resize(builder, column, builder->capacity)) return false;
+  int64_t *number = column->at;
+  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
+  builder->last_id = builder->n;
+  builder->ids = HR__IDS_NUMBER;
+  return true;
+}
+
+static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id) {
+  if (!id.length) return true;
+  if (builder->streamed) {
+    builder->ids = HR__IDS_COUNTED;
+    return true;
+  }
+  int64_t number = 0;
+  bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
+  if (builder->ids <= HR__IDS_COUNTED) {
+    if (is_number && number == (int64_t)builder->n + 1) {
+      builder->ids = HR__IDS_COUNTED;
+      return true;
+    }
+    if (!ids_to_numbers(builder)) return false;
+  }
+  if (is_number) return put_id_number(builder, number);
+  if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
+  char **column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = keep_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));
+  return column[builder->n] != NULL;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * From rows in file order to the trace: duplicates found, rows sorted by (submit, file order), times counted from
+ * the first submit, columns cut to size and handed over.
+ */
+
+#include "base/sort.h"
+#include "traces/core/builder.h"
+#include "traces/core/numbers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static enum hr_status no_memory(const struct hr_trace_builder *builder, struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", builder->source);
+}
+
+static inline void copy_entry(void *to_column, uint32_t to, const void *from_column, uint32_t from, uint8_t width) {
+  switch (width) {
+  case 1:
+    ((uint8_t *)to_column)[to] = ((const uint8_t *)from_column)[from];
+    break;
+  case 2:
+    ((uint16_t *)to_column)[to] = ((const uint16_t *)from_column)[from];
+    break;
+  case 4:
+    ((uint32_t *)to_column)[to] = ((const uint32_t *)from_column)[from];
+    break;
+  default:
+    ((uint64_t *)to_column)[to] = ((const uint64_t *)from_column)[from];
+  }
+}
+
+/* ---- Duplicates ------------------------------------------------------------------------------------- */
+
+static uint64_t hash_id(const char *text) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+static struct hr__keyed_row *rows_by_id(const struct hr_trace_builder *builder) {
+  struct hr__keyed_row *rows = malloc(builder->n * sizeof *rows);
+  if (!rows) return NULL;
+  const void *column = builder->column[HR__COLUMN_ID].at;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    bool number = builder->ids == HR__IDS_NUMBER;
+    rows[row].key = number ? (uint64_t)((const int64_t *)column)[row] : hash_id(((char *const *)column)[row]);
+    rows[row].row = row;
+  }
+  if (hr__sort_keyed_rows(rows, builder->n)) return rows;
+  free(rows);
+  return NULL;
+}
+
+static bool same_id(const struct hr_trace_builder *builder, uint32_t a, uint32_t b) {
+  if (builder->ids == HR__IDS_NUMBER) return true; /* the key is the id */
+  char *const *text = builder->column[HR__COLUMN_ID].at;
+  return strcmp(text[a], text[b]) == 0;
+}
+
+/* Among rows of one key, first to last: marks each whose id an earlier one has. `first[row]` becomes that row. */
+static uint32_t mark_run(const struct hr_trace_builder *builder, struct hr__keyed_row *run, size_t count,
+                         uint32_t *first) {
+  uint32_t n_duplicates = 0;
+  size_t n_distinct = 1;
+  for (size_t i = 1; i < count; i++) {
+    size_t j = 0;
+    while (j < n_distinct && !same_id(builder, run[j].row, run[i].row)) j++;
+    if (j == n_distinct) {
+      run[n_distinct++] = run[i];
+    } else {
+      first[run[i].row] = run[j].row;
+      n_duplicates++;
+    }
+  }
+  return n_duplicates;
+}
+
+/* `first[row]` is the earlier row with the same id, or the row itself. */
+static bool find_duplicates(const struct hr_trace_builder *builder, uint32_t *first, uint32_t *n_duplicates) {
+  struct hr__keyed_row *rows = rows_by_id(builder);
+  if (!rows) return false;
+  for (uint32_t row = 0; row < builder->n; row++) first[row] = row;
+  *n_duplicates = 0;
+  for (size_t begin = 0, end; begin < builder->n; begin = end) {
+    for (end = begin + 1; end < builder->n && rows[end].key == rows[begin].key; end++) continue;
+    if (end > begin + 1) *n_duplicates += mark_run(builder, rows + begin, end - begin, first);
+  }
+  free(rows);
+  return true;
+}
+
+static enum hr_status duplicate_error(const struct hr_trace_builder *builder, const uint32_t *first,
+                                      struct hr_error *error) {
+  uint32_t row = 0;
+  while (first[row] == row) row++;
+  const void *ids = builder->column[HR__COLUMN_ID].at;
+  struct hr_trace view = {.id_number = builder->ids == HR__IDS_NUMBER ? ids : NULL,
+                          .id_text = builder->ids == HR__IDS_TEXT ? ids : NULL};
+  char buffer[HR_JOB_ID_BUFFER], quoted[HR__QUOTE_BYTES];
+  const char *id = hr_trace_job_id(&view, (hr_job){row}, buffer);
+  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: job id '%s' is already used on line %llu; ids must be distinct",
+                 builder->source, (unsigned long long)hr__builder_line(builder, row),
+                 hr__quote((struct hr_text){id, strlen(id)}, quoted),
+                 (unsigned long long)hr__builder_line(builder, first[row]));
+}
+
+static enum hr_status drop_duplicates(struct hr_trace_builder *builder, const uint32_t *first) {
+  uint32_t kept = 0;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    if (first[row] != row) {
+      enum hr_status status =
+          hr_trace_builder_skip(builder, "the job id is already used", hr__builder_line(builder, row));
+      if (status != HR_OK) return status;
+      continue;
+    }
+    for (int id = 0; id < HR__N_COLUMNS; id++) {
+      const struct hr__column *column = &builder->column[id];
+      if (column->at) copy_entry(column->at, kept, column->at, row, column->width);
+    }
+    kept++;
+  }
+  builder->n = kept;
+  return HR_OK;
+}
+
+static enum hr_status settle_duplicates(struct hr_trace_builder *builder, bool lenient, struct hr_error *error) {
+  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK; /* and those that are not kept */
+  uint32_t *first = malloc(builder->n * sizeof *first), n_duplicates = 0;
+  enum hr_status status = HR_OK;
+  if (!first || !find_duplicates(builder, first, &n_duplicates))
+    status = no_memory(builder, error);
+  else if (n_duplicates && !lenient)
+    status = duplicate_error(builder, first, error);
+  else if (n_duplicates && drop_duplicates(builder, first) != HR_OK)
+    status = no_memory(builder, error);
+  free(first);
+  return status;
+}
+
+/* ---- Order and times -------------------------------------------------------------------------------- */
+
+static bool is_sorted(const struct hr_trace_builder *builder) {
+  const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
+  for (uint32_t row = 1; row < builder->n; row++)
+    if (submit_us[row] < submit_us[row - 1]) return false;
+  return true;
+}
+
+static int64_t first_submit(const struct hr_trace_builder *builder) {
+  const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
+  int64_t first = submit_us[0];
+  if (builder->streamed) return first;
+  for (uint32_t row = 1; row < builder->n; row++)
+    if (submit_us[row] < first) first = submit_us[row];
+  return first;
+}
+
+/* The rows in order of submit, NULL when out of memory. */
+static uint32_t *sorted_rows(const struct hr_trace_builder *builder, int64_t origin_us) {
+  struct hr__keyed_row *rows = malloc(builder->n * sizeof *rows);
+  uint32_t *order = malloc(builder->n * sizeof *order);
+  const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
+  for (uint32_t row = 0; rows && row < builder->n; row++)
+    rows[row] = (struct hr__keyed_row){(uint64_t)(submit_us[row] - origin_us), row};
+  bool fine = rows && order && hr__sort_keyed_rows(rows, builder->n);
+  for (uint32_t i = 0; fine && i < builder->n; i++) order[i] = rows[i].row;
+  free(rows);
+  if (fine) return order;
+  free(order);
+  return NULL;
+}
+
+static bool reorder_column(struct hr__column *column, const uint32_t *order, uint32_t n) {
+  if (!column->at) return true;
+  void *sorted = malloc((size_t)n * column->width);
+  if (!sorted) return false;
+  for (uint32_t i = 0; i < n; i++) copy_entry(sorted, i, column->at, order[i], column->width);
+  free(column->at);
+  column->at = sorted;
+  return true;
+}
+
+/* `*order` stays NULL when the rows are in order already. */
+static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint32_t **order) {
+  if (builder->streamed || is_sorted(builder)) return true;
+  *order = sorted_rows(builder, origin_us);
+  if (!*order) return false;
+  for (int id = 0; id < HR__N_COLUMNS; id++)
+    if (!reorder_column(&builder->column[id], *order, builder->n)) return false;
+  return true;
+}
+
+/* An instant that not all jobs have. */
+static void rebase_instants(int64_t *us, uint32_t from, uint32_t to, int64_t origin_us) {
+  for (uint32_t row = from; us && row < to; row++) us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
+}
+
+/* Where only some jobs are elastic, the bounds of the others are what they ask for. */
+static void fill_rigid(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
+  for (uint32_t row = from; bound && row < to; row++)
+    if (bound[row] == HR_NONE) bound[row] = gpus[row];
+}
+
+/* What rows of one trace say, once all of them are known. */
+static void settle_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
+  const struct hr__column *column = builder->column;
+  int64_t *submit_us = column[HR__COLUMN_SUBMIT].at;
+  for (uint32_t row = from; row < to; row++) submit_us[row] -= origin_us;
+  rebase_instants(column[HR__COLUMN_DEADLINE].at, from, to, origin_us);
+  rebase_instants(column[HR__COLUMN_RECORDED_START].at, from, to, origin_us);
+  fill_rigid(column[HR__COLUMN_MIN_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+  fill_rigid(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+}
+
+/* Block by block, so that columns on disk are never all in memory. */
+static void settle_columns(const struct hr_trace_builder *builder, int64_t origin_us) {
+  for (uint32_t from = 0, to; from < builder->n; from = to) {
+    to = builder->n - from > HR__SPOOL_BLOCK ? from + HR__SPOOL_BLOCK : builder->n;
+    settle_rows(builder, from, to, origin_us);
+    for (int id = 0; id < HR__N_COLUMNS; id++) hr__spool_drop(&builder->column[id], from, to);
+  }
+}
+
+/* Columns have grown by doubling: what no row fills is given back. */
+static bool cut_columns(struct hr_trace_builder *builder) {
+  if (builder->streamed) return true; /* they did not, and files are not moved for a block or two */
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    struct hr__column *column = &builder->column[id];
+    if (!column->at) continue;
+    void *cut = realloc(column->at, (size_t)builder->n * column->width);
+    if (!cut) return false;
+    column->at = cut;
+  }
+  builder->capacity = builder->n;
+  return true;
+}
+
+/* ---- Handing over ----------------------------------------------------------------------------------- */
+
+void hr__owned_trace_show_columns(struct hr__owned_trace *owned) {
+  struct hr_trace *trace = &owned->trace;
+#define SHOW_COLUMN(id, member, ...) trace->member = owned->column[HR__COLUMN_##id].at;
+  HR__COLUMN_TABLE(SHOW_COLUMN)
+#undef SHOW_COLUMN
+  for (int id = 0; id < HR__N_COLUMNS; id++)
+    if (owned->column[id].at) trace->column_bytes += (size_t)trace->n_jobs * owned->column[id].width;
+}
+
+static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+  struct hr_trace *trace = &owned->trace;
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    owned->column[id] = builder->column[id];
+    builder->column[id].at = NULL;
+    builder->column[id].spooled_bytes = 0;
+  }
+  trace->mapped = builder->streamed;
+  hr__owned_trace_show_columns(owned);
+  const void *ids = owned->column[HR__COLUMN_ID].at;
+  trace->id_number = builder->ids == HR__IDS_NUMBER ? ids : NULL;
+  trace->id_text = builder->ids == HR__IDS_TEXT ? ids : NULL;
+  owned->id_blocks = builder->id_blocks;
+  builder->id_blocks = NULL;
+  trace->column_bytes += hr__id_blocks_bytes(owned->id_blocks);
+}
+
+void hr__owned_trace_show_names(struct hr__owned_trace *owned) {
+#define SHOW_NAMES(id, member, field)                                                                                  \
+  owned->trace.member.count = owned->names[HR__##id].count;                                                            \
+  owned->trace.member.text = (const char *const *)owned->names[HR__##id].text;
+  HR__NAMES_TABLE(SHOW_NAMES)
+#undef SHOW_NAMES
+  for (int id = 0; id < HR__N_NAMES; id++) owned->trace.column_bytes += owned->names[id].bytes;
+}
+
+static void take_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+  memcpy(owned->names, builder->names, sizeof owned->names);
+  memset(builder->names, 0, sizeof builder->names);
+  hr__owned_trace_show_names(owned);
+}
+
+static void take_rest(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+  struct hr_trace *trace = &owned->trace;
+  trace->source = owned->source = builder->source;
+  trace->format = owned->format = builder->format;
+  builder->source = builder->format = NULL;
+  trace->notes = builder->notes;
+  builder->notes = (struct hr_notes){0};
+  trace->skipped = builder->skipped;
+  trace->n_skipped_reasons = builder->n_skipped_reasons;
+  trace->n_skipped = builder->n_skipped;
+  builder->skipped = NULL;
+  builder->n_skipped_reasons = 0;
+}
+
+static enum hr_status no_jobs(const struct hr_trace_builder *builder, struct hr_error *error) {
+  if (!builder->n_skipped) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", builder->source);
+  const struct hr_skipped_rows *skipped = &builder->skipped[0];
+  char rows[60] = "its only row is";
+  if (builder->n_skipped > 1) snprintf(rows, sizeof rows, "all %llu rows are", (unsigned long long)builder->n_skipped);
+  return hr_fail(error, HR_BAD_INPUT, "%s: no job is left: %s bad, %son line %llu: %s", builder->source, rows,
+                 builder->n_skipped == 1 ? "" : "the first ", (unsigned long long)skipped->first_line, skipped->reason);
+}
+
+enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool dated, bool lenient,
+                                       struct hr_trace **trace, struct hr_error *error) {
+  *trace = NULL;
+  if (!builder->n) return no_jobs(builder, error);
+  enum hr_status status = settle_duplicates(builder, lenient, error);
+  if (status != HR_OK) return status;
+  int64_t origin_us = first_submit(builder);
+  uint32_t *order = NULL;
+  struct hr__owned_trace *owned = calloc(1, sizeof *owned);
+  if (!owned || !sort_rows(builder, origin_us, &order) || !cut_columns(builder)) {
+    free(owned);
+    free(order);
+    return no_memory(builder, error);
+  }
+  settle_columns(builder, origin_us);
+  owned->trace.n_jobs = builder->n;
+  owned->trace.origin_us = origin_us;
+  owned->trace.dated = dated;
+  owned->trace.ids_told = builder->ids != HR__IDS_NONE;
+  owned->trace.row = owned->row = order;
+  owned->trace.column_bytes = order ? builder->n * sizeof *order : 0;
+  take_columns(owned, builder);
+  take_names(owned, builder);
+  take_rest(owned, builder);
+  *trace = &owned->trace;
+  return HR_OK;
+}
+
+void hr_trace_destroy(struct hr_trace *trace) {
+  if (!trace) return;
+  struct hr__owned_trace *owned = (struct hr__owned_trace *)trace;
+  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&owned->column[id]);
+  for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&owned->names[id]);
+  for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) free(trace->skipped[i].reason);
+  free(trace->skipped);
+  hr_notes_finish(&trace->notes);
+  hr__id_blocks_free(owned->id_blocks);
+  if (owned->map) munmap(owned->map, owned->map_bytes);
+  free(owned->row);
+  free(owned->source);
+  free(owned->format);
+  free(owned);
+}

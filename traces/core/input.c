@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A window slides over the file: [begin, end) is what was read and not taken. When it holds no whole line, the
+ * rest moves to the front and a block is read behind it, so a line is always in one piece and memory is bounded
+ * by the longest line that is allowed. Blocks are small enough to stay in the processor's cache.
+ */
+
+#include "traces/core/input.h"
+
+#include "traces/packed/pack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { BLOCK_BYTES = 1 << 17 };
+
+struct hr__input {
+  const char *path;
+  struct hr__decoder *decoder;
+  size_t begin, end;
+  uint64_t line;
+  bool ended;
+  char window[HR__LONGEST_LINE + BLOCK_BYTES];
+};
+
+static uint64_t count_lines(const char *at, size_t length) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < length; i++) count += at[i] == '\n';
+  return count;
+}
+
+/* NUL stands in no text and in nearly every binary file. */
+static enum hr_status refuse_binary(const struct hr__input *input, size_t from, struct hr_error *error) {
+  const char *nul = memchr(input->window + from, '\0', input->end - from);
+  if (!nul) return HR_OK;
+  uint64_t line =
+      input->line + 1 + count_lines(input->window + input->begin, (size_t)(nul - input->window) - input->begin);
+  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: is not text (a NUL byte stands here): a binary file?", input->path,
+                 (unsigned long long)line);
+}
+
+static enum hr_status refuse_packed(const struct hr__input *input, struct hr_error *error) {
+  if (input->end < HR__PACKED_MAGIC_BYTES || memcmp(input->window, HR__PACKED_MAGIC, HR__PACKED_MAGIC_BYTES) != 0)
+    return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: is a packed trace, which is read as a trace from a plain file only: neither compressed nor "
+                 "through a pipe",
+                 input->path);
+}
+
+static enum hr_status refill(struct hr__input *input, struct hr_error *error) {
+  size_t kept = input->end - input->begin, got;
+  memmove(input->window, input->window + input->begin, kept);
+  input->begin = 0;
+  input->end = kept;
+  enum hr_status status = hr__decoder_read(input->decoder, input->window + kept, BLOCK_BYTES, &got, error);
+  if (status != HR_OK) return status;
+  input->end += got;
+  input->ended = got < BLOCK_BYTES;
+  if (input->line == 0 && kept == 0) status = refuse_packed(input, error);
+  return status != HR_OK ? status : refuse_binary(input, kept, error);
+}
+
+enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error) {
+  *input = NULL;
+  struct hr__input *made = malloc(sizeof *made);
+  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  made->path = path;
+  made->begin = made->end = 0;
+  made->line = 0;
+  made->ended = false;
+  enum hr_status status = hr__decoder_open(path, &made->decoder, error);
+  if (status == HR_OK) status = refill(made, error);
+  if (status == HR_OK && made->end == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: the file is empty", path);
+  if (status != HR_OK) {
+    hr__input_close(made);
+    return status;
+  }
+  if (made->end >= 3 && memcmp(made->window, "\xEF\xBB\xBF", 3) == 0) made->begin = 3; /* byte order mark */
+  *input = made;
+  return HR_OK;
+}
+
+void hr__input_close(struct hr__input *input) {
+  if (!input) return;
+  hr__decoder_close(input->decoder);
+  free(input);
+}
+
+struct hr_text hr__input_peek(const struct hr__input *input) {
+  return (struct hr_text){input->window + input->begin, input->end - input->begin};
+}
+
+static enum hr_status take_line(struct hr__input *input, size_t length, struct hr_text *line, struct hr_error *error) {
+  input->line++;
+  if (length > HR__LONGEST_LINE)
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: line %llu is longer than 1 MiB; each job is one line of text",
+                   input->path, (unsigned long long)input->line, (unsigned long long)input->line);
+  *line = (struct hr_text){input->window + input->begin, length};
+  input->begin += length;
+  return HR_OK;
+}
+
+enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, struct hr_error *error) {
+  size_t searched = 0;
+  for (;;) {
+    const char *at = input->window + input->begin;
+    size_t there = input->end - input->begin;
+    const char *newline = memchr(at + searched, '\n', there - searched);
+    if (newline) return take_line(input, (size_t)(newline - at) + 1, line, error);
+    if (there > HR__LONGEST_LINE || (input->ended && there)) return take_line(input, there, line, error);
+    if (input->ended) {
+      *line = (struct hr_text){NULL, 0};
+      return HR_OK;
+    }
+    searched = there;
+    enum hr_status status = refill(input, error);
+    if (status != HR_OK) return status;
+  }
+}
+
+static bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct hr_text next_line(struct hr_text *rest) {
+  const char *newline = memchr(rest->at, '\n', rest->length);
+  size_t length = newline ? (size_t)(newline - rest->at) : rest->length;
+  struct hr_text line = {rest->at, length};
+  size_t taken = newline ? length + 1 : length;
+  *rest = (struct hr_text){rest->at + taken, rest->length - taken};
+  while (line.length && is_space(*line.at)) {
+    line.at++;
+    line.length--;
+  }
+  while (line.length && is_space(line.at[line.length - 1])) line.length--;
+  return line;
+}
+
+struct hr_text hr__first_line(struct hr_text beginning) {
+  struct hr_text line = {beginning.at, 0};
+  while (beginning.length && (!line.length || line.at[0] == '#')) line = next_line(&beginning);
+  return line;
+}
+
+enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  if (input->begin == input->end && !input->ended) status = refill(input, error);
+  *chunk = hr__input_peek(input);
+  input->line += count_lines(chunk->at, chunk->length);
+  input->begin = input->end;
+  return status;
+}
+
+/* Written so that the compiler works on many bytes at once. */
+static bool has_blank_beginnings(const char *at, size_t length) {
+  unsigned found = 0;
+  for (size_t i = 0; i + 1 < length; i++)
+    found |= (unsigned)(at[i] == '\n') & (unsigned)((unsigned char)at[i + 1] <= ' ');
+  return found || (unsigned char)at[0] <= ' ';
+}
+
+struct hr_text hr__input_plain_lines(struct hr__input *input) {
+  const char *at = input->window + input->begin;
+  size_t length = input->end - input->begin;
+  while (length > 0 && at[length - 1] != '\n') length--;
+  if (length == 0 || memchr(at, '"', length) || memchr(at, '\r', length) || has_blank_beginnings(at, length))
+    return (struct hr_text){NULL, 0};
+  input->line += count_lines(at, length);
+  input->begin += length;
+  return (struct hr_text){at, length};
+}
+
+uint64_t hr__input_line_number(const struct hr__input *input) {
+  return input->line;
+}
+
+/*
+ * Raw bytes come through one buffer, whose first filling also tells the compression; each decoder takes from it
+ * and writes straight into the caller's memory. `between` holds where the compressed data may end: before the
+ * first byte, and after each gzip member or zstd frame (files may hold several, one after the other).
+ */
+
+enum { RAW_BYTES = 1 << 16, GZIP_WINDOW = 15 + 16 };
+
+enum compression { PLAIN, GZIP, ZSTD };
+
+const char hr__standard_input[] = "standard input";
+
+struct hr__decoder {
+  const char *path;
+  int descriptor;
+  enum compression compression;
+  size_t raw_at, raw_end;
+  bool raw_ended, between;
+  z_stream inflater;
+  ZSTD_DStream *zstd;
+  unsigned char raw[RAW_BYTES];
+};
+
+static enum hr_status cannot_read(const char *path, int number, struct hr_error *error) {
+  enum hr_status status = number == EIO ? HR_IO_ERROR : number == ENOMEM ? HR_NO_MEMORY : HR_BAD_INPUT;
+  return hr_fail(error, status, "%s: cannot be read: %s", path, strerror(number));
+}
+
+static enum hr_status no_memory(const struct hr__decoder *decoder, struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", decoder->path);
+}
+
+/* Reads until `capacity` bytes or the end: pipes hand over a little at a time. */
+static enum hr_status read_fully(struct hr__decoder *decoder, void *buffer, size_t capacity, size_t *length,
+                                 struct hr_error *error) {
+  *length = 0;
+  while (*length < capacity && !decoder->raw_ended) {
+    ssize_t got = read(decoder->descriptor, (char *)buffer + *length, capacity - *length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot_read(decoder->path, errno, error);
+    decoder->raw_ended = got == 0;
+    *length += (size_t)got;
+  }
+  return HR_OK;
+}
+
+static enum hr_status refill_raw(struct hr__decoder *decoder, struct hr_error *error) {
+  decoder->raw_at = 0;
+  return read_fully(decoder, decoder->raw, RAW_BYTES, &decoder->raw_end, error);
+}
+
+/* ---- Recognising ------------------------------------------------------------------------------------ */
+
+struct signature {
+  const char *bytes;
+  size_t length;
+  const char *what; /* of what Headroom does not read */
+};
+
+static bool starts_with(const struct hr__decoder *decoder, const char *bytes, size_t length) {
+  return decoder->raw_end >= length && memcmp(decoder->raw, bytes, length) == 0;
+}
+
+static enum hr_status refuse_foreign(const struct hr__decoder *decoder, struct hr_error *error) {
+  static const struct signature foreign[] = {
+      {"PK", 2, "a zip archive or a spreadsheet: unpack it, or save the sheet as CSV"},
+      {"BZh", 3, "compressed with bzip2: unpack it, or compress with gzip or zstd"},
+      {"\xFD"
+       "7zXZ",
+       5, "compressed with xz: unpack it, or compress with gzip or zstd"},
+      {"PAR1", 4, "a Parquet file: convert it to CSV"},
+      {"\xFF\xFE", 2, "UTF-16 text: save it as UTF-8"},
+      {"\xFE\xFF", 2, "UTF-16 text: save it as UTF-8"},
+  };
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    if (starts_with(decoder, foreign[i].bytes, foreign[i].length))
+      return hr_fail(error, HR_BAD_INPUT, "%s: this is %s", decoder->path, foreign[i].what);
+  return HR_OK;
+}
+
+static enum hr_status recognise(struct hr__decoder *decoder, struct hr_error *error) {
+  enum hr_status status = refill_raw(decoder, error);
+  if (status != HR_OK) return status;
+  if (starts_with(decoder, "\x1F\x8B", 2)) {
+    decoder->compression = GZIP;
+    return inflateInit2(&decoder->inflater, GZIP_WINDOW) == Z_OK ? HR_OK : no_memory(decoder, error);
+  }
+  if (starts_with(decoder, "\x28\xB5\x2F\xFD", 4)) {
+    decoder->compression = ZSTD;
+    decoder->zstd = ZSTD_createDStream();
+    return decoder->zstd ? HR_OK : no_memory(decoder, error);
+  }
+  return refuse_foreign(decoder, error);
+}
+
+static enum hr_status open_file(struct hr__decoder *decoder, struct hr_error *error) {
+  if (!*decoder->path) return hr_fail(error, HR_BAD_INPUT, "'': cannot be read: a file name is wanted");
+  bool is_stdin = decoder->path == hr__standard_input;
+  decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(decoder->path, O_RDONLY | O_CLOEXEC);
+  if (decoder->descriptor < 0) return cannot_read(decoder->path, errno, error);
+  struct stat info;
+  if (fstat(decoder->descriptor, &info) != 0) return cannot_read(decoder->path, errno, error);
+  if (S_ISDIR(info.st_mode)) return hr_fail(error, HR_BAD_INPUT, "%s: is a directory, not a trace file", decoder->path);
+  return HR_OK;
+}
+
+enum hr_status hr__decoder_open(const char *path, struct hr__decoder **decoder, struct hr_error *error) {
+  *decoder = NULL;
+  struct hr__decoder *made = calloc(1, sizeof *made);
+  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  made->path = path;
+  made->between = true;
+  enum hr_status status = open_file(made, error);
+  if (status == HR_OK) status = recognise(made, error);
+  if (status == HR_OK)
+    *decoder = made;
+  else
+    hr__decoder_close(made);
+  return status;
+}
+
+void hr__decoder_close(struct hr__decoder *decoder) {
+  if (!decoder) return;
+  if (decoder->descriptor >= 0) close(decoder->descriptor);
+  if (decoder->compression == GZIP) inflateEnd(&decoder->inflater);
+  ZSTD_freeDStream(decoder->zstd);
+  free(decoder);
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------------- */
+
+static enum hr_status truncated(const struct hr__decoder *decoder, const char *kind, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "%s: is a truncated %s file: it ends in the middle of its data", decoder->path,
+                 kind);
+}
+
+static enum hr_status read_plain(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                 struct hr_error *error) {
+  size_t sniffed = decoder->raw_end - decoder->raw_at;
+  if (sniffed > capacity) sniffed = capacity;
+  memcpy(buffer, decoder->raw + decoder->raw_at, sniffed);
+  decoder->raw_at += sniffed;
+  enum hr_status status = read_fully(decoder, buffer + sniffed, capacity - sniffed, length, error);
+  *length += sniffed;
+  return status;
+}
+
+/* After a gzip member: zeros are padding, another member may follow, anything else is damage. */
+static enum hr_status next_member(struct hr__decoder *decoder, struct hr_error *error) {
+  if (decoder->raw[decoder->raw_at] == 0) {
+    decoder->raw_at++;
+    return HR_OK;
+  }
+  if (decoder->raw[decoder->raw_at] != 0x1F)
+    return hr_fail(error, HR_BAD_INPUT, "%s: something that is not gzip follows its gzip data", decoder->path);
+  decoder->between = false;
+  return inflateReset(&decoder->inflater) == Z_OK ? HR_OK : no_memory(decoder, error);
+}
+
+static enum hr_status inflate_some(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                   struct hr_error *error) {
+  z_stream *z = &decoder->inflater;
+  z->next_in = decoder->raw + decoder->raw_at;
+  z->avail_in = (uInt)(decoder->raw_end - decoder->raw_at);
+  z->next_out = (unsigned char *)buffer + *length;
+  z->avail_out = (uInt)(capacity - *length);
+  int code = inflate(z, Z_NO_FLUSH);
+  decoder->raw_at = decoder->raw_end - z->avail_in;
+  *length = capacity - z->avail_out;
+  decoder->between = code == Z_STREAM_END;
+  if (code == Z_OK || code == Z_STREAM_END) return HR_OK;
+  if (code == Z_MEM_ERROR) return no_memory(decoder, error);
+  return hr_fail(error, HR_BAD_INPUT, "%s: is a damaged gzip file%s%s", decoder->path, z->msg ? ": " : "",
+                 z->msg ? z->msg : "");
+}
+
+static enum hr_status read_gzip(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                struct hr_error *error) {
+  *length = 0;
+  while (*length < capacity) {
+    enum hr_status status = HR_OK;
+    if (decoder->raw_at == decoder->raw_end) status = refill_raw(decoder, error);
+    if (status != HR_OK) return status;
+    if (decoder->raw_end == 0) return decoder->between ? HR_OK : truncated(decoder, "gzip", error);
+    if (decoder->between)
+      status = next_member(decoder, error);
+    else
+      status = inflate_some(decoder, buffer, capacity, length, error);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+static enum hr_status read_zstd(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                struct hr_error *error) {
+  ZSTD_outBuffer out = {buffer, capacity, 0};
+  while (out.pos < capacity) {
+    if (decoder->raw_at == decoder->raw_end) {
+      enum hr_status status = refill_raw(decoder, error);
+      if (status != HR_OK) return status;
+    }
+    ZSTD_inBuffer in = {decoder->raw, decoder->raw_end, decoder->raw_at};
+    size_t before = out.pos;
+    size_t code = decoder->raw_end == 0 && decoder->between ? 0 : ZSTD_decompressStream(decoder->zstd, &out, &in);
+    if (ZSTD_isError(code))
+      return hr_fail(error, HR_BAD_INPUT, "%s: is a damaged zstd file: %s", decoder->path, ZSTD_getErrorName(code));
+    decoder->raw_at = in.pos;
+    decoder->between = code == 0;
+    if (decoder->raw_end > 0 || out.pos > before) continue;
+    if (!decoder->between) return truncated(decoder, "zstd", error);
+    break;
+  }
+  *length = out.pos;
+  return HR_OK;
+}
+
+enum hr_status hr__decoder_read(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
+                                struct hr_error *error) {
+  switch (decoder->compression) {
+  case GZIP:
+    return read_gzip(decoder, buffer, capacity, length, error);
+  case ZSTD:
+    return read_zstd(decoder, buffer, capacity, length, error);
+  case PLAIN:
+    break;
+  }
+  return read_plain(decoder, buffer, capacity, length, error);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TRACES_CORE_VALUES_H
+#define HR_TRACES_CORE_VALUES_H
+
+/* One field of a text table to one member of a row. */
+
+#include "headroom/trace_files.h"
+
+/* Numbers: kind, type of the member, units in one of the text, least and most in the member's unit, whether only
+   whole ones will do, what is right in words, the most in words. */
+#define HR__NUMBER_KIND_TABLE(X)                                                                                       \
+  X(HR__DURATION, int64_t, 1000000, 0, HR_MAX_INPUT_US, false, "a number of seconds of at least 0", "100000000000 s")  \
+  X(HR__GIB, uint64_t, 1024, 0, 1 << 30, false, "a number of GiB of at least 0", "1048576 GiB")                        \
+  X(HR__MIB, uint64_t, 1, 0, 1 << 30, true, "a whole number of MiB of at least 0", "1073741824 MiB")                   \
+  X(HR__GPUS, uint32_t, 1, 0, HR_MAX_GPUS, true, "a whole number of at least 0", "4000000")                            \
+  X(HR__TASKS, uint32_t, 1, 1, HR_MAX_GPUS, true, "a whole number of at least 1", "4000000")                           \
+  X(HR__CPUS, uint32_t, 1000, 0, 1000000000, false, "a number of CPUs of at least 0", "1000000 CPUs")                  \
+  X(HR__CPU_MILLI, uint32_t, 1, 0, 1000000000, true, "a whole number of at least 0", "1000000000")                     \
+  X(HR__GPU_SHARE, uint32_t, 1, 1, 1000, true, "a whole number from 1 to 1000", "1000, a whole GPU")                   \
+  X(HR__GPU_SHARE_OR_NONE, uint32_t, 1, 0, 1000, true, "a whole number from 0 to 1000", "1000, a whole GPU")           \
+  X(HR__GPU_PARTS, uint32_t, 1000, 0, 4000000000, false, "a number of GPUs of at least 0", "4000000 GPUs")             \
+  X(HR__TOKENS, uint32_t, 1, 0, 1000000000, true, "a whole number of at least 0", "1000000000")                        \
+  X(HR__STEPS, uint64_t, 1, 0, INT64_C(1) << 50, true, "a whole number of at least 0", "1125899906842624")             \
+  X(HR__FRACTION, uint32_t, 1000000, 0, 1000000, false, "a fraction from 0 to 1", "1")
+
+enum hr__kind {
+#define HR__KIND_NAME(kind, ...) kind,
+  HR__NUMBER_KIND_TABLE(HR__KIND_NAME)
+#undef HR__KIND_NAME
+      HR__N_NUMBER_KINDS,
+  HR__INSTANT = HR__N_NUMBER_KINDS, /* int64_t: seconds, or a date */
+  HR__INSTANT_OR_NONE,              /* int64_t, left as it is by "Unknown", "None" and their like */
+  HR__PRIORITY,                     /* int32_t */
+  HR__TEXT,                         /* struct hr_text */
+  HR__LIST,                         /* struct hr_text: trimmed items between `|` */
+  HR__CLASS,                        /* uint8_t: enum hr_job_class */
+  HR__STATUS,                       /* uint8_t: enum hr_outcome */
+  HR__DEDICATED,                    /* uint8_t: sets HR_JOB_DEDICATED when true */
+  HR__INTERRUPTIBLE,                /* uint8_t: sets HR_JOB_NOT_INTERRUPTIBLE when false */
+  HR__TIER                          /* uint8_t: enum hr_tier, up to a zone */
+};
+
+/* What the instants of a file are measured by; all of them by the same. */
+enum hr__clock { HR__CLOCK_UNKNOWN, HR__CLOCK_SECONDS, HR__CLOCK_LOCAL_DATES, HR__CLOCK_ZONED_DATES };
+
+#define HR__LOCAL_DATES_NOTE                                                                                           \
+  "dates carry no time zone and are taken as they stand: where clocks were changed for summer time, times are an "     \
+  "hour "                                                                                                              \
+  "off"
+
+/* Where texts of a row are kept until the row is complete; the owner makes sure that all of a row's have room. */
+struct hr__text_store {
+  char *at;
+  size_t used;
+};
+
+struct hr__value_reader {
+  enum hr__clock clock;
+  struct hr__text_store texts;
+};
+
+/* Reads `text`, which is not empty, into `member`. NULL when it is fine, else what is wrong with it, to be read after
+   "is". `unit_us`: microseconds in one of a plain number of HR__INSTANT and HR__DURATION. */
+const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, uint64_t unit_us, struct hr_text text,
+                           void *member);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * libcsv is fed line by line, so that the line of each row is known: rows may span lines (a quoted line end), and
+ * blank lines are no rows. Where all lines at hand are plain rows it gets them at once.
+ *
+ * Blocks go round in a ring. The first one is made by the caller; only if the file goes on does a thread begin that
+ * makes the others, as splitting a large file takes as long as making sense of it. Without a thread (there is none to
+ * be had) the caller makes them all, with the same result.
+ */
+
+#include "traces/csv/csv_blocks.h"
+
+#include <csv.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_BLOCKS = 4, ENOUGH_BYTES = 1 << 16, ENOUGH_FIELDS = 1 << 14 };
+
+struct hr__csv_blocks {
+  /* Of whoever makes blocks. */
+  const char *path;
+  struct hr__input *input;
+  struct csv_parser parser;
+  struct hr__csv_block *making;
+  uint64_t row_line;    /* where the row began */
+  size_t row_bytes;     /* of the row's lines so far; 0 between rows */
+  uint32_t first_field; /* of the row */
+  bool row_ended;       /* with the line that is being fed */
+  bool any_row;
+
+  /* Of both, under the lock while there is a thread. */
+  struct hr__csv_block ring[N_BLOCKS];
+  size_t n_made, n_done; /* blocks ever made, and worked off */
+  bool stop;
+  pthread_mutex_t lock;
+  pthread_cond_t made, done;
+
+  /* Of the caller. */
+  pthread_t thread;
+  bool threaded;
+  bool in_hand; /* the block n_done is the caller's */
+};
+
+static enum hr_status out_of_memory(const struct hr__csv_blocks *blocks, struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", blocks->path);
+}
+
+/* ---- Fields and rows -------------------------------------------------------------------------------- */
+
+/* libcsv's callbacks cannot stop it: they do nothing once the block's status is not HR_OK. */
+static bool make_room(struct hr__csv_block *block, void **array, size_t *capacity, size_t wanted, size_t width) {
+  size_t more = 2 * *capacity > wanted ? 2 * *capacity : wanted;
+  void *grown = realloc(*array, more * width);
+  if (!grown) {
+    block->status = HR_NO_MEMORY;
+    return false;
+  }
+  *array = grown;
+  *capacity = more;
+  return true;
+}
+
+static void on_field(void *at, size_t length, void *data) {
+  struct hr__csv_blocks *blocks = data;
+  struct hr__csv_block *block = blocks->making;
+  if (block->status != HR_OK) return;
+  size_t end = block->n_bytes + length, field = block->n_fields;
+  if (end > block->bytes_capacity &&
+      !make_room(block, (void **)&block->bytes, &block->bytes_capacity, end, sizeof *block->bytes))
+    return;
+  if (field + 2 > block->bounds_capacity &&
+      !make_room(block, (void **)&block->bound, &block->bounds_capacity, field + 2, sizeof *block->bound))
+    return;
+  if (length) memcpy(block->bytes + block->n_bytes, at, length);
+  block->bound[field] = (uint32_t)block->n_bytes;
+  block->bound[field + 1] = (uint32_t)end;
+  block->n_bytes = end;
+  block->n_fields = field + 1;
+}
+
+/* `terminator` is the character that ended the row, -1 for the end of the file. */
+static void on_row_end(int terminator, void *data) {
+  struct hr__csv_blocks *blocks = data;
+  struct hr__csv_block *block = blocks->making;
+  if (block->status != HR_OK) return;
+  if (block->n_rows == block->rows_capacity &&
+      !make_room(block, (void **)&block->rows, &block->rows_capacity, block->n_rows + 1, sizeof *block->rows))
+    return;
+  block->rows[block->n_rows++] = (struct hr__csv_row){.line = blocks->row_line,
+                                                      .first_field = blocks->first_field,
+                                                      .n_fields = (uint32_t)block->n_fields - blocks->first_field,
+                                                      .cut_off = terminator < 0};
+  blocks->first_field = (uint32_t)block->n_fields;
+  blocks->row_ended = true;
+  blocks->any_row = true;
+  blocks->row_line++; /* where the next row begins when lines end in a mere CR */
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------ */
+
+static bool is_blank(struct hr_text line) {
+  for (size_t i = 0; i < line.length; i++)
+    if (line.at[i] != '\n' && line.at[i] != '\r' && line.at[i] != ' ' && line.at[i] != '\t') return false;
+  return true;
+}
+
+static bool is_skipped(const struct hr__csv_blocks *blocks, struct hr_text line) {
+  if (blocks->row_bytes) return false;
+  return is_blank(line) || (!blocks->any_row && line.at[0] == '#');
+}
+
+static enum hr_status parser_failed(struct hr__csv_blocks *blocks, struct hr_error *error) {
+  unsigned long long line = blocks->row_line;
+  if (csv_error(&blocks->parser) == CSV_ENOMEM) return out_of_memory(blocks, error);
+  if (csv_error(&blocks->parser) != CSV_EPARSE)
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: %s", blocks->path, line, csv_strerror(csv_error(&blocks->parser)));
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s:%llu: a quote (\") stands inside a field of the row that begins here; a field with quotes must be "
+                 "quoted as a whole, and its quotes doubled",
+                 blocks->path, line);
+}
+
+static enum hr_status parse(struct hr__csv_blocks *blocks, struct hr_text text, struct hr_error *error) {
+  if (csv_parse(&blocks->parser, text.at, text.length, on_field, on_row_end, blocks) != text.length)
+    return parser_failed(blocks, error);
+  return blocks->making->status == HR_OK ? HR_OK : out_of_memory(blocks, error);
+}
+
+static enum hr_status feed_line(struct hr__csv_blocks *blocks, struct hr_text line, struct hr_error *error) {
+  if (is_skipped(blocks, line)) return HR_OK;
+  if (!blocks->row_bytes) blocks->row_line = hr__input_line_number(blocks->input);
+  if (blocks->row_bytes + line.length > HR__LONGEST_LINE)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s:%llu: the row that begins here is longer than 1 MiB; is a quote (\") never closed?",
+                   blocks->path, (unsigned long long)blocks->row_line);
+  blocks->row_ended = false;
+  enum hr_status status = parse(blocks, line, error);
+  blocks->row_bytes = blocks->row_ended ? 0 : blocks->row_bytes + line.length;
+  return status;
+}
+
+/* Lines that are plain rows, one each, need not be fed one by one: the end of each row counts the line. */
+static enum hr_status feed_plain_lines(struct hr__csv_blocks *blocks, struct hr_error *error) {
+  if (!blocks->any_row || blocks->row_bytes) return HR_OK;
+  uint64_t first = hr__input_line_number(blocks->input) + 1;
+  struct hr_text lines = hr__input_plain_lines(blocks->input);
+  if (!lines.length) return HR_OK;
+  blocks->row_line = first;
+  return parse(blocks, lines, error);
+}
+
+static enum hr_status end_of_file(struct hr__csv_blocks *blocks, struct hr_error *error) {
+  blocks->making->last = true;
+  if (csv_fini(&blocks->parser, on_field, on_row_end, blocks) == 0)
+    return blocks->making->status == HR_OK ? HR_OK : out_of_memory(blocks, error);
+  if (csv_error(&blocks->parser) != CSV_EPARSE) return parser_failed(blocks, error);
+  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: a quote (\") opens in this row and is never closed", blocks->path,
+                 (unsigned long long)blocks->row_line);
+}
+
+static enum hr_status feed(struct hr__csv_blocks *blocks, struct hr_error *error) {
+  struct hr_text line;
+  enum hr_status status = feed_plain_lines(blocks, error);
+  if (status == HR_OK) status = hr__input_line(blocks->input, &line, error);
+  if (status != HR_OK) return status;
+  return line.at ? feed_line(blocks, line, error) : end_of_file(blocks, error);
+}
+
+/* A block ends between rows, as all their fields are in it. */
+static bool has_enough(const struct hr__csv_blocks *blocks) {
+  const struct hr__csv_block *block = blocks->making;
+  return !blocks->row_bytes && (block->n_bytes >= ENOUGH_BYTES || block->n_fields >= ENOUGH_FIELDS);
+}
+
+static struct hr__csv_block *make_block(struct hr__csv_blocks *blocks) {
+  struct hr__csv_block *block = &blocks->ring[blocks->n_made % N_BLOCKS];
+  block->n_rows = block->n_fields = block->n_bytes = 0;
+  blocks->making = block;
+  blocks->first_field = 0;
+  while (block->status == HR_OK && !block->last && !has_enough(blocks)) block->status = feed(blocks, &block->error);
+  if (block->status != HR_OK) block->last = true;
+  return block;
+}
+
+/* ---- The ring --------------------------------------------------------------------------------------- */
+
+/* Takes the next block's place in the ring when there is one. */
+static bool hand_over(struct hr__csv_blocks *blocks, bool last) {
+  pthread_mutex_lock(&blocks->lock);
+  blocks->n_made++;
+  pthread_cond_signal(&blocks->made);
+  while (!last && !blocks->stop && blocks->n_made - blocks->n_done == N_BLOCKS)
+    pthread_cond_wait(&blocks->done, &blocks->lock);
+  bool more = !last && !blocks->stop;
+  pthread_mutex_unlock(&blocks->lock);
+  return more;
+}
+
+static void *make_blocks(void *data) {
+  struct hr__csv_blocks *blocks = data;
+  while (hand_over(blocks, make_block(blocks)->last)) continue;
+  return NULL;
+}
+
+static void give_back(struct hr__csv_blocks *blocks) {
+  if (blocks->threaded) pthread_mutex_lock(&blocks->lock);
+  blocks->n_done++;
+  if (!blocks->threaded) return;
+  pthread_cond_signal(&blocks->done);
+  pthread_mutex_unlock(&blocks->lock);
+}
+
+static void wait_for_block(struct hr__csv_blocks *blocks) {
+  pthread_mutex_lock(&blocks->lock);
+  while (blocks->n_made == blocks->n_done) pthread_cond_wait(&blocks->made, &blocks->lock);
+  pthread_mutex_unlock(&blocks->lock);
+}
+
+enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,
+                                   struct hr_error *error) {
+  *block = NULL;
+  if (blocks->in_hand) {
+    const struct hr__csv_block *before = &blocks->ring[blocks->n_done % N_BLOCKS];
+    if (before->last) {
+      if (before->status != HR_OK && error) *error = before->error;
+      return before->status;
+    }
+    give_back(blocks);
+    if (blocks->n_done == 1) blocks->threaded = pthread_create(&blocks->thread, NULL, make_blocks, blocks) == 0;
+  }
+  if (blocks->threaded) {
+    wait_for_block(blocks);
+  } else {
+    make_block(blocks);
+    blocks->n_made++;
+  }
+  blocks->in_hand = true;
+  *block = &blocks->ring[blocks->n_done % N_BLOCKS];
+  return HR_OK;
+}
+
+struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator, bool unquoted) {
+  struct hr__csv_blocks *blocks = calloc(1, sizeof *blocks);
+  if (!blocks) return NULL;
+  if (csv_init(&blocks->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
+    free(blocks);
+    return NULL;
+  }
+  csv_set_delim(&blocks->parser, (unsigned char)separator);
+  if (unquoted) csv_set_quote(&blocks->parser, '\0'); /* which stands in no text: there are no quotes */
+  pthread_mutex_init(&blocks->lock, NULL);
+  pthread_cond_init(&blocks->made, NULL);
+  pthread_cond_init(&blocks->done, NULL);
+  blocks->input = input;
+  blocks->path = path;
+  return blocks;
+}
+
+static void stop_thread(struct hr__csv_blocks *blocks) {
+  pthread_mutex_lock(&blocks->lock);
+  blocks->stop = true;
+  pthread_cond_signal(&blocks->done);
+  pthread_mutex_unlock(&blocks->lock);
+  pthread_join(blocks->thread, NULL);
+}
+
+void hr__csv_blocks_close(struct hr__csv_blocks *blocks) {
+  if (!blocks) return;
+  if (blocks->threaded) stop_thread(blocks);
+  for (size_t i = 0; i < N_BLOCKS; i++) {
+    free(blocks->ring[i].rows);
+    free(blocks->ring[i].bound);
+    free(blocks->ring[i].bytes);
+  }
+  csv_free(&blocks->parser);
+  pthread_cond_destroy(&blocks->done);
+  pthread_cond_destroy(&blocks->made);
+  pthread_mutex_destroy(&blocks->lock);
+  free(blocks);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of fields, and the column maps that rename its columns. */
+
+#include "traces/csv/headroom_csv.h"
+
+#include "traces/core/numbers.h"
+#include "traces/formats/formats.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const struct hr__csv_column hr__fields[HR__N_FIELDS] = {
+#define FIELD(key, column, kind, must_exist, must_fill, member)                                                        \
+  {column, key, kind, must_exist, must_fill, offsetof(struct hr_job_record, member), (uint64_t)HR_SECOND_US},
+    HR__FIELD_TABLE(FIELD)
+#undef FIELD
+};
+
+_Static_assert(HR__N_FIELDS <= 64, "a schema holds at most HR__MOST_SCHEMA_COLUMNS columns");
+
+const struct hr_trace_field *hr_trace_fields(void) {
+  static const struct hr_trace_field fields[HR__N_FIELDS + 1] = {
+#define PUBLIC_FIELD(key, column, kind, must_exist, ...) {key, column, must_exist},
+      HR__FIELD_TABLE(PUBLIC_FIELD)
+#undef PUBLIC_FIELD
+          {NULL, NULL, false}};
+  return fields;
+}
+
+static enum hr_status unknown_field(const char *where, const char *field, struct hr_error *error) {
+  static const char *const keys[] = {
+#define KEY(key, ...) key,
+      HR__FIELD_TABLE(KEY)
+#undef KEY
+          NULL};
+  const char *nearest = hr_nearest_word(field, keys);
+#define LISTED(key, ...) " " key
+  return hr_fail(error, HR_BAD_INPUT, "%s'%.60s' is not a field of a job%s%s%s; fields:%s", where, field,
+                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
+                 HR__FIELD_TABLE(LISTED));
+#undef LISTED
+}
+
+static bool is_field(const char *field) {
+  for (size_t i = 0; i < HR__N_FIELDS; i++)
+    if (strcmp(hr__fields[i].field, field) == 0) return true;
+  return false;
+}
+
+static struct hr_column_name *find_entry(const struct hr_column_map *map, const char *field) {
+  for (size_t i = 0; i < map->count; i++)
+    if (strcmp(map->entry[i].field, field) == 0) return &map->entry[i];
+  return NULL;
+}
+
+static enum hr_status append_entry(struct hr_column_map *map, const char *field, char *column) {
+  struct hr_column_name *grown = realloc(map->entry, (map->count + 1) * sizeof *grown);
+  if (grown) map->entry = grown;
+  char *copy = grown ? strdup(field) : NULL;
+  if (!copy) {
+    free(column);
+    return HR_NO_MEMORY;
+  }
+  map->entry[map->count++] = (struct hr_column_name){copy, column};
+  return HR_OK;
+}
+
+enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
+                                 struct hr_error *error) {
+  if (!is_field(field)) return unknown_field("column map: ", field, error);
+  if (!*column) return hr_fail(error, HR_BAD_INPUT, "column map: no column is named for '%s'", field);
+  char *copy = strdup(column);
+  struct hr_column_name *entry = find_entry(map, field);
+  if (copy && entry) {
+    free(entry->column);
+    entry->column = copy;
+    return HR_OK;
+  }
+  if (copy && append_entry(map, field, copy) == HR_OK) return HR_OK;
+  return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+}
+
+/* One "field=column"; what `told`, the fields of the same text, knows is told twice. */
+static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *told, char *pair,
+                               struct hr_error *error) {
+  char *equals = strchr(pair, '=');
+  if (!equals)
+    return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not FIELD=COLUMN, like submit=arrival_s", pair);
+  *equals = '\0';
+  if (find_entry(told, pair))
+    return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is told twice: by '%.60s' and by '%.60s'", pair,
+                   find_entry(told, pair)->column, equals + 1);
+  enum hr_status status = hr_column_map_add(told, pair, equals + 1, error);
+  return status == HR_OK ? hr_column_map_add(map, pair, equals + 1, error) : status;
+}
+
+enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, struct hr_error *error) {
+  char *copy = strdup(text), *at = copy;
+  struct hr_column_map told = {0};
+  if (!copy) return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && at) {
+    char *comma = strchr(at, ',');
+    if (comma) *comma = '\0';
+    status = add_pair(map, &told, at, error);
+    at = comma ? comma + 1 : NULL;
+  }
+  hr_column_map_finish(&told);
+  free(copy);
+  return status;
+}
+
+void hr_column_map_finish(struct hr_column_map *map) {
+  for (size_t i = 0; i < map->count; i++) {
+    free(map->entry[i].field);
+    free(map->entry[i].column);
+  }
+  free(map->entry);
+  *map = (struct hr_column_map){0};
+}
+
+/* ---- Sets of fields --------------------------------------------------------------------------------- */
+
+static enum hr_status add_field(struct hr_text name, uint64_t *fields, struct hr_error *error) {
+  for (size_t i = 0; i < HR__N_FIELDS; i++) {
+    if (strlen(hr__fields[i].field) != name.length || memcmp(hr__fields[i].field, name.at, name.length) != 0) continue;
+    if (hr__fields[i].must_exist)
+      return hr_fail(error, HR_BAD_INPUT, "'%s' cannot be left out: a job without it cannot be replayed",
+                     hr__fields[i].field);
+    *fields |= UINT64_C(1) << i;
+    return HR_OK;
+  }
+  char word[HR__QUOTE_BYTES];
+  return unknown_field("", hr__quote(name, word), error);
+}
+
+enum hr_status hr_fields_parse(const char *text, uint64_t *fields, struct hr_error *error) {
+  *fields = 0;
+  for (;;) {
+    struct hr_text name = {text, strcspn(text, ",")};
+    enum hr_status status = add_field(name, fields, error);
+    if (status != HR_OK || text[name.length] == '\0') return status;
+    text += name.length + 1;
+  }
+}
+
+/* Headroom's own CSV, and any other CSV whose columns a map names. */
+
+struct headroom_csv_unit {
+  const char *suffix;
+  uint64_t us;
+};
+
+static bool ends_with(const char *text, const char *suffix) {
+  size_t length = strlen(text), suffix_length = strlen(suffix);
+  return length > suffix_length && strcasecmp(text + length - suffix_length, suffix) == 0;
+}
+
+/* A column that a map names may tell its unit at the end of its name; seconds if it does not. */
+static uint64_t unit_of(const char *column) {
+  static const struct headroom_csv_unit units[] = {{"_us", 1},
+                                                   {"(us)", 1},
+                                                   {"_ms", 1000},
+                                                   {"(ms)", 1000},
+                                                   {"_min", 60000000},
+                                                   {"(min)", 60000000},
+                                                   {"_h", 3600000000},
+                                                   {"(h)", 3600000000},
+                                                   {"_hours", 3600000000},
+                                                   {"_minutes", 60000000},
+                                                   {"_days", 86400000000},
+                                                   {"_d", 86400000000},
+                                                   {"(d)", 86400000000}};
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (ends_with(column, units[i].suffix)) return units[i].us;
+  return (uint64_t)HR_SECOND_US;
+}
+
+static void apply_map(struct hr__csv_column *columns, const struct hr_column_map *map) {
+  for (size_t entry = 0; map && entry < map->count; entry++)
+    for (size_t i = 0; i < HR__N_FIELDS; i++) {
+      if (strcmp(columns[i].field, map->entry[entry].field) != 0) continue;
+      columns[i].name = map->entry[entry].column;
+      columns[i].must_exist = true;
+      columns[i].unit_us = unit_of(columns[i].name);
+    }
+}
+
+/* A comma, or what stands more often in the header: a semicolon, as spreadsheets write it where commas are decimal, or
+   a tab. What is quoted is not looked at. */
+static char separator_of(struct hr_text header) {
+  static const char separators[] = {',', ';', '\t'};
+  size_t count[sizeof separators] = {0}, most = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < header.length; i++) {
+    quoted ^= header.at[i] == '"';
+    for (size_t k = 0; k < sizeof separators && !quoted; k++) count[k] += header.at[i] == separators[k];
+  }
+  for (size_t k = 1; k < sizeof separators; k++)
+    if (count[k] > count[most]) most = k;
+  return separators[most];
+}
+
+static enum hr_status on_job(void *self, const void *row, uint64_t line) {
+  return hr__reader_add(self, row, line);
+}
+
+enum hr_status hr__read_csv(struct hr__reader *reader) {
+  struct hr__csv_column columns[HR__N_FIELDS];
+  memcpy(columns, hr__fields, sizeof columns);
+  apply_map(columns, reader->map);
+  struct hr_job_record job, blank;
+  hr_job_record_init(&blank);
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = HR__N_FIELDS,
+                                        .separator = separator_of(hr__first_line(hr__input_peek(reader->input))),
+                                        .row = &job,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof job,
+                                        .on_row = on_job,
+                                        .self = reader};
+  return hr__csv_read_rows(reader, &schema);
+}

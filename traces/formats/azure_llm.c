@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Requests to Azure's language models (Azure/AzurePublicDataset: AzureLLMInferenceTrace_*.csv). The trace has tokens,
+ * no times: how long a request takes, and which share of a GPU it has while it does, are parameters of the format.
+ * context / prefill + generated / decode, each term rounded to the microsecond.
+ */
+
+#include "traces/csv/csv_rows.h"
+#include "traces/formats/formats.h"
+
+struct request {
+  int64_t timestamp_us;
+  uint32_t context, generated; /* tokens */
+};
+
+#define REQUEST(member) offsetof(struct request, member)
+static const struct hr__csv_column columns[] = {
+    {"TIMESTAMP", NULL, HR__INSTANT, true, true, REQUEST(timestamp_us), HR_SECOND_US},
+    {"ContextTokens", NULL, HR__TOKENS, true, true, REQUEST(context), 0},
+    {"GeneratedTokens", NULL, HR__TOKENS, true, true, REQUEST(generated), 0}};
+#undef REQUEST
+
+struct llm {
+  struct hr__reader *reader;
+  uint64_t prefill_per_s, decode_per_s, gpu_milli;
+};
+
+static int64_t tokens_us(uint32_t tokens, uint64_t per_s) {
+  return (int64_t)(((uint64_t)tokens * (uint64_t)HR_SECOND_US + per_s / 2) / per_s);
+}
+
+static enum hr_status on_request(void *self, const void *data, uint64_t line) {
+  const struct llm *llm = self;
+  const struct request *request = data;
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  job.submit_us = request->timestamp_us;
+  job.work_us = tokens_us(request->context, llm->prefill_per_s) + tokens_us(request->generated, llm->decode_per_s);
+  job.gpus = 1;
+  job.gpu_milli = (uint32_t)llm->gpu_milli;
+  job.class_ = HR_CLASS_INFERENCE;
+  return hr__reader_add(llm->reader, &job, line);
+}
+
+static enum hr_status note_speeds(const struct llm *llm) {
+  bool told = llm->reader->params != NULL;
+  enum hr_status status =
+      hr_notes_add(llm->reader->notes,
+                   "a request takes its context / %llu + its generated tokens / %llu seconds on %llu thousandths of a "
+                   "GPU%s (--format azure-llm:prefill=TOKENS_PER_S,decode=TOKENS_PER_S,gpu_milli=SHARE)",
+                   (unsigned long long)llm->prefill_per_s, (unsigned long long)llm->decode_per_s,
+                   (unsigned long long)llm->gpu_milli, told ? "" : ": assumed");
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(llm->reader);
+}
+
+enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
+  /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 requests at once on one. docs/reference/formats.md.
+   */
+  struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
+  const struct hr__format_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
+                                            {"decode", 1, 1000000000, &llm.decode_per_s, NULL},
+                                            {"gpu_milli", 1, 1000, &llm.gpu_milli, NULL}};
+  static const struct request blank = {0};
+  struct request row;
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = sizeof columns / sizeof *columns,
+                                        .missing_hint = "an Azure LLM inference trace has them all",
+                                        .row = &row,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof row,
+                                        .on_row = on_request,
+                                        .self = &llm};
+  enum hr_status status = hr__format_params_read(reader, "azure-llm", params, sizeof params / sizeof *params);
+  if (status == HR_OK) status = hr__csv_read_rows(reader, &schema);
+  return status == HR_OK ? note_speeds(&llm) : status;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Batsim workloads (oar-team/batsim, docs/input-workload.rst): jobs that name profiles. A resource is a GPU. Delays are
+ * run times; the operations of homogeneous parallel tasks are divided by the speed of a resource, a parameter of the
+ * format; what such tasks send is not read. Profiles may stand behind the jobs, which are kept until both are read.
+ */
+
+#include "base/array.h"
+#include "base/names.h"
+#include "traces/formats/formats.h"
+#include "traces/json/json_stream.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum batsim_kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
+
+struct profile {
+  enum batsim_kind kind;
+  int64_t delay_us;
+  double operations; /* of each resource; KIND_TOTAL: of all together */
+  uint32_t type;     /* KIND_OTHER: its name, a number of the names of profiles */
+  bool fails;
+};
+
+struct batsim_job {
+  uint64_t line;
+  int64_t submit_us, limit_us;
+  uint32_t id, profile, resources, index;
+};
+
+struct batsim {
+  struct hr__json_get get;
+  uint64_t mflops, n_tasks, n_stopped;
+  struct hr__name_table ids, names; /* of jobs; of profiles */
+  struct batsim_job *jobs;
+  struct profile *profiles; /* by number of the name, from 0 to n_profiles; those beyond were not read */
+  uint32_t n_jobs, jobs_capacity, n_profiles, profiles_capacity;
+};
+
+/* ---- Profiles --------------------------------------------------------------------------------------- */
+
+static enum batsim_kind kind_of(struct hr_text type) {
+  static const struct {
+    const char *type;
+    enum batsim_kind kind;
+  } kinds[] = {{"delay", KIND_DELAY},
+               {"DelayProfile", KIND_DELAY},
+               {"parallel_homogeneous", KIND_TASK},
+               {"ParallelTaskHomogeneousProfile", KIND_TASK},
+               {"parallel_homogeneous_total", KIND_TOTAL}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strlen(kinds[i].type) == type.length && memcmp(kinds[i].type, type.at, type.length) == 0) return kinds[i].kind;
+  return KIND_OTHER;
+}
+
+static bool read_operations(struct hr__json_get *get, const cJSON *value, struct profile *profile) {
+  const cJSON *cpu = hr__get_member(value, "cpu"), *strategy = hr__get_member(value, "generation_strategy");
+  if (!cpu) return hr__get_wrong(get, "cpu", NULL, "missing");
+  if (!cJSON_IsNumber(cpu) || !(cpu->valuedouble >= 0))
+    return hr__get_wrong(get, "cpu", cpu, "not a number of operations of at least 0");
+  profile->operations = cpu->valuedouble;
+  if (cJSON_IsString(strategy) && strcmp(strategy->valuestring, "DefinedAmountsSpreadUniformly") == 0)
+    profile->kind = KIND_TOTAL;
+  return true;
+}
+
+/* A profile that no job names may be of any type. */
+static bool keep_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
+  profile->type = hr__names_intern(&batsim->names, type.at, type.length);
+  return true;
+}
+
+static bool read_profile(struct batsim *batsim, const cJSON *value, struct profile *profile) {
+  struct hr__json_get *get = &batsim->get;
+  struct hr_text type = {NULL, 0};
+  if (!cJSON_IsObject(value)) return hr__get_wrong(get, "type", NULL, "missing: the profile is not an object {...}");
+  if (!hr__get_text(get, value, "type", true, &type)) return false;
+  const cJSON *code = hr__get_member(value, "ret");
+  profile->fails = cJSON_IsNumber(code) && code->valuedouble != 0;
+  profile->kind = kind_of(type);
+  profile->delay_us = HR_UNKNOWN_US;
+  if (profile->kind == KIND_OTHER) return keep_type(batsim, type, profile);
+  if (profile->kind != KIND_DELAY) return read_operations(get, value, profile);
+  if (!hr__get_seconds(get, value, "delay", &profile->delay_us)) return false;
+  return profile->delay_us >= 0 || hr__get_wrong(get, "delay", NULL, "missing");
+}
+
+static enum hr_status put_profile(struct batsim *batsim, uint32_t number, struct profile profile) {
+  while (batsim->n_profiles <= number) {
+    if (batsim->n_profiles == batsim->profiles_capacity) {
+      struct profile *grown = hr__grown(batsim->profiles, &batsim->profiles_capacity, sizeof *grown);
+      if (!grown) return hr__reader_no_memory(batsim->get.reader);
+      batsim->profiles = grown;
+    }
+    batsim->profiles[batsim->n_profiles++] = (struct profile){.kind = KIND_NONE};
+  }
+  batsim->profiles[number] = profile;
+  return HR_OK;
+}
+
+static enum hr_status on_profile(struct batsim *batsim, const struct hr__json_item *item) {
+  struct profile profile = {0};
+  const char *name = item->key ? item->key : "";
+  uint32_t number = hr__names_intern(&batsim->names, name, strlen(name));
+  if (number == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
+  bool known = number < batsim->n_profiles && batsim->profiles[number].kind != KIND_NONE;
+  bool fine = known ? hr__get_wrong(&batsim->get, "type", NULL, "of a profile that stands here for the second time")
+                    : read_profile(batsim, item->value, &profile);
+  enum hr_status status = fine ? HR_OK : hr__reader_bad_row(batsim->get.reader, &batsim->get.fault);
+  if (fine && profile.kind == KIND_OTHER && profile.type == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
+  if (!fine) profile = (struct profile){.kind = KIND_OTHER, .type = number};
+  return status == HR_OK ? put_profile(batsim, number, profile) : status;
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+/* Ids are texts, or whole numbers. */
+static bool read_id(struct hr__json_get *get, const cJSON *value, char *buffer, size_t size, struct hr_text *id) {
+  const cJSON *member = hr__get_member(value, "id");
+  if (!cJSON_IsNumber(member)) return hr__get_text(get, value, "id", true, id);
+  uint64_t number = 0;
+  if (!hr__get_whole(get, value, "id", UINT64_C(1) << 53, &number)) return false;
+  id->at = buffer;
+  id->length = (size_t)snprintf(buffer, size, "%llu", (unsigned long long)number);
+  return true;
+}
+
+static bool read_job(struct batsim *batsim, const cJSON *value, struct batsim_job *job, struct hr_text *id,
+                     char *buffer, size_t size, struct hr_text *profile) {
+  struct hr__json_get *get = &batsim->get;
+  uint64_t resources = 0;
+  job->submit_us = HR_UNKNOWN_US;
+  job->limit_us = HR_UNKNOWN_US;
+  if (!cJSON_IsObject(value)) return hr__get_wrong(get, "id", NULL, "missing: the job is not an object {...}");
+  const cJSON *walltime = hr__get_member(value, "walltime");
+  bool limited = !cJSON_IsNumber(walltime) || walltime->valuedouble >= 0; /* -1 is none */
+  bool fine = read_id(get, value, buffer, size, id) && hr__get_seconds(get, value, "subtime", &job->submit_us) &&
+              (!limited || hr__get_seconds(get, value, "walltime", &job->limit_us)) &&
+              hr__get_whole(get, value, "res", HR_MAX_GPUS, &resources) &&
+              hr__get_text(get, value, "profile", true, profile);
+  if (!fine) return false;
+  if (job->submit_us < 0) return hr__get_wrong(get, "subtime", NULL, "missing");
+  if (!resources) return hr__get_wrong(get, "res", NULL, "missing or 0; a job has at least one resource");
+  job->resources = (uint32_t)resources;
+  return true;
+}
+
+static enum hr_status on_job(struct batsim *batsim, const struct hr__json_item *item) {
+  struct batsim_job job = {.line = item->line, .index = item->index};
+  struct hr_text id = {NULL, 0}, profile = {NULL, 0};
+  char buffer[HR_JOB_ID_BUFFER];
+  if (!read_job(batsim, item->value, &job, &id, buffer, sizeof buffer, &profile))
+    return hr__reader_bad_row(batsim->get.reader, &batsim->get.fault);
+  job.id = hr__names_intern(&batsim->ids, id.at, id.length);
+  job.profile = hr__names_intern(&batsim->names, profile.at, profile.length);
+  bool room = job.id != HR_NONE && job.profile != HR_NONE;
+  if (room && batsim->n_jobs == batsim->jobs_capacity) {
+    struct batsim_job *grown = hr__grown(batsim->jobs, &batsim->jobs_capacity, sizeof *grown);
+    room = grown != NULL;
+    if (grown) batsim->jobs = grown;
+  }
+  if (!room) return hr__reader_no_memory(batsim->get.reader);
+  batsim->jobs[batsim->n_jobs++] = job;
+  return HR_OK;
+}
+
+static enum hr_status on_item(void *self, const struct hr__json_item *item) {
+  struct batsim *batsim = self;
+  bool is_job = item->member && strcmp(item->member, "jobs") == 0;
+  hr__get_begin(&batsim->get, item->member ? item->member : "", item);
+  return is_job ? on_job(batsim, item) : on_profile(batsim, item);
+}
+
+/* ---- The two together ------------------------------------------------------------------------------- */
+
+static double work_us(const struct batsim *batsim, const struct profile *profile, const struct batsim_job *job) {
+  if (profile->kind == KIND_DELAY) return (double)profile->delay_us;
+  double each = profile->kind == KIND_TOTAL ? profile->operations / job->resources : profile->operations;
+  return each / (double)batsim->mflops; /* 10^6 a second are one a microsecond */
+}
+
+static enum hr_status refuse_type(const struct batsim *batsim, const struct profile *profile,
+                                  struct hr__row_fault *fault) {
+  const char *type = batsim->names.text[profile->type];
+  fault->value = (struct hr_text){type, strlen(type)};
+  fault->fault = "a type of profile that is not read; delay, parallel_homogeneous and parallel_homogeneous_total are";
+  return hr__reader_bad_row(batsim->get.reader, fault);
+}
+
+static enum hr_status add_job(struct batsim *batsim, const struct batsim_job *job) {
+  char item[40];
+  snprintf(item, sizeof item, "jobs[%u]", job->index);
+  const char *name = batsim->names.text[job->profile];
+  struct hr__row_fault fault = {.line = job->line, .item = item, .column = "profile", .value = {name, strlen(name)}};
+  const struct profile *profile = job->profile < batsim->n_profiles ? &batsim->profiles[job->profile] : NULL;
+  fault.fault = "none of the file's profiles";
+  if (!profile || profile->kind == KIND_NONE) return hr__reader_bad_row(batsim->get.reader, &fault);
+  if (profile->kind == KIND_OTHER) return refuse_type(batsim, profile, &fault);
+  double us = work_us(batsim, profile, job);
+  bool stopped = job->limit_us >= 0 && us > (double)job->limit_us;
+  if (stopped) us = (double)job->limit_us;
+  fault.fault = "a profile of more than 100000000000 s";
+  if (!(us <= (double)HR_MAX_INPUT_US)) return hr__reader_bad_row(batsim->get.reader, &fault);
+  batsim->n_stopped += stopped;
+  batsim->n_tasks += profile->kind != KIND_DELAY;
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.id = (struct hr_text){batsim->ids.text[job->id], batsim->ids.length[job->id]};
+  record.submit_us = job->submit_us;
+  record.work_us = llround(us);
+  record.limit_us = job->limit_us;
+  record.gpus = record.tasks = job->resources;
+  record.outcome = stopped || profile->fails ? HR_OUTCOME_FAILED : HR_OUTCOME_COMPLETED;
+  return hr__reader_add(batsim->get.reader, &record, job->line);
+}
+
+static enum hr_status note_all(const struct batsim *batsim) {
+  const struct hr__reader *reader = batsim->get.reader;
+  enum hr_status status = hr__reader_note_count(
+      reader, batsim->n_stopped,
+      (struct hr__count_words){"job reaches its walltime: it runs until then and fails",
+                               "jobs reach their walltime: they run until then and fail", ", as Batsim has it"});
+  if (status != HR_OK || !batsim->n_tasks) return status;
+  status =
+      hr_notes_add(reader->notes, "%llu %s at %llu million a second%s (--format batsim:mflops=N), whatever is sent",
+                   (unsigned long long)batsim->n_tasks,
+                   hr__counted(batsim->n_tasks, "job is a parallel task: it takes its operations",
+                               "jobs are parallel tasks: they take their operations"),
+                   (unsigned long long)batsim->mflops, reader->params ? "" : ", which is assumed");
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
+
+enum hr_status hr__read_batsim(struct hr__reader *reader) {
+  static const char *const streamed[] = {"jobs", "profiles", NULL};
+  struct batsim batsim = {.get = {.reader = reader}, .mflops = 1000};
+  const struct hr__format_param params[] = {{"mflops", 1, 1000000000000, &batsim.mflops, NULL}};
+  const struct hr__json_schema schema = {.streamed = streamed, .on_item = on_item, .self = &batsim};
+  enum hr_status status = hr__format_params_read(reader, "batsim", params, sizeof params / sizeof *params);
+  if (status == HR_OK) status = hr__json_stream_read(reader, &schema);
+  for (uint32_t i = 0; status == HR_OK && i < batsim.n_jobs; i++) status = add_job(&batsim, &batsim.jobs[i]);
+  if (status == HR_OK) status = note_all(&batsim);
+  hr__names_finish(&batsim.ids);
+  hr__names_finish(&batsim.names);
+  free(batsim.jobs);
+  free(batsim.profiles);
+  return status;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Logs of Slurm clusters as published: Helios `cluster_log.csv` (S-Lab-System-Group/HeliosData, SC'21) and Acme
+ * `trace_seren.csv`, `trace_kalos.csv` (InternLM/AcmeTrace, NSDI'24). They share their columns: a job with its nodes,
+ * GPUs and CPUs, all counted together, its state and three instants.
+ *
+ * The run time is end - start: Kalos' `duration` counts from the submission.
+ */
+
+#include "traces/csv/csv_rows.h"
+#include "traces/formats/formats.h"
+#include "traces/formats/job_facts.h"
+
+#include <string.h>
+
+struct log_row {
+  struct hr_text id, user, vc, type, state;
+  int64_t submit_us, start_us, end_us, duration_us;
+  uint64_t mem_mib; /* per node */
+  uint32_t gpus, cpu_milli, nodes;
+};
+
+#define ROW(member) offsetof(struct log_row, member)
+#define COMMON_COLUMNS                                                                                                 \
+  {"job_id", NULL, HR__TEXT, true, true, ROW(id), 0}, {"user", NULL, HR__TEXT, true, false, ROW(user), 0},             \
+      {"gpu_num", NULL, HR__GPUS, true, true, ROW(gpus), 0},                                                           \
+      {"cpu_num", NULL, HR__CPUS, true, false, ROW(cpu_milli), 0},                                                     \
+      {"node_num", NULL, HR__GPUS, true, true, ROW(nodes), 0}, {"state", NULL, HR__TEXT, true, true, ROW(state), 0},   \
+      {"submit_time", NULL, HR__INSTANT, true, true, ROW(submit_us), HR_SECOND_US},                                    \
+      {"start_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(start_us), HR_SECOND_US},                             \
+      {"end_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(end_us), HR_SECOND_US},                                 \
+      {"duration", NULL, HR__DURATION, false, false, ROW(duration_us), HR_SECOND_US},
+
+static const struct hr__csv_column helios_columns[] = {COMMON_COLUMNS{"vc", NULL, HR__TEXT, true, false, ROW(vc), 0}};
+static const struct hr__csv_column acme_columns[] = {COMMON_COLUMNS{"type", NULL, HR__TEXT, true, false, ROW(type), 0},
+                                                     {"mem_per_pod_GB", NULL, HR__GIB, false, false, ROW(mem_mib), 0}};
+#undef COMMON_COLUMNS
+#undef ROW
+
+struct cluster_log {
+  struct hr__reader *reader;
+  uint64_t n_uneven, n_other_duration;
+};
+
+/* Acme's kinds of work; others are of no class. */
+static uint8_t class_of(struct hr_text type) {
+  static const struct {
+    const char *type;
+    uint8_t class_;
+  } classes[] = {{"Pretrain", HR_CLASS_TRAINING},
+                 {"MLLM", HR_CLASS_TRAINING},
+                 {"SFT", HR_CLASS_FINE_TUNE},
+                 {"Evaluation", HR_CLASS_BATCH_INFERENCE},
+                 {"Debug", HR_CLASS_INTERACTIVE}};
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+    if (strlen(classes[i].type) == type.length && memcmp(classes[i].type, type.at, type.length) == 0)
+      return classes[i].class_;
+  return HR_CLASS_UNKNOWN;
+}
+
+static enum hr_status add_job(struct cluster_log *log, const struct log_row *row, uint8_t outcome, uint64_t line) {
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  job.id = row->id;
+  job.user = row->user;
+  job.tenant = row->vc;
+  job.submit_us = row->submit_us;
+  job.recorded_start_us = row->start_us;
+  job.work_us = row->end_us - row->start_us;
+  job.gpus = row->gpus;
+  job.cpu_milli = row->cpu_milli;
+  job.mem_mib = row->mem_mib * row->nodes;
+  job.outcome = outcome;
+  job.class_ = class_of(row->type);
+  log->n_uneven += !hr__ask_nodes(&job, row->nodes);
+  log->n_other_duration += row->duration_us >= 0 && row->duration_us != job.work_us;
+  return hr__reader_add(log->reader, &job, line);
+}
+
+static enum hr_status on_row(void *self, const void *data, uint64_t line) {
+  struct cluster_log *log = self;
+  const struct log_row *row = data;
+  struct hr__row_fault fault = {.line = line, .column = "state", .value = row->state, .fault = "no state of a job"};
+  struct hr__slurm_state state;
+  if (!hr__job_state_parse(row->state, &state)) return hr__reader_bad_row(log->reader, &fault);
+  if (row->start_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job was never started", line);
+  if (row->end_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job had not ended", line);
+  fault = (struct hr__row_fault){.line = line, .fault = "the job ends before it starts"};
+  if (row->end_us < row->start_us) return hr__reader_bad_row(log->reader, &fault);
+  return add_job(log, row, state.outcome, line);
+}
+
+static enum hr_status read_log(struct hr__reader *reader, const struct hr__csv_column *columns, size_t n_columns,
+                               const char *const *ignored, const char *hint) {
+  static const struct log_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN, .duration_us = -1};
+  struct cluster_log log = {.reader = reader};
+  struct log_row row;
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = n_columns,
+                                        .ignored = ignored,
+                                        .missing_hint = hint,
+                                        .row = &row,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof row,
+                                        .on_row = on_row,
+                                        .self = &log};
+  enum hr_status status = hr__csv_read_rows(reader, &schema);
+  if (status == HR_OK)
+    status = hr__reader_note_count(
+        reader, log.n_uneven,
+        (struct hr__count_words){"job has", "jobs have",
+                                 " GPUs that do not divide evenly over their nodes: each is one task"});
+  if (status != HR_OK) return status;
+  return hr__reader_note_count(
+      reader, log.n_other_duration,
+      (struct hr__count_words){"job has", "jobs have",
+                               " a 'duration' that is not end_time - start_time, which is replayed"});
+}
+
+enum hr_status hr__read_helios(struct hr__reader *reader) {
+  static const char *const ignored[] = {"queue", NULL};
+  return read_log(reader, helios_columns, sizeof helios_columns / sizeof *helios_columns, ignored,
+                  "a Helios cluster_log.csv has them all");
+}
+
+enum hr_status hr__read_acme(struct hr__reader *reader) {
+  static const char *const ignored[] = {"queue", "gpu_time", "shared_mem_per_pod", "fail_time", "stop_time", NULL};
+  return read_log(reader, acme_columns, sizeof acme_columns / sizeof *acme_columns, ignored,
+                  "an Acme trace_seren.csv or trace_kalos.csv has them all");
+}

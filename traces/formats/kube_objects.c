@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Objects of a list as kubectl prints it: Jobs (batch/v1), Kueue's Workloads (kueue.x-k8s.io v1beta1, whose priority
+ * class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds are counted.
+ * Of each is kept what a trace can use, so that the list may be of any size.
+ */
+
+#include "base/array.h"
+#include "traces/formats/kubernetes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text) {
+  if (!text.length) return HR_NONE;
+  uint32_t number = hr__names_intern(&kube->names, text.at, text.length);
+  if (number == HR_NONE) kube->no_memory = true;
+  return number;
+}
+
+static uint32_t name_at(struct hr__kube *kube, const cJSON *object, const char *path) {
+  const cJSON *value = hr__get_member(object, path);
+  return cJSON_IsString(value) ? hr__kube_name(kube, (struct hr_text){value->valuestring, strlen(value->valuestring)})
+                               : HR_NONE;
+}
+
+static bool is_text(const cJSON *value, const char *wanted) {
+  return cJSON_IsString(value) && strcmp(value->valuestring, wanted) == 0;
+}
+
+static bool is_true(const cJSON *condition) {
+  return is_text(hr__get_member(condition, "status"), "True");
+}
+
+static const cJSON *condition_of(const cJSON *object, const char *type) {
+  const cJSON *conditions = hr__get_member(object, "status.conditions"), *condition;
+  if (!cJSON_IsArray(conditions)) return NULL;
+  cJSON_ArrayForEach(condition, conditions) {
+    if (is_text(hr__get_member(condition, "type"), type)) return condition;
+  }
+  return NULL;
+}
+
+/* When the condition became true, if it is. */
+static bool condition_time(struct hr__kube *kube, const cJSON *object, const char *type, int64_t *us) {
+  const cJSON *condition = condition_of(object, type);
+  return !is_true(condition) || hr__get_date(&kube->get, condition, "lastTransitionTime", us);
+}
+
+/* ---- What all objects have -------------------------------------------------------------------------- */
+
+static void read_owner(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  const cJSON *owners = hr__get_member(object, "metadata.ownerReferences"), *owner;
+  if (!cJSON_IsArray(owners)) return;
+  cJSON_ArrayForEach(owner, owners) {
+    bool controls = cJSON_IsTrue(hr__get_member(owner, "controller"));
+    if (read->owner == HR_NONE || controls) read->owner = name_at(kube, owner, "uid");
+    if (controls) return;
+  }
+}
+
+static bool read_head(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  struct hr_text name = {NULL, 0}, space = {"", 0};
+  struct hr__json_get *get = &kube->get;
+  if (!hr__get_text(get, object, "metadata.name", true, &name) ||
+      !hr__get_text(get, object, "metadata.namespace", false, &space) ||
+      !hr__get_date(get, object, "metadata.creationTimestamp", &read->created_us))
+    return false;
+  if (read->created_us == INT64_MIN) return hr__get_wrong(get, "metadata.creationTimestamp", NULL, "missing");
+  char full[600];
+  int length =
+      snprintf(full, sizeof full, "%.253s%s%.253s", space.length ? space.at : "", space.length ? "/" : "", name.at);
+  read->name = hr__kube_name(kube, (struct hr_text){full, (size_t)length});
+  read->namespace_ = hr__kube_name(kube, space);
+  read->uid = name_at(kube, object, "metadata.uid");
+  const cJSON *labels = hr__get_member(object, "metadata.labels");
+  const cJSON *queue = cJSON_GetObjectItemCaseSensitive(labels, "kueue.x-k8s.io/queue-name");
+  if (cJSON_IsString(queue))
+    read->queue = hr__kube_name(kube, (struct hr_text){queue->valuestring, strlen(queue->valuestring)});
+  read_owner(kube, object, read);
+  return true;
+}
+
+static bool read_priority(struct hr__kube *kube, const cJSON *spec, const char *path, struct hr__kube_object *read) {
+  const cJSON *value = hr__get_member(spec, "priority");
+  if (!value) return true;
+  bool fits = cJSON_IsNumber(value) && value->valuedouble >= -2147483647.0 && value->valuedouble <= 2147483647.0;
+  if (!fits) return hr__get_wrong(&kube->get, path, value, "not a whole number from -2147483647 to 2147483647");
+  read->priority = (int32_t)value->valuedouble;
+  read->has_priority = true;
+  return true;
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+static bool read_job_status(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  struct hr__json_get *get = &kube->get;
+  if (!hr__get_date(get, object, "status.startTime", &read->start_us) ||
+      !condition_time(kube, object, "Complete", &read->finish_us) ||
+      !hr__get_date(get, object, "status.completionTime", &read->finish_us))
+    return false;
+  if (read->finish_us != INT64_MIN) read->outcome = HR_OUTCOME_COMPLETED;
+  if (is_true(condition_of(object, "Failed"))) read->outcome = HR_OUTCOME_FAILED;
+  if (!condition_time(kube, object, "Failed", &read->finish_us)) return false;
+  read->finished = read->finish_us != INT64_MIN;
+  return true;
+}
+
+static bool read_job(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  struct hr__json_get *get = &kube->get;
+  uint64_t parallel = 1, completions = UINT64_MAX, seconds = UINT64_MAX;
+  if (!hr__get_whole(get, object, "spec.parallelism", HR_MAX_GPUS, &parallel) ||
+      !hr__get_whole(get, object, "spec.completions", HR_MAX_GPUS, &completions) ||
+      !hr__get_whole(get, object, "spec.activeDeadlineSeconds", (uint64_t)(HR_MAX_INPUT_US / HR_SECOND_US), &seconds) ||
+      !hr__kube_pod_read(kube, hr__get_member(object, "spec.template.spec"), "spec.template.spec", &read->pod))
+    return false;
+  read->pods = completions < parallel ? completions : parallel;
+  if (seconds != UINT64_MAX) read->limit_us = (int64_t)seconds * HR_SECOND_US;
+  read->priority_class = name_at(kube, object, "spec.template.spec.priorityClassName");
+  return read_priority(kube, hr__get_member(object, "spec.template.spec"), "spec.template.spec.priority", read) &&
+         read_job_status(kube, object, read);
+}
+
+/* ---- Pods ------------------------------------------------------------------------------------------- */
+
+static bool read_container_times(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  const cJSON *statuses = hr__get_member(object, "status.containerStatuses"), *status;
+  int64_t first_us = INT64_MIN;
+  if (!cJSON_IsArray(statuses)) return true;
+  cJSON_ArrayForEach(status, statuses) {
+    int64_t start_us = INT64_MIN, finish_us = INT64_MIN;
+    if (!hr__get_date(&kube->get, status, "state.running.startedAt", &start_us) ||
+        !hr__get_date(&kube->get, status, "state.terminated.startedAt", &start_us) ||
+        !hr__get_date(&kube->get, status, "state.terminated.finishedAt", &finish_us))
+      return false;
+    if (start_us != INT64_MIN && (first_us == INT64_MIN || start_us < first_us)) first_us = start_us;
+    if (finish_us > read->finish_us) read->finish_us = finish_us;
+  }
+  /* A pod holds its GPUs from when it is bound to a node; where that is not told, from when its containers start. */
+  if (read->start_us == INT64_MIN) read->start_us = first_us;
+  return true;
+}
+
+static bool read_pod(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  const cJSON *phase = hr__get_member(object, "status.phase");
+  read->pods = 1;
+  if (!hr__kube_pod_read(kube, hr__get_member(object, "spec"), "spec", &read->pod) ||
+      !read_priority(kube, hr__get_member(object, "spec"), "spec.priority", read) ||
+      !condition_time(kube, object, "PodScheduled", &read->start_us) || !read_container_times(kube, object, read))
+    return false;
+  read->priority_class = name_at(kube, object, "spec.priorityClassName");
+  read->evictions = is_text(hr__get_member(object, "status.reason"), "Evicted");
+  bool succeeded = is_text(phase, "Succeeded"), failed = is_text(phase, "Failed");
+  read->finished = succeeded || failed;
+  read->outcome = succeeded ? HR_OUTCOME_COMPLETED : failed ? HR_OUTCOME_FAILED : HR_OUTCOME_UNKNOWN;
+  if (!read->finished) read->finish_us = INT64_MIN;
+  return true;
+}
+
+/* ---- Workloads -------------------------------------------------------------------------------------- */
+
+/* Pods at once of a set: as admitted, which may be fewer than asked for. */
+static bool read_count(struct hr__kube *kube, const cJSON *object, const cJSON *set, uint64_t *count) {
+  const cJSON *name = hr__get_member(set, "name"), *assignment;
+  const cJSON *assignments = hr__get_member(object, "status.admission.podSetAssignments");
+  *count = 1;
+  if (!hr__get_whole(&kube->get, set, "count", HR_MAX_GPUS, count)) return false;
+  if (!cJSON_IsArray(assignments) || !cJSON_IsString(name)) return true;
+  cJSON_ArrayForEach(assignment, assignments) {
+    if (is_text(hr__get_member(assignment, "name"), name->valuestring))
+      return hr__get_whole(&kube->get, assignment, "count", HR_MAX_GPUS, count);
+  }
+  return true;
+}
+
+static bool asks_for_gpus(const struct hr__kube_pod *pod) {
+  return pod->gpus || pod->shared || pod->mig;
+}
+
+static bool same_pod(const struct hr__kube_pod *a, const struct hr__kube_pod *b) {
+  return a->gpus == b->gpus && a->shared == b->shared && a->mig == b->mig && a->mig_profile == b->mig_profile &&
+         a->types == b->types;
+}
+
+/* The set's pods join those that were read before: sets with GPUs put those without aside; sets that ask for different
+   things become one pod that asks for all of it. */
+static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod, uint64_t count) {
+  if (!read->pods || (asks_for_gpus(pod) && !asks_for_gpus(&read->pod))) {
+    read->mixed = read->mixed || read->pods;
+    read->pod = *pod;
+    read->pods = count;
+    return;
+  }
+  if (!asks_for_gpus(pod) && asks_for_gpus(&read->pod)) {
+    read->mixed = true;
+    return;
+  }
+  if (same_pod(&read->pod, pod)) {
+    read->pods += count;
+    return;
+  }
+  struct hr__kube_pod *all = &read->pod;
+  all->gpus = all->gpus * read->pods + pod->gpus * count;
+  all->shared = all->shared * read->pods + pod->shared * count;
+  all->mig = all->mig * read->pods + pod->mig * count;
+  all->cpu_milli = all->cpu_milli * read->pods + pod->cpu_milli * count;
+  all->mem_mib = all->mem_mib * read->pods + pod->mem_mib * count;
+  read->pods = 1;
+  read->mixed = true;
+}
+
+static bool read_sets(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  const cJSON *sets = hr__get_member(object, "spec.podSets"), *set;
+  if (!cJSON_IsArray(sets)) return hr__get_wrong(&kube->get, "spec.podSets", sets, "not a list of sets of pods");
+  read->pod = (struct hr__kube_pod){.mig_profile = HR_NONE, .types = HR_NONE};
+  if (cJSON_GetArraySize(sets) > 8)
+    return hr__get_wrong(&kube->get, "spec.podSets", sets, "a list of more than 8 sets");
+  cJSON_ArrayForEach(set, sets) {
+    struct hr__kube_pod pod;
+    uint64_t count;
+    if (!read_count(kube, object, set, &count) ||
+        !hr__kube_pod_read(kube, hr__get_member(set, "template.spec"), "spec.podSets", &pod))
+      return false;
+    if (count) add_set(read, &pod, count);
+  }
+  return true;
+}
+
+static bool read_evictions(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  struct hr__json_get *get = &kube->get;
+  const cJSON *list = hr__get_member(object, "status.schedulingStats.evictions"), *entry;
+  uint64_t requeued = 0;
+  if (!hr__get_whole(get, object, "status.requeueState.count", UINT32_MAX, &requeued) ||
+      !hr__get_whole(get, object, "status.accumulatedPastExexcutionTimeSeconds", UINT32_MAX, &read->past_s) ||
+      !hr__get_whole(get, object, "status.accumulatedPastExecutionTimeSeconds", UINT32_MAX, &read->past_s))
+    return false;
+  if (cJSON_IsArray(list)) cJSON_ArrayForEach(entry, list) {
+      uint64_t count = 0;
+      if (!hr__get_whole(get, entry, "count", UINT32_MAX, &count)) return false;
+      read->evictions += count;
+    }
+  if (requeued > read->evictions) read->evictions = requeued;
+  if (!read->evictions) read->evictions = condition_of(object, "Evicted") || condition_of(object, "Requeued");
+  return true;
+}
+
+static bool read_workload(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
+  uint64_t seconds = UINT64_MAX;
+  const cJSON *finished = condition_of(object, "Finished"), *reason = hr__get_member(finished, "reason");
+  if (!read_sets(kube, object, read) ||
+      !hr__get_whole(&kube->get, object, "spec.maximumExecutionTimeSeconds", INT32_MAX, &seconds) ||
+      !read_priority(kube, hr__get_member(object, "spec"), "spec.priority", read) ||
+      !condition_time(kube, object, "QuotaReserved", &read->start_us) ||
+      !condition_time(kube, object, "Admitted", &read->start_us) ||
+      !condition_time(kube, object, "Finished", &read->finish_us) || !read_evictions(kube, object, read))
+    return false;
+  if (seconds != UINT64_MAX) read->limit_us = (int64_t)seconds * HR_SECOND_US;
+  uint32_t queue = name_at(kube, object, "spec.queueName");
+  if (queue != HR_NONE) read->queue = queue;
+  read->priority_class = name_at(kube, object, "spec.priorityClassRef.name");
+  if (read->priority_class == HR_NONE) read->priority_class = name_at(kube, object, "spec.priorityClassName");
+  read->finished = read->finish_us != INT64_MIN;
+  if (read->finished && is_text(reason, "Succeeded")) read->outcome = HR_OUTCOME_COMPLETED;
+  if (read->finished && is_text(reason, "Failed")) read->outcome = HR_OUTCOME_FAILED;
+  return true;
+}
+
+/* ---- Events and priority classes -------------------------------------------------------------------- */
+
+static bool read_word(struct hr__kube *kube, const cJSON *object, bool is_class, struct hr__kube_word *word) {
+  *word = (struct hr__kube_word){.subject = HR_NONE, .admitted_us = INT64_MIN, .is_class = is_class};
+  if (is_class) {
+    const cJSON *value = hr__get_member(object, "value");
+    bool fits = cJSON_IsNumber(value) && value->valuedouble >= -2147483647.0 && value->valuedouble <= 2147483647.0;
+    word->subject = name_at(kube, object, "metadata.name");
+    if (fits) word->value = (int32_t)value->valuedouble;
+    return fits || hr__get_wrong(&kube->get, "value", value, "not a whole number from -2147483647 to 2147483647");
+  }
+  const cJSON *reason = hr__get_member(object, "reason");
+  const char *text = cJSON_IsString(reason) ? reason->valuestring : "";
+  word->subject = name_at(kube, object, "involvedObject.uid");
+  word->evicted = strncmp(text, "Evicted", 7) == 0 || strcmp(text, "Preempted") == 0;
+  if (strcmp(text, "Admitted") != 0) return true;
+  return hr__get_date(&kube->get, object, "firstTimestamp", &word->admitted_us) &&
+         hr__get_date(&kube->get, object, "eventTime", &word->admitted_us) &&
+         hr__get_date(&kube->get, object, "lastTimestamp", &word->admitted_us);
+}
+
+static enum hr_status take_word(struct hr__kube *kube, const cJSON *object, bool is_class) {
+  struct hr__kube_word word;
+  if (!read_word(kube, object, is_class, &word)) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
+  if (word.subject == HR_NONE || (!is_class && !word.evicted && word.admitted_us == INT64_MIN)) return HR_OK;
+  if (kube->n_words == kube->words_capacity) {
+    struct hr__kube_word *grown = hr__grown(kube->words, &kube->words_capacity, sizeof *grown);
+    if (!grown) return hr__reader_no_memory(kube->get.reader);
+    kube->words = grown;
+  }
+  kube->words[kube->n_words++] = word;
+  return HR_OK;
+}
+
+/* ---- Items ------------------------------------------------------------------------------------------ */
+
+static enum hr_status take_object(struct hr__kube *kube, const struct hr__json_item *item, enum hr__kube_kind kind) {
+  static bool (*const readers[])(struct hr__kube *, const cJSON *, struct hr__kube_object *) = {
+      [HR__KUBE_JOB] = read_job, [HR__KUBE_WORKLOAD] = read_workload, [HR__KUBE_POD] = read_pod};
+  struct hr__kube_object read = {.line = item->line,
+                                 .created_us = INT64_MIN,
+                                 .start_us = INT64_MIN,
+                                 .finish_us = INT64_MIN,
+                                 .limit_us = HR_UNKNOWN_US,
+                                 .queue = HR_NONE,
+                                 .owner = HR_NONE,
+                                 .priority_class = HR_NONE,
+                                 .kind = (uint8_t)kind};
+  bool fine = read_head(kube, item->value, &read) && readers[kind](kube, item->value, &read);
+  if (kube->no_memory) return hr__reader_no_memory(kube->get.reader);
+  if (!fine) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
+  if (kube->n_objects == kube->objects_capacity) {
+    struct hr__kube_object *grown = hr__grown(kube->objects, &kube->objects_capacity, sizeof *grown);
+    if (!grown) return hr__reader_no_memory(kube->get.reader);
+    kube->objects = grown;
+  }
+  kube->objects[kube->n_objects++] = read;
+  return HR_OK;
+}
+
+enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_item *item) {
+  struct hr_text kind = {NULL, 0};
+  if (!cJSON_IsObject(item->value) || !hr__get_text(&kube->get, item->value, "kind", true, &kind)) {
+    if (!cJSON_IsObject(item->value))
+      (void)hr__get_wrong(&kube->get, "kind", NULL, "missing: no object {...} stands here");
+    return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
+  }
+  if (strcmp(kind.at, "Job") == 0) return take_object(kube, item, HR__KUBE_JOB);
+  if (strcmp(kind.at, "Workload") == 0) return take_object(kube, item, HR__KUBE_WORKLOAD);
+  if (strcmp(kind.at, "Pod") == 0) return take_object(kube, item, HR__KUBE_POD);
+  bool is_class = strcmp(kind.at, "PriorityClass") == 0 || strcmp(kind.at, "WorkloadPriorityClass") == 0;
+  if (is_class || strcmp(kind.at, "Event") == 0) return take_word(kube, item->value, is_class);
+  kube->n_other++;
+  return HR_OK;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). A pod's run time is deletion - scheduled; one that was
+ * never scheduled where the trace was recorded is given the time from creation to deletion. `qos` is not read.
+ */
+
+#include "traces/csv/csv_rows.h"
+#include "traces/formats/formats.h"
+
+struct pod {
+  struct hr_text name, gpu_spec;
+  int64_t creation_us, deletion_us, scheduled_us; /* scheduled_us HR_UNKNOWN_US: never */
+  uint64_t memory_mib;
+  uint32_t cpu_milli, num_gpu, gpu_milli;
+  uint8_t outcome;
+};
+
+#define POD(member) offsetof(struct pod, member)
+static const struct hr__csv_column columns[] = {
+    {"name", NULL, HR__TEXT, true, true, POD(name), 0},
+    {"cpu_milli", NULL, HR__CPU_MILLI, true, true, POD(cpu_milli), 0},
+    {"memory_mib", NULL, HR__MIB, true, true, POD(memory_mib), 0},
+    {"num_gpu", NULL, HR__GPUS, true, true, POD(num_gpu), 0},
+    {"gpu_milli", NULL, HR__GPU_SHARE_OR_NONE, true, true, POD(gpu_milli), 0},
+    {"gpu_spec", NULL, HR__LIST, false, false, POD(gpu_spec), 0},
+    {"pod_phase", NULL, HR__STATUS, false, false, POD(outcome), 0},
+    {"creation_time", NULL, HR__INSTANT, true, true, POD(creation_us), HR_SECOND_US},
+    {"deletion_time", NULL, HR__INSTANT, true, true, POD(deletion_us), HR_SECOND_US},
+    {"scheduled_time", NULL, HR__INSTANT, true, false, POD(scheduled_us), HR_SECOND_US}};
+#undef POD
+enum { N_COLUMNS = sizeof columns / sizeof *columns };
+
+struct openb {
+  struct hr__reader *reader;
+  uint64_t n_never_scheduled;
+};
+
+static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
+  struct openb *openb = self;
+  const struct pod *pod = row;
+  bool timed = pod->deletion_us != HR_UNKNOWN_US, scheduled = pod->scheduled_us != HR_UNKNOWN_US;
+  int64_t start_us = scheduled ? pod->scheduled_us : pod->creation_us;
+  if (timed && pod->deletion_us < start_us) {
+    struct hr__row_fault fault = {.line = line, .fault = "the pod is deleted before it is scheduled or created"};
+    return hr__reader_bad_row(openb->reader, &fault);
+  }
+  openb->n_never_scheduled += timed && !scheduled;
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  job.id = pod->name;
+  job.submit_us = pod->creation_us;
+  if (scheduled && timed && pod->scheduled_us >= pod->creation_us) job.recorded_start_us = pod->scheduled_us;
+  job.work_us = timed ? pod->deletion_us - start_us : 0;
+  job.gpus = pod->num_gpu;
+  if (pod->num_gpu && pod->gpu_milli) job.gpu_milli = pod->gpu_milli;
+  job.gpu_types = pod->gpu_spec;
+  job.cpu_milli = pod->cpu_milli;
+  job.mem_mib = pod->memory_mib;
+  job.outcome = pod->outcome;
+  return hr__reader_add(openb->reader, &job, line);
+}
+
+/* Who only asks what pods want does without their times. */
+static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool untimed) {
+  for (size_t i = 0; i < N_COLUMNS; i++) {
+    chosen[i] = columns[i];
+    if (untimed && columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
+  }
+}
+
+enum hr_status hr__read_openb(struct hr__reader *reader) {
+  static const char *const ignored[] = {"qos", NULL};
+  static const struct pod blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
+  struct openb openb = {.reader = reader};
+  struct pod pod;
+  struct hr__csv_column chosen[N_COLUMNS];
+  choose_columns(chosen, reader->untimed);
+  const struct hr__csv_schema schema = {
+      .columns = chosen,
+      .n_columns = N_COLUMNS,
+      .ignored = ignored,
+      .missing_hint = "a pod list without creation, deletion and scheduled times cannot be replayed",
+      .row = &pod,
+      .blank_row = &blank,
+      .row_bytes = sizeof pod,
+      .on_row = on_pod,
+      .self = &openb};
+  enum hr_status status = hr__csv_read_rows(reader, &schema);
+  if (status != HR_OK || reader->untimed) return status;
+  return hr__reader_note_count(
+      reader, openb.n_never_scheduled,
+      (struct hr__count_words){
+          "pod was never scheduled: it runs for the time from its creation to its deletion",
+          "pods were never scheduled: they run for the time from their creation to their deletion"});
+}

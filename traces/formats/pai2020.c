@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What two further tables of PAI's trace tell of the jobs that tasks are of: `pai_job_table`, who submitted one and
+   when, and `pai_group_tag_table`, which GPU type was asked for and what workload it is. */
+
+#include "base/array.h"
+#include "base/names.h"
+#include "traces/core/reader.h"
+#include "traces/csv/csv_rows.h"
+#include "traces/formats/formats.h"
+#include "traces/formats/job_facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct hr__pai_job {
+  int64_t submit_us;       /* INT64_MIN: not told */
+  uint32_t user, instance; /* among the users and the instances; HR_NONE: not told */
+};
+
+struct hr__pai_jobs {
+  struct hr__name_table names; /* of jobs, as `at` is indexed */
+  struct hr__name_table users, instances;
+  struct hr__name_table words; /* GPU types and workloads */
+  struct hr__pai_job *at;      /* [names.count] */
+  uint32_t capacity;
+  struct hr__pai_tag {
+    uint32_t gpu_type, workload; /* among the words; HR_NONE: not told */
+  } * tags;                      /* [instances.count]; NULL: they were not read */
+};
+
+/* Reads both tables; `tags_path` may be NULL. Errors are those of `reader`, a bad row one also where it is lenient. To
+   be finished also on failure. */
+static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
+                                        struct hr__pai_jobs *jobs);
+/* NULL: no such job. */
+static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name);
+/* Of a job; empty where nothing is told. */
+static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
+static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
+static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
+static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs);
+
+/* Both tables come without a header row, which is understood if it is there. A job is tagged by its `inst_id`; where
+   two rows tell something, the first counts. */
+
+struct job_row {
+  struct hr_text name, instance, user;
+  int64_t submit_us;
+};
+
+struct tag_row {
+  struct hr_text instance, gpu_type, workload;
+};
+
+#define JOB(member) offsetof(struct job_row, member)
+static const struct hr__csv_column job_columns[] = {
+    {"job_name", NULL, HR__TEXT, true, true, JOB(name), 0},
+    {"inst_id", NULL, HR__TEXT, true, false, JOB(instance), 0},
+    {"user", NULL, HR__TEXT, true, false, JOB(user), 0},
+    {"start_time", NULL, HR__INSTANT_OR_NONE, true, false, JOB(submit_us), HR_SECOND_US}};
+#undef JOB
+
+#define TAG(member) offsetof(struct tag_row, member)
+static const struct hr__csv_column tag_columns[] = {{"inst_id", NULL, HR__TEXT, true, true, TAG(instance), 0},
+                                                    {"gpu_type_spec", NULL, HR__TEXT, true, false, TAG(gpu_type), 0},
+                                                    {"workload", NULL, HR__TEXT, true, false, TAG(workload), 0}};
+#undef TAG
+
+/* One of the tables while it is read. */
+struct pai2020_table {
+  struct hr__pai_jobs *jobs;
+  struct hr__reader reader;
+};
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+/* The number of a text that may be empty, then HR_NONE. */
+static enum hr_status intern(struct pai2020_table *table, struct hr__name_table *names, struct hr_text text,
+                             uint32_t *number) {
+  *number = text.length ? hr__names_intern(names, text.at, text.length) : HR_NONE;
+  return text.length && *number == HR_NONE ? hr__reader_no_memory(&table->reader) : HR_OK;
+}
+
+static enum hr_status on_job(void *self, const void *data, uint64_t line) {
+  struct pai2020_table *table = self;
+  struct hr__pai_jobs *jobs = table->jobs;
+  const struct job_row *row = data;
+  const struct hr__row_fault twice = {.line = line, .fault = "a line above tells of this job, too"};
+  uint32_t count = jobs->names.count, number;
+  if (count == jobs->capacity) {
+    struct hr__pai_job *grown = hr__grown(jobs->at, &jobs->capacity, sizeof *grown);
+    if (!grown) return hr__reader_no_memory(&table->reader);
+    jobs->at = grown;
+  }
+  enum hr_status status = intern(table, &jobs->names, row->name, &number);
+  if (status != HR_OK) return status;
+  if (number < count) return hr__reader_bad_row(&table->reader, &twice);
+  struct hr__pai_job *job = &jobs->at[number];
+  *job = (struct hr__pai_job){.submit_us = row->submit_us};
+  status = intern(table, &jobs->users, row->user, &job->user);
+  return status == HR_OK ? intern(table, &jobs->instances, row->instance, &job->instance) : status;
+}
+
+/* ---- Tags ------------------------------------------------------------------------------------------- */
+
+static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
+  (void)line;
+  struct pai2020_table *table = self;
+  struct hr__pai_jobs *jobs = table->jobs;
+  const struct tag_row *row = data;
+  uint32_t instance = hr__names_find(&jobs->instances, row->instance.at, row->instance.length);
+  if (instance == HR_NONE) return HR_OK;
+  struct hr__pai_tag *tag = &jobs->tags[instance];
+  enum hr_status status = HR_OK;
+  if (tag->gpu_type == HR_NONE) status = intern(table, &jobs->words, row->gpu_type, &tag->gpu_type);
+  if (status == HR_OK && tag->workload == HR_NONE) status = intern(table, &jobs->words, row->workload, &tag->workload);
+  return status;
+}
+
+/* ---- Tables ----------------------------------------------------------------------------------------- */
+
+/* Reads the table at `path`, of the columns that `names` lists, NULL-terminated. */
+static enum hr_status read_table(struct pai2020_table *table, const char *path, const char *const *names,
+                                 struct hr__csv_schema *schema) {
+  struct hr__reader *reader = &table->reader;
+  reader->path = path;
+  enum hr_status status = hr__input_open(path, &reader->input, reader->error);
+  if (status != HR_OK) return status;
+  if (!hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), names[0])) schema->header = names;
+  schema->self = table;
+  status = hr__csv_read_rows(reader, schema);
+  hr__input_close(reader->input);
+  return status;
+}
+
+static enum hr_status read_jobs(struct pai2020_table *table, const char *path) {
+  static const char *const names[] = {"job_name", "inst_id", "user", "status", "start_time", "end_time", NULL};
+  static const char *const ignored[] = {"status", "end_time", NULL};
+  static const struct job_row blank = {.submit_us = INT64_MIN};
+  struct job_row row;
+  struct hr__csv_schema schema = {.columns = job_columns,
+                                  .n_columns = sizeof job_columns / sizeof *job_columns,
+                                  .ignored = ignored,
+                                  .missing_hint = "a pai_job_table.csv has job_name,inst_id,user,status,start_time,"
+                                                  "end_time",
+                                  .row = &row,
+                                  .blank_row = &blank,
+                                  .row_bytes = sizeof row,
+                                  .on_row = on_job};
+  return read_table(table, path, names, &schema);
+}
+
+static bool make_tags(struct hr__pai_jobs *jobs) {
+  uint32_t count = jobs->instances.count;
+  jobs->tags = malloc(((size_t)count + 1) * sizeof *jobs->tags);
+  for (uint32_t i = 0; jobs->tags && i < count; i++) jobs->tags[i] = (struct hr__pai_tag){HR_NONE, HR_NONE};
+  return jobs->tags != NULL;
+}
+
+static enum hr_status read_tags(struct pai2020_table *table, const char *path) {
+  static const char *const names[] = {"inst_id", "user", "gpu_type_spec", "group", "workload", NULL};
+  static const char *const ignored[] = {"user", "group", NULL};
+  static const struct tag_row blank;
+  struct tag_row row;
+  if (!make_tags(table->jobs)) return hr__reader_no_memory(&table->reader);
+  struct hr__csv_schema schema = {.columns = tag_columns,
+                                  .n_columns = sizeof tag_columns / sizeof *tag_columns,
+                                  .ignored = ignored,
+                                  .missing_hint = "a pai_group_tag_table.csv has inst_id,user,gpu_type_spec,group,"
+                                                  "workload",
+                                  .row = &row,
+                                  .blank_row = &blank,
+                                  .row_bytes = sizeof row,
+                                  .on_row = on_tag};
+  return read_table(table, path, names, &schema);
+}
+
+static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
+                                        struct hr__pai_jobs *jobs) {
+  *jobs = (struct hr__pai_jobs){0};
+  struct pai2020_table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
+  enum hr_status status = read_jobs(&table, jobs_path);
+  if (status == HR_OK && tags_path) status = read_tags(&table, tags_path);
+  hr__names_finish(&jobs->instances);
+  return status;
+}
+
+/* ---- Jobs that were read ---------------------------------------------------------------------------- */
+
+static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name) {
+  uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
+  return job == HR_NONE ? NULL : &jobs->at[job];
+}
+
+static struct hr_text text_of(const struct hr__name_table *names, uint32_t number) {
+  if (number == HR_NONE) return (struct hr_text){NULL, 0};
+  return (struct hr_text){names->text[number], names->length[number]};
+}
+
+static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+  return text_of(&jobs->users, job->user);
+}
+
+static struct hr__pai_tag tag_of(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+  if (!jobs->tags || job->instance == HR_NONE) return (struct hr__pai_tag){HR_NONE, HR_NONE};
+  return jobs->tags[job->instance];
+}
+
+static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+  return text_of(&jobs->words, tag_of(jobs, job).gpu_type);
+}
+
+static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+  return text_of(&jobs->words, tag_of(jobs, job).workload);
+}
+
+static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs) {
+  hr__names_finish(&jobs->names);
+  hr__names_finish(&jobs->users);
+  hr__names_finish(&jobs->instances);
+  hr__names_finish(&jobs->words);
+  free(jobs->at);
+  free(jobs->tags);
+  *jobs = (struct hr__pai_jobs){0};
+}
+
+/*
+ * Tasks of Alibaba PAI, `pai_task_table.csv` of cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in
+ * the Wild", NSDI'22): no header row, the published order of columns. A task, `inst_num` instances that each ask for
+ * `plan_gpu` hundredths of a GPU, is a job. Who submitted it and when is in another table, which a parameter of the
+ * format names; without it, a task is submitted when it was launched.
+ */
+
+struct pai_row {
+  struct hr_text job_name, task_name, status, gpu_type;
+  int64_t start_us, end_us;
+  uint64_t mem_mib;
+  uint32_t instances, cpu_percent, gpu_percent; /* in thousandths of a percent: HR__CPUS, HR__GPU_PARTS */
+};
+
+#define ROW(member) offsetof(struct pai_row, member)
+static const struct hr__csv_column columns[] = {
+    {"job_name", NULL, HR__TEXT, true, true, ROW(job_name), 0},
+    {"task_name", NULL, HR__TEXT, true, true, ROW(task_name), 0},
+    {"inst_num", NULL, HR__TASKS, true, true, ROW(instances), 0},
+    {"status", NULL, HR__TEXT, true, true, ROW(status), 0},
+    {"start_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(start_us), HR_SECOND_US},
+    {"end_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(end_us), HR_SECOND_US},
+    {"plan_cpu", NULL, HR__CPUS, true, false, ROW(cpu_percent), 0},
+    {"plan_mem", NULL, HR__GIB, true, false, ROW(mem_mib), 0},
+    {"plan_gpu", NULL, HR__GPU_PARTS, true, false, ROW(gpu_percent), 0},
+    {"gpu_type", NULL, HR__TEXT, true, false, ROW(gpu_type), 0}};
+#undef ROW
+
+struct pai {
+  struct hr__reader *reader;
+  struct hr__pai_jobs jobs; /* where they were read */
+  bool have_jobs;
+  uint64_t n_tasks, n_rounded, n_unknown, n_late;
+};
+
+/* NULL, or what is wrong with the status. */
+static const char *read_status(struct hr_text text, uint8_t *outcome) {
+  static const struct {
+    const char *word;
+    uint8_t outcome;
+  } words[] = {{"Terminated", HR_OUTCOME_COMPLETED},
+               {"Failed", HR_OUTCOME_FAILED},
+               {"Running", HR_OUTCOME_UNKNOWN},
+               {"Waiting", HR_OUTCOME_UNKNOWN}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (strlen(words[i].word) != text.length || memcmp(words[i].word, text.at, text.length) != 0) continue;
+    *outcome = words[i].outcome;
+    return NULL;
+  }
+  return "not one of Terminated, Failed, Running, Waiting";
+}
+
+/* What the table of jobs tells of a task. */
+static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
+  const struct hr__pai_job *job = hr__pai_jobs_find(&pai->jobs, row->job_name);
+  bool is_told = job && job->submit_us != INT64_MIN, is_late = is_told && job->submit_us > row->start_us;
+  pai->n_unknown += !is_told;
+  pai->n_late += is_late;
+  if (is_told && !is_late) task->submit_us = job->submit_us;
+  task->recorded_start_us = row->start_us;
+  if (!job) return;
+  task->user = hr__pai_job_user(&pai->jobs, job);
+  task->model = hr__pai_job_workload(&pai->jobs, job);
+  if (pai->jobs.tags && task->gpus) task->gpu_types = hr__pai_job_gpu_type(&pai->jobs, job);
+}
+
+static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8_t outcome, uint64_t line) {
+  enum { MOST_ID = 200 };
+  char id[2 * MOST_ID + 2];
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  struct hr__row_fault fault = {.line = line, .fault = "the names of the job and its task are too long"};
+  if (row->job_name.length > MOST_ID || row->task_name.length > MOST_ID) return hr__reader_bad_row(pai->reader, &fault);
+  job.id.at = id;
+  job.id.length = (size_t)snprintf(id, sizeof id, "%.*s/%.*s", (int)row->job_name.length, row->job_name.at,
+                                   (int)row->task_name.length, row->task_name.at);
+  bool rounded;
+  fault.fault = "the task asks for more than 4000000 GPUs";
+  if (!hr__ask_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
+    return hr__reader_bad_row(pai->reader, &fault);
+  pai->n_rounded += rounded;
+  pai->n_tasks++;
+  job.submit_us = row->start_us;
+  job.work_us = row->end_us - row->start_us;
+  job.cpu_milli = row->cpu_percent / 100;
+  job.mem_mib = row->mem_mib;
+  if (job.gpus) job.gpu_types = row->gpu_type;
+  job.outcome = outcome;
+  if (pai->have_jobs) add_submission(pai, row, &job);
+  return hr__reader_add(pai->reader, &job, line);
+}
+
+static enum hr_status on_row(void *self, const void *data, uint64_t line) {
+  struct pai *pai = self;
+  const struct pai_row *row = data;
+  uint8_t outcome = HR_OUTCOME_UNKNOWN;
+  struct hr__row_fault fault = {.line = line, .column = "status", .value = row->status};
+  fault.fault = read_status(row->status, &outcome);
+  if (fault.fault) return hr__reader_bad_row(pai->reader, &fault);
+  if (row->start_us == INT64_MIN) return hr__reader_leave_out(pai->reader, "the task was never launched", line);
+  if (row->end_us == INT64_MIN) return hr__reader_leave_out(pai->reader, "the task had not ended", line);
+  fault = (struct hr__row_fault){.line = line, .fault = "the task ends before it starts"};
+  if (row->end_us < row->start_us) return hr__reader_bad_row(pai->reader, &fault);
+  return add_task(pai, row, outcome, line);
+}
+
+static bool has_header(const struct hr__reader *reader) {
+  return hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), "job_name,");
+}
+
+/* The name of the table that the first line is of, NULL when it is the one that is read (or none of them). */
+static const char *other_table(const struct hr__reader *reader) {
+  struct hr_text line = hr__first_line(hr__input_peek(reader->input));
+  size_t n_commas = 0;
+  for (size_t i = 0; i < line.length; i++) n_commas += line.at[i] == ',';
+  return n_commas == 5 ? "pai_job_table" : n_commas == 8 ? "pai_instance_table" : NULL;
+}
+
+static enum hr_status refuse_other_table(const struct hr__reader *reader, const char *table) {
+  bool is_jobs = strcmp(table, "pai_job_table") == 0;
+  return hr_fail(reader->error, HR_BAD_INPUT,
+                 "%s: seems to be PAI's %s, which does not tell what tasks ask for; pai_task_table is wanted%s",
+                 reader->path, table, is_jobs ? ", with --format pai2020:jobs=FILE for this one" : "");
+}
+
+static enum hr_status read_rows(struct pai *pai) {
+  static const char *const header[] = {"job_name", "task_name", "inst_num", "status",   "start_time", "end_time",
+                                       "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
+  static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
+  struct pai_row row;
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = sizeof columns / sizeof *columns,
+                                        .header = has_header(pai->reader) ? NULL : header,
+                                        .missing_hint = "a pai_task_table.csv has them all; the other tables of the "
+                                                        "trace do not tell what tasks ask for",
+                                        .row = &row,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof row,
+                                        .on_row = on_row,
+                                        .self = pai};
+  return hr__csv_read_rows(pai->reader, &schema);
+}
+
+static enum hr_status note_what_is_assumed(const struct pai *pai) {
+  const struct hr__reader *reader = pai->reader;
+  static const struct hr__count_words alone = {"task is a job of its own", "tasks are jobs of their own",
+                                               ", submitted when launched: users and submissions are in pai_job_table, "
+                                               "which --format pai2020:jobs=FILE reads, "
+                                               "too"},
+                                      joined = {"task is a job of its own", "tasks are jobs of their own",
+                                                ", each submitted when its job was"};
+  enum hr_status status = hr__reader_note_count(reader, pai->n_tasks, pai->have_jobs ? joined : alone);
+  if (status == HR_OK)
+    status = hr__reader_note_count(
+        reader, pai->n_unknown,
+        (struct hr__count_words){"task of a job", "tasks of jobs",
+                                 " whose submission pai_job_table does not tell: submitted when launched"});
+  if (status == HR_OK)
+    status = hr__reader_note_count(reader, pai->n_late,
+                                   (struct hr__count_words){"task was launched before its job was",
+                                                            "tasks were launched before their jobs were",
+                                                            " submitted: submitted when launched"});
+  if (status != HR_OK) return status;
+  return hr__reader_note_count(
+      reader, pai->n_rounded,
+      (struct hr__count_words){"task asks", "tasks ask", " for a GPU and a part: the part is rounded up"});
+}
+
+/* The tables that the parameters name. */
+static enum hr_status pai2020_read_jobs(struct pai *pai) {
+  struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
+  const struct hr__format_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
+  const struct hr__reader *reader = pai->reader;
+  enum hr_status status = hr__format_params_read(reader, "pai2020", params, sizeof params / sizeof *params);
+  if (status != HR_OK || (!jobs.length && !tags.length)) return status;
+  if (!jobs.length)
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "trace format 'pai2020': 'tags' is of jobs, which pai_job_table tells; name it, too: "
+                   "pai2020:jobs=FILE,tags=FILE");
+  char jobs_path[4096], tags_path[4096];
+  snprintf(jobs_path, sizeof jobs_path, "%.*s", (int)jobs.length, jobs.at);
+  snprintf(tags_path, sizeof tags_path, "%.*s", (int)tags.length, tags.length ? tags.at : "");
+  pai->have_jobs = true;
+  return hr__pai_jobs_read(reader, jobs_path, tags.length ? tags_path : NULL, &pai->jobs);
+}
+
+enum hr_status hr__read_pai2020(struct hr__reader *reader) {
+  const char *other = other_table(reader);
+  if (other) return refuse_other_table(reader, other);
+  struct pai pai = {.reader = reader};
+  enum hr_status status = pai2020_read_jobs(&pai);
+  if (status == HR_OK) status = read_rows(&pai);
+  if (status == HR_OK) status = note_what_is_assumed(&pai);
+  hr__pai_jobs_finish(&pai.jobs);
+  return status;
+}

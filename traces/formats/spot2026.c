@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs of Alibaba's cluster-trace-v2026-spot-gpu, `job_info_df.csv` (alibaba/clusterdata; Duan et al., "GFS",
+ * ASPLOS'26): high-priority jobs and spot jobs that take what these leave. `gpu_request` and `cpu_request` are read as
+ * each worker's: a job of 16 workers and one GPU has 16.
+ */
+
+#include "traces/csv/csv_rows.h"
+#include "traces/formats/formats.h"
+#include "traces/formats/job_facts.h"
+
+#include <string.h>
+
+struct spot_row {
+  struct hr_text id, organization, gpu_model, job_type;
+  int64_t submit_us, duration_us;
+  uint32_t cpu_milli, gpu_milli, workers;
+};
+
+#define ROW(member) offsetof(struct spot_row, member)
+static const struct hr__csv_column columns[] = {
+    {"job_name", NULL, HR__TEXT, true, true, ROW(id), 0},
+    {"organization", NULL, HR__TEXT, true, false, ROW(organization), 0},
+    {"gpu_model", NULL, HR__LIST, true, false, ROW(gpu_model), 0},
+    {"cpu_request", NULL, HR__CPUS, true, false, ROW(cpu_milli), 0},
+    {"gpu_request", NULL, HR__GPU_PARTS, true, true, ROW(gpu_milli), 0},
+    {"worker_num", NULL, HR__TASKS, true, true, ROW(workers), 0},
+    {"submit_time", NULL, HR__INSTANT, true, true, ROW(submit_us), HR_SECOND_US},
+    {"duration", NULL, HR__DURATION, true, true, ROW(duration_us), HR_SECOND_US},
+    {"job_type", NULL, HR__TEXT, true, true, ROW(job_type), 0}};
+#undef ROW
+
+struct spot2026_spot {
+  struct hr__reader *reader;
+  uint64_t n_rounded, n_gangs;
+};
+
+static bool is_word(struct hr_text text, const char *word) {
+  return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
+}
+
+static enum hr_status on_row(void *self, const void *data, uint64_t line) {
+  struct spot2026_spot *spot = self;
+  const struct spot_row *row = data;
+  struct hr__row_fault fault = {
+      .line = line, .column = "job_type", .value = row->job_type, .fault = "neither HP nor Spot"};
+  bool high = is_word(row->job_type, "HP"), rounded;
+  if (!high && !is_word(row->job_type, "Spot")) return hr__reader_bad_row(spot->reader, &fault);
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  fault = (struct hr__row_fault){.line = line, .fault = "the job asks for more than 4000000 GPUs"};
+  if (!hr__ask_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
+  spot->n_rounded += rounded;
+  spot->n_gangs += row->workers > 1;
+  job.id = row->id;
+  job.tenant = row->organization;
+  job.gpu_types = row->gpu_model;
+  job.submit_us = row->submit_us;
+  job.work_us = row->duration_us;
+  job.cpu_milli = row->cpu_milli;
+  job.priority = high;
+  job.flags = high ? HR_JOB_NOT_INTERRUPTIBLE : 0;
+  return hr__reader_add(spot->reader, &job, line);
+}
+
+enum hr_status hr__read_spot2026(struct hr__reader *reader) {
+  static const struct spot_row blank = {0};
+  struct spot2026_spot spot = {.reader = reader};
+  struct spot_row row;
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = sizeof columns / sizeof *columns,
+                                        .missing_hint =
+                                            "a job_info_df.csv of cluster-trace-v2026-spot-gpu has them all",
+                                        .row = &row,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof row,
+                                        .on_row = on_row,
+                                        .self = &spot};
+  enum hr_status status = hr__csv_read_rows(reader, &schema);
+  if (status == HR_OK)
+    status = hr__reader_note_count(
+        reader, spot.n_gangs,
+        (struct hr__count_words){"job has", "jobs have",
+                                 " several workers: gpu_request and cpu_request are taken as each worker's"});
+  if (status != HR_OK) return status;
+  return hr__reader_note_count(
+      reader, spot.n_rounded,
+      (struct hr__count_words){"job asks", "jobs ask", " for a GPU and a part: the part is rounded up"});
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* All that can be wrong with a file before its contents mean anything is found here, in the order in which a person
+   would notice it: not there, not a file, too large, not text, empty, not JSON, a key twice. */
+
+#include "traces/json/json_file.h"
+
+#include "traces/json/json_scan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LARGEST_MIB = 16 };
+static const size_t largest_bytes = (size_t)LARGEST_MIB << 20;
+
+static enum hr_status open_file(const char *path, FILE **stream, struct hr_error *error) {
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    return hr_fail(error, HR_BAD_INPUT, "%s: is a directory; a scenario is a JSON file", path);
+  *stream = fopen(path, "rb");
+  if (*stream) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+}
+
+/* The whole stream, NUL-terminated; memory grows with what is really there. */
+static enum hr_status read_stream(FILE *stream, const char *path, char **text, size_t *length, struct hr_error *error) {
+  size_t capacity = 4096, used = 0;
+  char *bytes = malloc(capacity);
+  while (bytes) {
+    used += fread(bytes + used, 1, capacity - used - 1, stream);
+    if (used < capacity - 1 || used > largest_bytes) break;
+    capacity *= 2;
+    char *grown = realloc(bytes, capacity);
+    if (!grown) free(bytes);
+    bytes = grown;
+  }
+  if (!bytes) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  *text = bytes;
+  *length = used;
+  bytes[used] = '\0';
+  if (ferror(stream)) return hr_fail(error, HR_IO_ERROR, "%s: cannot be read: %s", path, strerror(errno));
+  if (used <= largest_bytes) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB; a small JSON file is wanted", path, LARGEST_MIB);
+}
+
+/* How many bytes the UTF-8 character at `at` has, 0 if it is none (RFC 3629: shortest form, no surrogates). */
+static size_t character_bytes(const unsigned char *at) {
+  if (at[0] == 0) return 0;
+  if (at[0] < 0x80) return 1;
+  size_t bytes = at[0] >= 0xc2 && at[0] < 0xe0 ? 2 : at[0] >= 0xe0 && at[0] < 0xf0 ? 3 : 4;
+  if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
+  for (size_t i = 1; i < bytes; i++)
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+  bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+  return overlong || beyond ? 0 : bytes;
+}
+
+/* As gzip and zstd files begin. */
+static bool is_compressed(const char *text) {
+  return strncmp(text, "\x1f\x8b", 2) == 0 || strncmp(text, "\x28\xb5\x2f\xfd", 4) == 0;
+}
+
+static enum hr_status check_file(const char *path, const char *text, size_t length, struct hr_error *error) {
+  if (strspn(text, " \t\r\n") == length)
+    return hr_fail(error, HR_BAD_INPUT, "%s: is empty; a JSON object {...} is wanted", path);
+  if (is_compressed(text))
+    return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; JSON files are wanted as plain text", path);
+  return HR_OK;
+}
+
+/* Where an offset of the text is in the file that has the text at `start`. */
+static struct hr__json_position position_in_file(const char *text, size_t offset, struct hr__json_position start) {
+  struct hr__json_position position = hr__json_position(text, offset);
+  if (position.line == 1) position.column += start.column - 1;
+  position.line += start.line - 1;
+  return position;
+}
+
+static enum hr_status check_characters(const char *path, const char *text, size_t length,
+                                       struct hr__json_position start, struct hr_error *error) {
+  size_t bytes;
+  for (size_t at = 0; at < length; at += bytes) {
+    bytes = character_bytes((const unsigned char *)text + at);
+    if (bytes) continue;
+    struct hr__json_position position = position_in_file(text, at, start);
+    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; JSON is UTF-8", path, position.line,
+                   position.column, (unsigned)(unsigned char)text[at]);
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_keys(const char *path, const char *text, struct hr__json_position start, const cJSON *tree,
+                                 struct hr_error *error) {
+  struct hr__json_repeat repeat;
+  if (!hr__json_repeat_find(tree, &repeat)) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  if (!repeat.key) return HR_OK;
+  size_t offset = hr__json_find(text, repeat.ordinals, repeat.depth, true);
+  struct hr__json_position position = position_in_file(text, offset, start);
+  return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: the key '%.60s' stands here for the second time; keep one", path,
+                 position.line, position.column, repeat.key);
+}
+
+enum hr_status hr__json_text_parse(const char *path, const char *text, size_t length, struct hr__json_position start,
+                                   cJSON **tree, struct hr_error *error) {
+  struct hr__json_flaw flaw;
+  *tree = NULL;
+  enum hr_status status = check_characters(path, text, length, start, error);
+  if (status != HR_OK) return status;
+  if (!hr__json_check(text, &flaw)) {
+    struct hr__json_position position = position_in_file(text, flaw.offset, start);
+    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: %s", path, position.line, position.column, flaw.text);
+  }
+  *tree = cJSON_Parse(text);
+  if (!*tree) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  status = check_keys(path, text, start, *tree, error);
+  if (status == HR_OK) return HR_OK;
+  cJSON_Delete(*tree);
+  *tree = NULL;
+  return status;
+}
+
+enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, struct hr_error *error) {
+  static const char mark[] = "\xef\xbb\xbf";
+  *file = (struct hr__json_file){0};
+  FILE *stream;
+  size_t length = 0;
+  enum hr_status status = open_file(path, &stream, error);
+  if (status != HR_OK) return status;
+  status = read_stream(stream, path, &file->text, &length, error);
+  fclose(stream);
+  if (status == HR_OK && strncmp(file->text, mark, sizeof mark - 1) == 0) {
+    length -= sizeof mark - 1;
+    memmove(file->text, file->text + sizeof mark - 1, length + 1);
+  }
+  if (status == HR_OK) status = check_file(path, file->text, length, error);
+  if (status == HR_OK)
+    status = hr__json_text_parse(path, file->text, length, (struct hr__json_position){1, 1}, &file->tree, error);
+  if (status != HR_OK) hr__json_file_finish(file);
+  return status;
+}
+
+static enum hr_status copy_text(const char *path, const unsigned char *bytes, size_t length, char **text,
+                                struct hr_error *error) {
+  *text = strndup((const char *)bytes, length);
+  return *text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
+
+enum hr_status hr__json_file_copy(const char *path, const unsigned char *bytes, size_t length,
+                                  struct hr__json_file *file, struct hr_error *error) {
+  *file = (struct hr__json_file){0};
+  enum hr_status status = copy_text(path, bytes, length, &file->text, error);
+  if (status == HR_OK)
+    status = hr__json_text_parse(path, file->text, length, (struct hr__json_position){1, 1}, &file->tree, error);
+  if (status != HR_OK) hr__json_file_finish(file);
+  return status;
+}
+
+void hr__json_file_finish(struct hr__json_file *file) {
+  cJSON_Delete(file->tree);
+  free(file->text);
+  *file = (struct hr__json_file){0};
+}
+
+/* The keys of each object are sorted, so that a large one costs no more than reading it. */
+
+struct member {
+  const char *key;
+  uint32_t ordinal;
+};
+
+struct json_file_search {
+  struct hr__json_repeat *repeat;
+  struct member *members; /* of the object that is looked at */
+  size_t capacity;
+};
+
+static int by_key(const void *left, const void *right) {
+  const struct member *a = left, *b = right;
+  int order = strcmp(a->key, b->key);
+  return order ? order : a->ordinal < b->ordinal ? -1 : 1;
+}
+
+static bool list_members(struct json_file_search *search, const cJSON *object, uint32_t *count) {
+  *count = 0;
+  for (const cJSON *member = object->child; member; member = member->next) {
+    if (*count == search->capacity) {
+      size_t capacity = search->capacity ? search->capacity * 2 : 16;
+      struct member *grown = realloc(search->members, capacity * sizeof *grown);
+      if (!grown) return false;
+      search->members = grown;
+      search->capacity = capacity;
+    }
+    search->members[*count] = (struct member){member->string, *count};
+    ++*count;
+  }
+  return true;
+}
+
+/* The first member of the object whose key stands before it. */
+static bool search_object(struct json_file_search *search, const cJSON *object) {
+  struct hr__json_repeat *repeat = search->repeat;
+  uint32_t count;
+  if (!list_members(search, object, &count)) return false;
+  if (count > 1) qsort(search->members, count, sizeof *search->members, by_key);
+  for (uint32_t i = 1; i < count; i++) {
+    const struct member *member = &search->members[i];
+    if (strcmp(member[-1].key, member->key) != 0) continue;
+    if (repeat->key && repeat->ordinals[repeat->depth] < member->ordinal) continue;
+    repeat->key = member->key;
+    repeat->ordinals[repeat->depth] = member->ordinal;
+  }
+  if (repeat->key) repeat->depth++;
+  return true;
+}
+
+static bool search_value(struct json_file_search *search, const cJSON *value) {
+  struct hr__json_repeat *repeat = search->repeat;
+  if (cJSON_IsObject(value) && !search_object(search, value)) return false;
+  uint32_t ordinal = 0;
+  for (const cJSON *child = value->child; child && !repeat->key; child = child->next, ordinal++) {
+    if (!child->child) continue;
+    repeat->ordinals[repeat->depth++] = ordinal;
+    if (!search_value(search, child)) return false;
+    if (!repeat->key) repeat->depth--;
+  }
+  return true;
+}
+
+bool hr__json_repeat_find(const cJSON *tree, struct hr__json_repeat *repeat) {
+  struct json_file_search search = {.repeat = repeat};
+  *repeat = (struct hr__json_repeat){0};
+  bool good = search_value(&search, tree);
+  free(search.members);
+  return good;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A recursive-descent scan of RFC 8259's grammar, bounded in depth; it builds nothing. Finding a value is the same
+   scan, stopped early. */
+
+#include "traces/json/json_scan.h"
+
+#include <string.h>
+
+struct scan {
+  const char *start, *at;
+  unsigned depth;
+  struct hr__json_flaw flaw;
+};
+
+static bool fail_at(struct scan *scan, const char *at, const char *text) {
+  scan->flaw = (struct hr__json_flaw){(size_t)(at - scan->start), text};
+  return false;
+}
+
+static bool fail(struct scan *scan, const char *text) {
+  return fail_at(scan, scan->at, text);
+}
+
+static void skip_space(struct scan *scan) {
+  scan->at += strspn(scan->at, " \t\r\n");
+}
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* ---- Texts ------------------------------------------------------------------------------------------ */
+
+/* The value of four hexadecimal digits, -1 if they are not. */
+static int hex4(const char *at) {
+  static const char digits[] = "0123456789abcdef";
+  int value = 0;
+  for (int i = 0; i < 4; i++) {
+    char c = at[i] >= 'A' && at[i] <= 'F' ? (char)(at[i] - 'A' + 'a') : at[i];
+    const char *digit = c ? strchr(digits, c) : NULL;
+    if (!digit) return -1;
+    value = value * 16 + (int)(digit - digits);
+  }
+  return value;
+}
+
+static bool scan_unicode(struct scan *scan) {
+  int code = hex4(scan->at + 2);
+  if (code < 0) return fail(scan, "\\u is followed by four hexadecimal digits");
+  if (code == 0) return fail(scan, "\\u0000 cannot stand in a text");
+  bool high = code >= 0xd800 && code < 0xdc00, low = code >= 0xdc00 && code < 0xe000;
+  const char *next = scan->at + 6;
+  int second = high && next[0] == '\\' && next[1] == 'u' ? hex4(next + 2) : -1;
+  if (low || (high && (second < 0xdc00 || second >= 0xe000)))
+    return fail(scan, "half of a surrogate pair: \\ud800-\\udbff and \\udc00-\\udfff stand together");
+  scan->at += high ? 12 : 6;
+  return true;
+}
+
+static bool scan_escape(struct scan *scan) {
+  char kind = scan->at[1];
+  if (kind == 'u') return scan_unicode(scan);
+  if (!kind || !strchr("\"\\/bfnrt", kind))
+    return fail(scan, "unknown escape; \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
+  scan->at += 2;
+  return true;
+}
+
+static bool scan_string(struct scan *scan) {
+  const char *opening = scan->at++;
+  while (*scan->at != '"') {
+    if (*scan->at == '\\') {
+      if (!scan_escape(scan)) return false;
+      continue;
+    }
+    if (*scan->at == '\0' || *scan->at == '\n' || *scan->at == '\r')
+      return fail_at(scan, opening, "this text has no closing '\"' on its line");
+    if ((unsigned char)*scan->at < 0x20) return fail(scan, "a control character in a text; write \\t or \\uXXXX");
+    scan->at++;
+  }
+  scan->at++;
+  return true;
+}
+
+/* ---- Numbers and words ------------------------------------------------------------------------------ */
+
+static bool scan_digits(struct scan *scan) {
+  if (!is_digit(*scan->at)) return fail(scan, "a digit is wanted here");
+  while (is_digit(*scan->at)) scan->at++;
+  return true;
+}
+
+static bool scan_number(struct scan *scan) {
+  enum { LONGEST = 60 }; /* cJSON cuts numbers at 63 characters */
+  const char *first = scan->at;
+  if (*scan->at == '-') scan->at++;
+  if (scan->at[0] == '0' && is_digit(scan->at[1])) return fail(scan, "a number does not start with a needless 0");
+  if (!scan_digits(scan)) return false;
+  if (*scan->at == '.') {
+    scan->at++;
+    if (!scan_digits(scan)) return false;
+  }
+  if (*scan->at == 'e' || *scan->at == 'E') {
+    scan->at++;
+    if (*scan->at == '+' || *scan->at == '-') scan->at++;
+    if (!scan_digits(scan)) return false;
+  }
+  return scan->at - first <= LONGEST || fail_at(scan, first, "a number of more than 60 characters");
+}
+
+static bool scan_word(struct scan *scan) {
+  static const char *const words[] = {"true", "false", "null"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    size_t length = strlen(words[i]);
+    if (strncmp(scan->at, words[i], length) != 0) continue;
+    scan->at += length;
+    return true;
+  }
+  switch (*scan->at) {
+  case '\0':
+    return fail(scan, "the text ends where a value is wanted");
+  case '\'':
+    return fail(scan, "text is written in double quotes");
+  case '/':
+  case '#':
+    return fail(scan, "JSON has no comments");
+  case ',':
+  case '}':
+  case ']':
+    return fail(scan, "a value is missing here");
+  default:
+    return fail(scan, "this is no JSON value; \"text\" in double quotes, a number, true, false, [...] or {...}");
+  }
+}
+
+/* ---- Lists and objects ------------------------------------------------------------------------------ */
+
+static bool scan_value(struct scan *scan);
+
+static bool scan_key(struct scan *scan) {
+  if (*scan->at == '}') return fail(scan, "a ',' stands before this '}'");
+  if (*scan->at == '\0') return fail(scan, "the text ends inside an object; '}' is missing");
+  if (*scan->at != '"') return fail(scan, "a key in double quotes is wanted here");
+  if (!scan_string(scan)) return false;
+  skip_space(scan);
+  if (*scan->at != ':') return fail(scan, "':' is wanted after a key");
+  scan->at++;
+  skip_space(scan);
+  return true;
+}
+
+/* After a member: true with `*more` when another follows. */
+static bool scan_comma(struct scan *scan, char closing, bool *more) {
+  skip_space(scan);
+  *more = *scan->at == ',';
+  if (!*more && *scan->at != closing)
+    return fail(scan, closing == '}' ? "',' or '}' is wanted here" : "',' or ']' is wanted here");
+  scan->at++;
+  skip_space(scan);
+  return true;
+}
+
+static bool scan_members(struct scan *scan) {
+  char closing = *scan->at++ == '{' ? '}' : ']';
+  skip_space(scan);
+  bool more = *scan->at != closing;
+  if (!more) scan->at++;
+  while (more) {
+    if (closing == ']' && *scan->at == ']') return fail(scan, "a ',' stands before this ']'");
+    if (closing == '}' && !scan_key(scan)) return false;
+    if (!scan_value(scan) || !scan_comma(scan, closing, &more)) return false;
+  }
+  return true;
+}
+
+static bool scan_value(struct scan *scan) {
+  if (*scan->at == '{' || *scan->at == '[') {
+    if (scan->depth == HR__JSON_DEPTH) return fail(scan, "nested more than 64 deep");
+    scan->depth++;
+    bool good = scan_members(scan);
+    scan->depth--;
+    return good;
+  }
+  if (*scan->at == '"') return scan_string(scan);
+  if (*scan->at == '-' || is_digit(*scan->at)) return scan_number(scan);
+  return scan_word(scan);
+}
+
+bool hr__json_check(const char *text, struct hr__json_flaw *flaw) {
+  struct scan scan = {.start = text, .at = text};
+  skip_space(&scan);
+  bool good = scan_value(&scan);
+  if (good) {
+    skip_space(&scan);
+    good = *scan.at == '\0' || fail(&scan, "something follows the end of the JSON value");
+  }
+  *flaw = scan.flaw;
+  return good;
+}
+
+/* ---- Positions -------------------------------------------------------------------------------------- */
+
+/* From a list or an object to its `ordinal`th child; `*key` is where the child or its key begins. */
+static bool enter(struct scan *scan, uint32_t ordinal, const char **key) {
+  if (*scan->at != '{' && *scan->at != '[') return false;
+  char closing = *scan->at++ == '{' ? '}' : ']';
+  skip_space(scan);
+  bool more = *scan->at != closing;
+  while (more) {
+    *key = scan->at;
+    if (closing == '}' && !scan_key(scan)) return false;
+    if (ordinal-- == 0) return true;
+    if (!scan_value(scan) || !scan_comma(scan, closing, &more)) return false;
+  }
+  return false;
+}
+
+size_t hr__json_find(const char *text, const uint32_t *ordinals, size_t depth, bool at_key) {
+  struct scan scan = {.start = text, .at = text};
+  skip_space(&scan);
+  const char *key = scan.at;
+  for (size_t i = 0; i < depth; i++)
+    if (!enter(&scan, ordinals[i], &key)) return SIZE_MAX;
+  return (size_t)((at_key ? key : scan.at) - text);
+}
+
+struct hr__json_position hr__json_position(const char *text, size_t offset) {
+  struct hr__json_position position = {1, 1};
+  for (size_t i = 0; i < offset; i++) {
+    if (text[i] == '\n') {
+      position.line++;
+      position.column = 1;
+    } else if (((unsigned char)text[i] & 0xc0) != 0x80) { /* not the rest of a character */
+      position.column++;
+    }
+  }
+  return position;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The outermost value is taken apart here, character by character; each item is cut out by counting brackets outside of
+ * texts, and only then looked at by the scanner and cJSON, which see it as a small file of its own.
+ */
+
+#include "traces/json/json_stream.h"
+
+#include "traces/json/json_file.h"
+#include "traces/json/json_scan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGEST_ITEM_MIB = 16, MOST_STREAMED = 8, MOST_KEY = 200 };
+
+struct stream {
+  struct hr__reader *reader;
+  const struct hr__json_schema *schema;
+  const char *at, *end;           /* of the text at hand */
+  bool ended;                     /* there is no more of it */
+  struct hr__json_position place; /* of `at` */
+  char *text;                     /* of the value that was cut out */
+  size_t length, capacity;
+  struct hr__json_position begin; /* where it began */
+  bool seen[MOST_STREAMED];
+};
+
+static enum hr_status fail_at(const struct stream *stream, struct hr__json_position place, const char *text) {
+  return hr_fail(stream->reader->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", stream->reader->path, place.line, place.column,
+                 text);
+}
+
+static enum hr_status fail(const struct stream *stream, const char *text) {
+  return fail_at(stream, stream->place, text);
+}
+
+/* ---- Characters ------------------------------------------------------------------------------------- */
+
+static enum hr_status refill(struct stream *stream) {
+  if (stream->at < stream->end || stream->ended) return HR_OK;
+  struct hr_text chunk;
+  enum hr_status status = hr__input_chunk(stream->reader->input, &chunk, stream->reader->error);
+  stream->at = chunk.at;
+  stream->end = chunk.at + chunk.length;
+  stream->ended = chunk.length == 0;
+  return status;
+}
+
+/* The character that comes next, '\0' at the end of the file. */
+static enum hr_status peek(struct stream *stream, char *c) {
+  enum hr_status status = refill(stream);
+  *c = status == HR_OK && !stream->ended ? *stream->at : '\0';
+  return status;
+}
+
+static void pass(struct stream *stream) {
+  if (*stream->at == '\n') {
+    stream->place.line++;
+    stream->place.column = 1;
+  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* not the rest of a character */
+    stream->place.column++;
+  }
+  stream->at++;
+}
+
+static enum hr_status skip_space(struct stream *stream, char *c) {
+  enum hr_status status;
+  while ((status = peek(stream, c)) == HR_OK && (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n')) pass(stream);
+  return status;
+}
+
+/* ---- Values ----------------------------------------------------------------------------------------- */
+
+static enum hr_status keep(struct stream *stream, char c) {
+  if (stream->length + 1 >= stream->capacity) {
+    size_t capacity = stream->capacity ? 2 * stream->capacity : 4096;
+    if (capacity > (size_t)LARGEST_ITEM_MIB << 20)
+      return fail_at(stream, stream->begin, "the value that begins here is larger than 16 MiB");
+    char *grown = realloc(stream->text, capacity);
+    if (!grown) return hr__reader_no_memory(stream->reader);
+    stream->text = grown;
+    stream->capacity = capacity;
+  }
+  stream->text[stream->length++] = c;
+  return HR_OK;
+}
+
+struct json_stream_cut {
+  size_t depth;
+  bool in_text, escaped;
+};
+
+/* Whether the value ends with this character (`*with_it`) or before it. */
+static bool ends(struct json_stream_cut *cut, char c, bool first, bool *with_it) {
+  *with_it = true;
+  if (cut->in_text) {
+    bool closing = c == '"' && !cut->escaped;
+    cut->escaped = c == '\\' && !cut->escaped;
+    cut->in_text = !closing;
+    return closing && cut->depth == 0;
+  }
+  if (c == '"') {
+    cut->in_text = true;
+    return false;
+  }
+  if (c == '{' || c == '[') {
+    cut->depth++;
+    return false;
+  }
+  *with_it = cut->depth > 0 || first;
+  if (c == '}' || c == ']') return cut->depth == 0 || --cut->depth == 0;
+  return cut->depth == 0 && !first && (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ':');
+}
+
+/* Cuts the next value out; what it is, the scanner will say. */
+static enum hr_status cut_value(struct stream *stream) {
+  struct json_stream_cut cut = {0};
+  char c;
+  stream->length = 0;
+  stream->begin = stream->place;
+  for (;;) {
+    enum hr_status status = peek(stream, &c);
+    if (status != HR_OK) return status;
+    bool with_it = false;
+    if (c == '\0') break;
+    bool last = ends(&cut, c, stream->length == 0, &with_it);
+    if (!last || with_it) {
+      status = keep(stream, c);
+      if (status != HR_OK) return status;
+      pass(stream);
+    }
+    if (last) break;
+  }
+  enum hr_status status = keep(stream, '\0');
+  stream->length--;
+  return status;
+}
+
+static enum hr_status parse(struct stream *stream, cJSON **tree) {
+  return hr__json_text_parse(stream->reader->path, stream->text, stream->length, stream->begin, tree,
+                             stream->reader->error);
+}
+
+static enum hr_status hand_over(struct stream *stream, struct hr__json_item *item) {
+  cJSON *tree = NULL;
+  enum hr_status status = cut_value(stream);
+  if (status == HR_OK) status = parse(stream, &tree);
+  item->value = tree;
+  item->line = stream->begin.line;
+  if (status == HR_OK) status = stream->schema->on_item(stream->schema->self, item);
+  cJSON_Delete(tree);
+  return status;
+}
+
+/* ---- The outermost value ---------------------------------------------------------------------------- */
+
+/* Reads `"key" :`. */
+static enum hr_status take_key(struct stream *stream, char key[MOST_KEY + 1]) {
+  char c;
+  enum hr_status status = skip_space(stream, &c);
+  if (status != HR_OK) return status;
+  if (c != '"') return fail(stream, "a key in double quotes is wanted here");
+  cJSON *tree = NULL;
+  status = cut_value(stream);
+  if (status == HR_OK) status = parse(stream, &tree);
+  bool fits = status == HR_OK && strlen(tree->valuestring) <= MOST_KEY;
+  if (fits) strcpy(key, tree->valuestring);
+  cJSON_Delete(tree);
+  if (status != HR_OK) return status;
+  if (!fits) return fail_at(stream, stream->begin, "a key of more than 200 characters");
+  status = skip_space(stream, &c);
+  if (status != HR_OK) return status;
+  if (c != ':') return fail(stream, "':' is wanted after a key");
+  pass(stream);
+  return skip_space(stream, &c);
+}
+
+/* After a child of a list or an object: `*more` when another follows. */
+static enum hr_status take_comma(struct stream *stream, char closing, bool *more) {
+  char c;
+  enum hr_status status = skip_space(stream, &c);
+  if (status != HR_OK) return status;
+  *more = c == ',';
+  if (!*more && c != closing)
+    return fail(stream, closing == '}' ? "',' or '}' is wanted here" : "',' or ']' is wanted here");
+  pass(stream);
+  return skip_space(stream, &c);
+}
+
+typedef enum hr_status take_child(struct stream *stream, const char *member, const char *key, uint32_t index);
+
+/* Takes a list or an object apart; the position is at its opening bracket. */
+static enum hr_status take_children(struct stream *stream, const char *member, take_child *child) {
+  char opening, c, key[MOST_KEY + 1];
+  enum hr_status status = peek(stream, &opening);
+  char closing = opening == '{' ? '}' : ']';
+  if (status != HR_OK) return status;
+  pass(stream);
+  status = skip_space(stream, &c);
+  bool more = status == HR_OK && c != closing;
+  if (status == HR_OK && !more) pass(stream);
+  for (uint32_t index = 0; status == HR_OK && more; index++) {
+    if (opening == '{') status = take_key(stream, key);
+    if (status == HR_OK) status = child(stream, member, opening == '{' ? key : NULL, index);
+    if (status == HR_OK) status = take_comma(stream, closing, &more);
+  }
+  return status;
+}
+
+static enum hr_status take_item(struct stream *stream, const char *member, const char *key, uint32_t index) {
+  struct hr__json_item item = {.member = member, .index = index, .key = key};
+  return hand_over(stream, &item);
+}
+
+/* A member that nobody wants must be JSON all the same. */
+static enum hr_status pass_over(struct stream *stream) {
+  cJSON *tree = NULL;
+  enum hr_status status = cut_value(stream);
+  if (status == HR_OK) status = parse(stream, &tree);
+  cJSON_Delete(tree);
+  return status;
+}
+
+static enum hr_status take_member(struct stream *stream, const char *outer, const char *key, uint32_t index) {
+  (void)outer;
+  const struct hr__json_schema *schema = stream->schema;
+  char c;
+  enum hr_status status = peek(stream, &c);
+  if (status != HR_OK) return status;
+  for (size_t i = 0; i < MOST_STREAMED && schema->streamed[i]; i++) {
+    if (strcmp(schema->streamed[i], key) != 0) continue;
+    if (stream->seen[i]) return fail(stream, "this member of the outermost object stands here for the second time");
+    stream->seen[i] = true;
+    if (c == '[' || c == '{') return take_children(stream, schema->streamed[i], take_item);
+  }
+  if (!schema->wanted || !schema->wanted(key)) return pass_over(stream);
+  struct hr__json_item item = {.member = key, .index = index};
+  return hand_over(stream, &item);
+}
+
+static enum hr_status take_all(struct stream *stream) {
+  char c;
+  enum hr_status status = skip_space(stream, &c);
+  if (status != HR_OK) return status;
+  if (c != '[' && c != '{') return fail(stream, "a list [...] or an object {...} is wanted");
+  status = take_children(stream, NULL, c == '[' ? take_item : take_member);
+  if (status == HR_OK) status = skip_space(stream, &c);
+  if (status != HR_OK) return status;
+  return stream->ended ? HR_OK : fail(stream, "something follows the end of the JSON value");
+}
+
+enum hr_status hr__json_stream_read(struct hr__reader *reader, const struct hr__json_schema *schema) {
+  struct stream stream = {.reader = reader, .schema = schema, .place = {1, 1}};
+  enum hr_status status = take_all(&stream);
+  free(stream.text);
+  return status;
+}
+
+void hr__get_begin(struct hr__json_get *get, const char *list, const struct hr__json_item *item) {
+  if (item->key)
+    snprintf(get->item, sizeof get->item, "%.10s[\"%.20s\"]", list, item->key);
+  else
+    snprintf(get->item, sizeof get->item, "%.20s[%u]", list, item->index);
+  get->fault = (struct hr__row_fault){.line = item->line, .item = get->item};
+}
+
+const cJSON *hr__get_member(const cJSON *object, const char *path) {
+  enum { MOST_NAME = 64 };
+  char name[MOST_NAME];
+  while (object && *path) {
+    size_t length = strcspn(path, ".");
+    if (length >= MOST_NAME || !cJSON_IsObject(object)) return NULL;
+    memcpy(name, path, length);
+    name[length] = '\0';
+    object = cJSON_GetObjectItemCaseSensitive(object, name);
+    path += path[length] ? length + 1 : length;
+  }
+  return cJSON_IsNull(object) ? NULL : object;
+}
+
+bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *value, const char *fault) {
+  get->value[0] = '\0';
+  get->fault.column = path;
+  get->fault.fault = fault;
+  if (cJSON_IsString(value))
+    get->fault.value = (struct hr_text){value->valuestring, strlen(value->valuestring)};
+  else if (cJSON_IsNumber(value))
+    snprintf(get->value, sizeof get->value, "%.17g", value->valuedouble);
+  else if (value)
+    snprintf(get->value, sizeof get->value, "%s",
+             cJSON_IsArray(value)    ? "[...]"
+             : cJSON_IsObject(value) ? "{...}"
+             : cJSON_IsTrue(value)   ? "true"
+                                     : "false");
+  if (!cJSON_IsString(value)) get->fault.value = (struct hr_text){get->value, strlen(get->value)};
+  return false;
+}
+
+bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *path, bool must_be, struct hr_text *text) {
+  const cJSON *value = hr__get_member(object, path);
+  if (!value) return !must_be || hr__get_wrong(get, path, NULL, "missing");
+  if (!cJSON_IsString(value)) return hr__get_wrong(get, path, value, "not a text");
+  if (must_be && !*value->valuestring) return hr__get_wrong(get, path, NULL, "empty");
+  *text = (struct hr_text){value->valuestring, strlen(value->valuestring)};
+  return true;
+}
+
+bool hr__get_whole(struct hr__json_get *get, const cJSON *object, const char *path, uint64_t most, uint64_t *whole) {
+  const cJSON *value = hr__get_member(object, path);
+  if (!value) return true;
+  if (!cJSON_IsNumber(value) || value->valuedouble < 0 || value->valuedouble != floor(value->valuedouble))
+    return hr__get_wrong(get, path, value, "not a whole number of at least 0");
+  if (value->valuedouble > (double)most) return hr__get_wrong(get, path, value, "too large");
+  *whole = (uint64_t)value->valuedouble;
+  return true;
+}
+
+bool hr__get_seconds(struct hr__json_get *get, const cJSON *object, const char *path, int64_t *us) {
+  const cJSON *value = hr__get_member(object, path);
+  if (!value) return true;
+  if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0))
+    return hr__get_wrong(get, path, value, "not a number of seconds of at least 0");
+  if (value->valuedouble > (double)(HR_MAX_INPUT_US / HR_SECOND_US))
+    return hr__get_wrong(get, path, value, "more than 100000000000 s");
+  *us = llround(value->valuedouble * (double)HR_SECOND_US);
+  return true;
+}
+
+bool hr__get_date(struct hr__json_get *get, const cJSON *object, const char *path, int64_t *us) {
+  struct hr_text text = {NULL, 0};
+  if (!hr__get_text(get, object, path, false, &text)) return false;
+  if (!text.length) return true;
+  const char *fault = hr__value_read(&get->values, HR__INSTANT_OR_NONE, (uint64_t)HR_SECOND_US, text, us);
+  return !fault || hr__get_wrong(get, path, hr__get_member(object, path), fault);
+}
+
+enum hr_status hr__get_note_clock(struct hr__json_get *get) {
+  enum hr__clock clock = get->values.clock;
+  get->reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
+  if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
+  return hr__reader_note(get->reader, HR__LOCAL_DATES_NOTE);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A trace as one file that can be mapped. First all sections are described, with their checksums, so that the table of
+ * them can stand at the file's beginning; then everything is written in one go.
+ */
+
+#include "traces/packed/pack.h"
+
+#include "base/output_file.h"
+#include "traces/core/builder.h"
+#include "traces/write/write.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+struct pack_packing {
+  const struct hr_trace *trace;
+  struct head {
+    struct hr__packed_header header;
+    struct hr__packed_section sections[HR_PACKED_MOST_SECTIONS];
+  } head;
+  const void *at[HR_PACKED_MOST_SECTIONS]; /* the sections' bytes */
+  void *made[HR_PACKED_MOST_SECTIONS];     /* of them, what is no part of the trace */
+  uint32_t n_made;
+  struct hr_notes notes;
+};
+
+_Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packed_section) == 64, "as documented");
+_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MOST_SECTIONS, "room for all: ids, row, notes, skipped");
+
+/* ---- What is written -------------------------------------------------------------------------------- */
+
+static void add_section(struct pack_packing *packing, const char *name, const void *at, uint64_t entries,
+                        size_t width) {
+  if (!at || !entries) return;
+  uint32_t place = packing->head.header.n_sections++;
+  struct hr__packed_section *section = &packing->head.sections[place];
+  hr__packed_column_name(section->name, name);
+  section->entries = entries;
+  section->bytes = entries * width;
+  section->checksum = XXH3_64bits(at, section->bytes);
+  packing->at[place] = at;
+}
+
+static bool add_texts(struct pack_packing *packing, const char *name, const char *const *text, uint64_t count) {
+  size_t bytes = 0;
+  for (uint64_t i = 0; text && i < count; i++) bytes += strlen(text[i]) + 1;
+  if (!bytes) return true;
+  char *all = malloc(bytes), *to = all;
+  if (!all) return false;
+  packing->made[packing->n_made++] = all;
+  for (uint64_t i = 0; i < count; i++) to = stpcpy(to, text[i]) + 1;
+  add_section(packing, name, all, bytes, 1);
+  packing->head.sections[packing->head.header.n_sections - 1].entries = count;
+  return true;
+}
+
+static bool add_skipped(struct pack_packing *packing) {
+  const struct hr_trace *trace = packing->trace;
+  uint32_t count = trace->n_skipped_reasons;
+  if (!count) return true;
+  struct hr__packed_skipped *skipped = malloc(count * sizeof *skipped);
+  const char **reasons = malloc(count * sizeof *reasons);
+  packing->made[packing->n_made++] = skipped;
+  for (uint32_t i = 0; skipped && reasons && i < count; i++) {
+    skipped[i] = (struct hr__packed_skipped){trace->skipped[i].count, trace->skipped[i].first_line};
+    reasons[i] = trace->skipped[i].reason;
+  }
+  bool fine = skipped && reasons && add_texts(packing, "skipped_reasons", reasons, count);
+  if (fine) add_section(packing, "skipped", skipped, count, sizeof *skipped);
+  free(reasons);
+  return fine;
+}
+
+/* The trace's notes, and where it is from; packed again, it stays the same. */
+static bool add_notes(struct pack_packing *packing) {
+  const struct hr_trace *trace = packing->trace;
+  for (size_t i = 0; i < trace->notes.count; i++)
+    if (hr_notes_add(&packing->notes, "%s", trace->notes.text[i]) != HR_OK) return false;
+  const char *slash = strrchr(trace->source, '/');
+  if (strcmp(trace->format, "packed") != 0 &&
+      hr_notes_add(&packing->notes, "packed from %s (%s)", slash ? slash + 1 : trace->source, trace->format) != HR_OK)
+    return false;
+  return add_texts(packing, "notes", (const char *const *)packing->notes.text, packing->notes.count);
+}
+
+static bool describe(struct pack_packing *packing) {
+  const struct hr_trace *trace = packing->trace;
+#define ADD_COLUMN(id, member, width, ...) add_section(packing, #member, trace->member, trace->n_jobs, width);
+  HR__COLUMN_TABLE(ADD_COLUMN)
+#undef ADD_COLUMN
+  add_section(packing, "row", trace->row, trace->n_jobs, sizeof *trace->row);
+  add_section(packing, "id_number", trace->id_number, trace->n_jobs, sizeof *trace->id_number);
+  if (!add_texts(packing, "id_text", trace->id_text, trace->n_jobs)) return false;
+#define ADD_NAMES(id, member, field)                                                                                   \
+  if (!add_texts(packing, #member, trace->member.text, trace->member.count)) return false;
+  HR__NAMES_TABLE(ADD_NAMES)
+#undef ADD_NAMES
+  return add_notes(packing) && add_skipped(packing);
+}
+
+static size_t head_bytes(const struct pack_packing *packing) {
+  return sizeof(struct hr__packed_header) + packing->head.header.n_sections * sizeof(struct hr__packed_section);
+}
+
+static void lay_out(struct pack_packing *packing) {
+  struct hr__packed_header *header = &packing->head.header;
+  uint64_t end = head_bytes(packing);
+  for (uint32_t i = 0; i < header->n_sections; i++) {
+    struct hr__packed_section *section = &packing->head.sections[i];
+    section->offset = hr__packed_align(end);
+    end = section->offset + section->bytes;
+  }
+  memcpy(header->magic, HR__PACKED_MAGIC, sizeof header->magic);
+  header->version = HR__PACKED_VERSION;
+  header->file_bytes = end;
+  header->n_jobs = packing->trace->n_jobs;
+  header->origin_us = packing->trace->origin_us;
+  header->flags = (packing->trace->dated ? HR__PACKED_DATED : 0) | (packing->trace->ids_told ? HR__PACKED_IDS_TOLD : 0);
+  header->checksum = XXH3_64bits(&packing->head, head_bytes(packing));
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------------- */
+
+static void put(const struct pack_packing *packing, struct hr__output_file *file) {
+  static const char zeros[HR__PACKED_ALIGNMENT];
+  uint64_t end = head_bytes(packing);
+  hr__output_write(file, (const void *)&packing->head, end);
+  for (uint32_t i = 0; i < packing->head.header.n_sections && !file->failure; i++) {
+    const struct hr__packed_section *section = &packing->head.sections[i];
+    hr__output_write(file, zeros, section->offset - end);
+    hr__output_write(file, packing->at[i], section->bytes);
+    end = section->offset + section->bytes;
+  }
+}
+
+static enum hr_status write_file(const struct pack_packing *packing, const char *path, struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  put(packing, &file);
+  return hr__output_commit(&file, error);
+}
+
+static void tell(const struct pack_packing *packing, struct hr_packed *packed) {
+  const struct hr__packed_header *header = &packing->head.header;
+  *packed = (struct hr_packed){
+      .n_jobs = packing->trace->n_jobs, .n_sections = header->n_sections, .bytes = header->file_bytes};
+  for (uint32_t i = 0; i < header->n_sections; i++) {
+    const struct hr__packed_section *section = &packing->head.sections[i];
+    struct hr_packed_section *told = &packed->sections[i];
+    memcpy(told->name, section->name, sizeof told->name);
+    told->entries = section->entries;
+    told->bytes = section->bytes;
+    told->checksum = section->checksum;
+  }
+}
+
+static enum hr_status check_trace(const struct hr_trace *trace, struct hr_error *error) {
+  if (!hr__is_little_endian())
+    return hr_fail(error, HR_BAD_INPUT, "%s: packed traces are little-endian, and this machine is not; use CSV",
+                   trace->source);
+  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", trace->source);
+  return HR_OK;
+}
+
+enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, struct hr_packed *packed,
+                             struct hr_error *error) {
+  enum hr_status status = check_trace(trace, error);
+  if (status != HR_OK) return status;
+  struct pack_packing *packing = calloc(1, sizeof *packing);
+  if (!packing) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+  packing->trace = trace;
+  if (!describe(packing)) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+  if (status == HR_OK) {
+    lay_out(packing);
+    status = write_file(packing, path, error);
+  }
+  if (status == HR_OK && packed) tell(packing, packed);
+  for (uint32_t i = 0; i < packing->n_made; i++) free(packing->made[i]);
+  hr_notes_finish(&packing->notes);
+  free(packing);
+  return status;
+}
+
+enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  fprintf(file.stream, "{\n  \"jobs\": %" PRIu32 ",\n  \"bytes\": %" PRIu64 ",\n  \"sections\": [", packed->n_jobs,
+          packed->bytes);
+  for (uint32_t i = 0; i < packed->n_sections; i++) {
+    const struct hr_packed_section *section = &packed->sections[i];
+    fprintf(file.stream,
+            "%s\n    { \"name\": \"%s\", \"entries\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"xxh3\": \"%016" PRIx64
+            "\" }",
+            i ? "," : "", section->name, section->entries, section->bytes, section->checksum);
+  }
+  fputs("\n  ]\n}\n", file.stream);
+  return hr__output_commit(&file, error);
+}
+
+/* The packed form, which holds all that a trace has (traces/pack.c). */
+
+enum hr_status hr__write_packed(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+                                struct hr_error *error) {
+  struct hr_packed packed = {0};
+  enum hr_status status = hr_trace_pack(trace, path, &packed, error);
+  written->n_jobs = trace->n_jobs;
+  written->bytes = packed.bytes;
+  return status;
+}

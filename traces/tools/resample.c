@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where a trace is cut into blocks. Cuts are a grid on the trace's own clock, so that a time of day is the same moment
+ * in the trace, in every block and in what is drawn of them.
+ */
+
+#include "base/array.h"
+#include "base/random.h"
+#include "base/sort.h"
+#include "headroom/trace_files.h"
+#include "traces/core/builder.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define HOUR_US (3600 * HR_SECOND_US)
+#define DAY_US (24 * HOUR_US)
+#define WEEK_US (7 * DAY_US)
+
+/* The most that a trace may lack of a block that counts as whole. */
+#define SLACK_US HOUR_US
+
+const char *hr_blocks_name(enum hr_blocks blocks) {
+  static const char *const names[] = {
+#define BLOCKS_TEXT(name, text) [name] = text,
+      HR_BLOCKS_TABLE(BLOCKS_TEXT)
+#undef BLOCKS_TEXT
+  };
+  return (unsigned)blocks < HR_N_BLOCKS ? names[blocks] : "";
+}
+
+void hr_workload_spec_init(struct hr_workload_spec *spec) {
+  *spec = (struct hr_workload_spec){.blocks = HR_BLOCKS_NONE, .growth = 1};
+}
+
+/* Up to its last submit, which is within. */
+static int64_t trace_length_us(const struct hr_trace *trace) {
+  return trace->submit_us[trace->n_jobs - 1] + 1;
+}
+
+/* The first instant of the grid from which on the trace is there: a midnight where it knows of any. */
+static int64_t first_cut_us(const struct hr_trace *trace) {
+  if (!trace->dated) return 0;
+  int64_t since_midnight_us = (trace->origin_us % DAY_US + DAY_US) % DAY_US;
+  return since_midnight_us <= SLACK_US ? -since_midnight_us : DAY_US - since_midnight_us;
+}
+
+static struct hr_workload_cut cut_by(const struct hr_trace *trace, int64_t block_us, int64_t length_us) {
+  int64_t first_us = first_cut_us(trace);
+  struct hr_workload_cut cut = {.block_us = block_us, .length_us = length_us, .first_whole = first_us > 0};
+  cut.start_us = first_us > 0 ? first_us - block_us : first_us;
+  cut.n_positions = (uint32_t)((length_us - cut.start_us + block_us - 1) / block_us);
+  uint32_t n_ended = (uint32_t)((trace_length_us(trace) + SLACK_US - cut.start_us) / block_us);
+  cut.n_whole = n_ended > cut.first_whole ? n_ended - cut.first_whole : 0;
+  cut.keeps_weekdays = block_us == DAY_US && cut.n_whole >= 14;
+  return cut;
+}
+
+/* Without blocks: the longest ones of which there are two. */
+static struct hr_workload_cut cut_for_layers(const struct hr_trace *trace, int64_t length_us) {
+  struct hr_workload_cut cut = cut_by(trace, WEEK_US, length_us);
+  if (cut.n_whole < 2) cut = cut_by(trace, DAY_US, length_us);
+  if (cut.n_whole >= 2) return cut;
+  return (struct hr_workload_cut){
+      .block_us = trace_length_us(trace), .length_us = length_us, .n_positions = 1, .n_whole = 1};
+}
+
+static double days(int64_t us) {
+  return (double)us / (double)DAY_US;
+}
+
+static enum hr_status too_short(const struct hr_trace *trace, const struct hr_workload_cut *cut,
+                                struct hr_error *error) {
+  bool by_week = cut->block_us == WEEK_US;
+  bool days_would_do = by_week && cut_by(trace, DAY_US, cut->length_us).n_whole >= 2;
+  const char *unit = by_week ? "weeks" : "days";
+  return hr_fail(error, HR_BAD_INPUT, "%s: its %.2f days hold no two whole %s%s, which drawing %s takes: %s",
+                 trace->source, days(trace_length_us(trace)), unit, trace->dated ? " from midnight to midnight" : "",
+                 unit, days_would_do ? "draw days instead" : "use it without blocks ('none')");
+}
+
+static enum hr_status check_length(const struct hr_trace *trace, const struct hr_workload_spec *spec,
+                                   struct hr_error *error) {
+  if (spec->length_us < 0 || spec->length_us > HR_MAX_INPUT_US)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: a workload of %.9g s cannot be drawn: its length is to be from 0 to %.9g s", trace->source,
+                   (double)spec->length_us / (double)HR_SECOND_US, (double)(HR_MAX_INPUT_US / HR_SECOND_US));
+  if (spec->blocks != HR_BLOCKS_NONE || spec->length_us <= trace_length_us(trace)) return HR_OK;
+  return hr_fail(
+      error, HR_BAD_INPUT,
+      "%s: without blocks a workload of %.2f days cannot be longer than the trace, which has %.2f; draw 'days' "
+      "or 'weeks'",
+      trace->source, days(spec->length_us), days(trace_length_us(trace)));
+}
+
+enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr_workload_spec *spec,
+                            struct hr_workload_cut *cut, struct hr_error *error) {
+  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", trace->source);
+  if ((unsigned)spec->blocks >= HR_N_BLOCKS)
+    return hr_fail(error, HR_BAD_INPUT, "%s: kind of blocks %d is none that there is", trace->source,
+                   (int)spec->blocks);
+  enum hr_status status = check_length(trace, spec, error);
+  if (status != HR_OK) return status;
+  int64_t length_us = spec->length_us ? spec->length_us : trace_length_us(trace);
+  if (spec->blocks == HR_BLOCKS_NONE) {
+    *cut = cut_for_layers(trace, length_us);
+    return HR_OK;
+  }
+  *cut = cut_by(trace, spec->blocks == HR_BLOCKS_DAYS ? DAY_US : WEEK_US, length_us);
+  return cut->n_whole >= 2 ? HR_OK : too_short(trace, cut, error);
+}
+
+/*
+ * Workloads drawn from a trace. First is settled which job comes when: layer by layer, position by position, the jobs
+ * of the drawn block in their order; one list of (submit, job of the trace). A single layer is in order as it comes; of
+ * several, the list is sorted. Then each column is gathered by that list; names stay where they are.
+ */
+
+struct draw {
+  const struct hr_trace *trace;
+  const struct hr_workload_spec *spec;
+  struct hr_workload_cut cut;
+  uint64_t seed;
+  uint32_t n_layers;
+  struct hr__keyed_row *jobs; /* [count] key: when it is submitted; row: which job of the trace it is */
+  uint32_t count, capacity;
+};
+
+/* ---- What may be asked for -------------------------------------------------------------------------- */
+
+static enum hr_status check_series(const struct draw *draw, struct hr_error *error) {
+  const struct hr_workload_spec *spec = draw->spec;
+  const char *source = draw->trace->source;
+  if (spec->n_positions < draw->cut.n_positions)
+    return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for %u blocks, the workload has %u", source,
+                   spec->n_positions, draw->cut.n_positions);
+  if (!spec->n_series) return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for no series; give one", source);
+  for (uint32_t job = 0; spec->series && job < draw->trace->n_jobs; job++) {
+    if (spec->series[job] < spec->n_series || spec->series[job] == HR_NONE) continue;
+    char buffer[HR_JOB_ID_BUFFER];
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %s is of series %u; there are %u, counted from 0", source,
+                   hr_trace_job_id(draw->trace, (hr_job){job}, buffer), spec->series[job], spec->n_series);
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
+  const struct hr_workload_spec *spec = draw->spec;
+  const char *source = draw->trace->source;
+  if (!(spec->growth > 0 && spec->growth <= HR_MAX_GROWTH))
+    return hr_fail(error, HR_BAD_INPUT, "%s: a growth of %g is not above 0 and at most %d", source, spec->growth,
+                   HR_MAX_GROWTH);
+  double most = 1; /* jobs of no series */
+  size_t n_factors = spec->factors ? (size_t)spec->n_series * spec->n_positions : 0;
+  for (size_t i = 0; i < n_factors; i++) {
+    double factor = spec->factors[i];
+    if (!(factor >= 0 && factor * spec->growth <= HR_MAX_GROWTH))
+      return hr_fail(
+          error, HR_BAD_INPUT,
+          "%s: growth of series %zu at block %zu: a factor of %g is not at least 0 and, times %g, at most %d", source,
+          i / spec->n_positions, i % spec->n_positions, factor, spec->growth, HR_MAX_GROWTH);
+    if (factor > most) most = factor;
+  }
+  draw->n_layers = (uint32_t)ceil(spec->growth * most);
+  return spec->factors ? check_series(draw, error) : HR_OK;
+}
+
+/* ---- Which job comes when --------------------------------------------------------------------------- */
+
+static double growth_of(const struct hr_workload_spec *spec, uint32_t job, uint32_t position) {
+  if (!spec->factors) return spec->growth;
+  uint32_t series = spec->series ? spec->series[job] : 0;
+  return series == HR_NONE ? spec->growth : spec->growth * spec->factors[(size_t)series * spec->n_positions + position];
+}
+
+static bool is_kept(const struct draw *draw, uint32_t job, uint32_t position, uint32_t layer) {
+  double share = growth_of(draw->spec, job, position) - (double)layer;
+  if (share >= 1 || share <= 0) return share > 0;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_THINNING, job, layer);
+  stream.counter[0] = position;
+  return hr__stream_uniform(&stream) < share;
+}
+
+static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
+  if (draw->count == draw->capacity) {
+    struct hr__keyed_row *grown = hr__grown(draw->jobs, &draw->capacity, sizeof *grown);
+    if (!grown) return false;
+    draw->jobs = grown;
+  }
+  draw->jobs[draw->count++] = (struct hr__keyed_row){(uint64_t)submit_us, job};
+  return true;
+}
+
+/* The first job that is not submitted before. */
+static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
+  uint32_t low = 0, high = trace->n_jobs;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (trace->submit_us[middle] < from_us)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool lay_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
+  const struct hr_workload_cut *cut = &draw->cut;
+  const struct hr_trace *trace = draw->trace;
+  int64_t begin_us = cut->start_us + block * cut->block_us, end_us = begin_us + cut->block_us;
+  int64_t shift_us = ((int64_t)position - block) * cut->block_us;
+  for (uint32_t job = first_job_from(trace, begin_us); job < trace->n_jobs && trace->submit_us[job] < end_us; job++) {
+    int64_t submit_us = trace->submit_us[job] + shift_us;
+    if (submit_us >= cut->length_us) break;
+    if (submit_us >= 0 && is_kept(draw, job, position, layer) && !add(draw, job, submit_us)) return false;
+  }
+  return true;
+}
+
+static uint32_t draw_block(const struct draw *draw, uint32_t position, uint32_t layer) {
+  const struct hr_workload_cut *cut = &draw->cut;
+  uint32_t step = cut->keeps_weekdays ? 7 : 1;
+  uint32_t first = cut->first_whole + (position + step - cut->first_whole % step) % step;
+  uint32_t n_blocks = (cut->first_whole + cut->n_whole - first + step - 1) / step;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, position, layer);
+  return first + step * (uint32_t)((uint64_t)hr__stream_next(&stream) * n_blocks >> 32);
+}
+
+/* The trace turned round its length, which is too short for blocks. */
+static bool lay_turned(struct draw *draw, uint32_t layer) {
+  const struct hr_trace *trace = draw->trace;
+  int64_t length_us = draw->cut.block_us;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, 0, layer);
+  int64_t turn_us = (int64_t)((double)length_us * hr__stream_uniform(&stream));
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    int64_t submit_us = (trace->submit_us[job] + turn_us) % length_us;
+    if (submit_us < draw->cut.length_us && is_kept(draw, job, 0, layer) && !add(draw, job, submit_us)) return false;
+  }
+  return true;
+}
+
+static bool lay_layer(struct draw *draw, uint32_t layer) {
+  bool as_recorded = draw->spec->blocks == HR_BLOCKS_NONE && layer == 0;
+  if (draw->cut.n_whole < 2 && !as_recorded) return lay_turned(draw, layer);
+  for (uint32_t position = 0; position < draw->cut.n_positions; position++) {
+    uint32_t block = as_recorded ? position : draw_block(draw, position, layer);
+    if (!lay_block(draw, block, position, layer)) return false;
+  }
+  return true;
+}
+
+static bool lay_all(struct draw *draw) {
+  for (uint32_t layer = 0; layer < draw->n_layers; layer++)
+    if (!lay_layer(draw, layer)) return false;
+  return draw->n_layers == 1 || hr__sort_keyed_rows(draw->jobs, draw->count);
+}
+
+/* ---- The columns ------------------------------------------------------------------------------------ */
+
+#define GATHER(type)                                                                                                   \
+  for (uint32_t i = 0; i < draw->count; i++) ((type *)to)[i] = ((const type *)from)[draw->jobs[i].row]
+
+static bool gather_column(const struct draw *draw, const void *from, uint8_t width, struct hr__column *column) {
+  if (!from) return true;
+  void *to = malloc((size_t)draw->count * width);
+  if (!to) return false;
+  if (width == 1)
+    GATHER(uint8_t);
+  else if (width == 2)
+    GATHER(uint16_t);
+  else if (width == 4)
+    GATHER(uint32_t);
+  else
+    GATHER(uint64_t);
+  *column = (struct hr__column){to, width};
+  return true;
+}
+#undef GATHER
+
+static bool gather_columns(const struct draw *draw, struct hr__owned_trace *owned) {
+#define GATHER_COLUMN(id, member, width, ...)                                                                          \
+  if (!gather_column(draw, draw->trace->member, width, &owned->column[HR__COLUMN_##id])) return false;
+  HR__COLUMN_TABLE(GATHER_COLUMN)
+#undef GATHER_COLUMN
+  return true;
+}
+
+/* An instant that not all jobs have moves along with the job's submit. */
+static void move_instants(const struct draw *draw, int64_t *us) {
+  for (uint32_t i = 0; us && i < draw->count; i++)
+    if (us[i] != HR_UNKNOWN_US) us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
+}
+
+/* Submits, which are those of the trace until here, and the instants that move along with them. */
+static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
+  int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at;
+  move_instants(draw, owned->column[HR__COLUMN_DEADLINE].at);
+  move_instants(draw, owned->column[HR__COLUMN_RECORDED_START].at);
+  for (uint32_t i = 0; submit_us && i < draw->count; i++) submit_us[i] = (int64_t)draw->jobs[i].key;
+}
+
+static struct hr_trace *make_trace(const struct draw *draw) {
+  struct hr__owned_trace *owned = calloc(1, sizeof *owned);
+  if (!owned) return NULL;
+  if (!gather_columns(draw, owned)) {
+    hr_trace_destroy(&owned->trace);
+    return NULL;
+  }
+  move_times(draw, owned);
+  const struct hr_trace *trace = draw->trace;
+  owned->trace.source = trace->source;
+  owned->trace.format = trace->format;
+  owned->trace.n_jobs = draw->count;
+  owned->trace.origin_us = trace->origin_us;
+  owned->trace.dated = trace->dated;
+#define BORROW(id, member, field) owned->trace.member = trace->member;
+  HR__NAMES_TABLE(BORROW)
+#undef BORROW
+  hr__owned_trace_show_columns(owned);
+  return &owned->trace;
+}
+
+enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
+                               struct hr_trace **drawn, struct hr_error *error) {
+  *drawn = NULL;
+  struct draw draw = {.trace = trace, .spec = spec, .seed = seed};
+  enum hr_status status = hr_trace_cut(trace, spec, &draw.cut, error);
+  if (status == HR_OK) status = check_growth(&draw, error);
+  if (status != HR_OK) return status;
+  bool fine = lay_all(&draw);
+  if (fine && !draw.count)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a workload of %.9g s with growth %g", trace->source,
+                     (double)draw.cut.length_us / (double)HR_SECOND_US, spec->growth);
+  else if (fine)
+    *drawn = make_trace(&draw);
+  free(draw.jobs);
+  if (status == HR_OK && !*drawn) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+  return status;
+}

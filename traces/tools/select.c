@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A window of a trace, and of its jobs those of some tenants, users or GPU types. */
+
+#include "base/array.h"
+#include "base/random.h"
+#include "headroom/unstable/trace_tools.h"
+#include "traces/tools/rebuild.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hr_cut_spec_init(struct hr_cut_spec *spec) {
+  *spec = (struct hr_cut_spec){.from_us = INT64_MIN, .to_us = INT64_MAX};
+}
+
+struct select_cut {
+  const struct hr_trace *trace;
+  const struct hr_cut_spec *spec;
+  bool *tenants, *users, *gpu_types; /* by name: whether it is wanted; NULL: all are */
+};
+
+/* ---- Which names ------------------------------------------------------------------------------------ */
+
+static bool is_listed(const struct hr_name_list *list, const char *text, size_t length) {
+  for (size_t i = 0; i < list->count; i++)
+    if (strlen(list->text[i]) == length && memcmp(list->text[i], text, length) == 0) return true;
+  return false;
+}
+
+/* Whether one of the items between `|` is listed. */
+static bool has_listed(const struct hr_name_list *list, const char *items) {
+  for (;;) {
+    size_t length = strcspn(items, "|");
+    if (is_listed(list, items, length)) return true;
+    if (items[length] == '\0') return false;
+    items += length + 1;
+  }
+}
+
+static enum hr_status check_names(const struct hr_trace *trace, const char *what, const struct hr_name_list *list,
+                                  const struct hr_names *names, bool is_list, struct hr_error *error) {
+  for (size_t i = 0; i < list->count; i++) {
+    const struct hr_name_list one = {&list->text[i], 1};
+    bool found = false;
+    for (uint32_t name = 0; !found && name < names->count; name++)
+      found = is_list ? has_listed(&one, names->text[name]) : strcmp(list->text[i], names->text[name]) == 0;
+    if (!found)
+      return hr_fail(error, HR_BAD_INPUT, "%s: no job has the %s '%.60s'", trace->source, what, list->text[i]);
+  }
+  return HR_OK;
+}
+
+static enum hr_status choose(const struct hr_trace *trace, const char *what, const struct hr_name_list *list,
+                             const struct hr_names *names, bool **wanted, struct hr_error *error) {
+  const bool is_list = names == &trace->gpu_type_lists;
+  *wanted = NULL;
+  if (!list->count) return HR_OK;
+  enum hr_status status = check_names(trace, what, list, names, is_list, error);
+  if (status != HR_OK) return status;
+  *wanted = calloc((size_t)names->count + 1, sizeof **wanted);
+  if (!*wanted) return hr__no_memory_for(trace, error);
+  for (uint32_t i = 0; i < names->count; i++)
+    (*wanted)[i] = is_list ? has_listed(list, names->text[i]) : is_listed(list, names->text[i], strlen(names->text[i]));
+  return HR_OK;
+}
+
+/* `if_unknown`: what is said of a job that tells no name. */
+static bool is_wanted(const bool *wanted, const uint32_t *column, uint32_t job, bool if_unknown) {
+  uint32_t name = column ? column[job] : HR_NONE;
+  return !wanted || (name == HR_NONE ? if_unknown : wanted[name]);
+}
+
+/* ---- Which jobs ------------------------------------------------------------------------------------- */
+
+/* Whether it ran when the window began. */
+static bool was_running(const struct select_cut *cut, uint32_t job) {
+  const struct hr_trace *trace = cut->trace;
+  int64_t start_us = trace->recorded_start_us[job], from_us = cut->spec->from_us;
+  return start_us != HR_UNKNOWN_US && start_us < from_us && start_us + trace->work_us[job] > from_us;
+}
+
+static bool is_in(const struct select_cut *cut, uint32_t job) {
+  const struct hr_trace *trace = cut->trace;
+  const struct hr_cut_spec *spec = cut->spec;
+  int64_t submit_us = trace->submit_us[job];
+  if (submit_us >= spec->to_us) return false;
+  if (submit_us < spec->from_us && !(spec->keep_running && was_running(cut, job))) return false;
+  return is_wanted(cut->tenants, trace->tenant, job, false) && is_wanted(cut->users, trace->user, job, false) &&
+         is_wanted(cut->gpu_types, trace->gpu_types, job, true);
+}
+
+static int64_t less(int64_t us, int64_t by_us) {
+  if (us == HR_UNKNOWN_US) return us;
+  return us > by_us ? us - by_us : 0;
+}
+
+/* What of a job is left at the window's begin. */
+static void keep_rest(struct hr_job_record *record, int64_t from_us) {
+  int64_t ran_us = from_us - record->recorded_start_us;
+  record->submit_us = record->recorded_start_us = from_us;
+  record->work_us -= ran_us;
+  record->limit_us = less(record->limit_us, ran_us);
+  record->estimate_us = less(record->estimate_us, ran_us);
+  record->fail_at_ppm = HR_NONE;
+  if (record->deadline_us != INT64_MIN && record->deadline_us < from_us) record->deadline_us = INT64_MIN;
+}
+
+static enum hr_status add_jobs(const struct select_cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
+  const struct hr_trace *trace = cut->trace;
+  const uint32_t most = cut->spec->max_jobs ? cut->spec->max_jobs : UINT32_MAX;
+  enum hr_status status = HR_OK;
+  for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs && rebuild->n_jobs < most; job++) {
+    if (!is_in(cut, job)) continue;
+    struct hr_job_record record;
+    char id[HR_JOB_ID_BUFFER];
+    hr_trace_job_record(trace, (hr_job){job}, &record, id);
+    if (trace->submit_us[job] < cut->spec->from_us) keep_rest(&record, cut->spec->from_us + trace->origin_us);
+    status = hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error);
+  }
+  return status;
+}
+
+static enum hr_status no_job(const struct hr_trace *trace, struct hr_error *error) {
+  double last_s = (double)trace->submit_us[trace->n_jobs - 1] / (double)HR_SECOND_US;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: no job is left: the last one is submitted %.9g s after the first, and none is what was asked for",
+                 trace->source, last_s);
+}
+
+static enum hr_status check(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_error *error) {
+  if (spec->from_us >= spec->to_us)
+    return hr_fail(error, HR_BAD_INPUT, "%s: a window that ends at %.9g s and begins at %.9g s holds nothing",
+                   trace->source, (double)spec->to_us / (double)HR_SECOND_US,
+                   (double)spec->from_us / (double)HR_SECOND_US);
+  if (spec->keep_running && !trace->recorded_start_us)
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "%s: does not tell when jobs started (column start_s), and so not which ones ran when the window begins",
+        trace->source);
+  return HR_OK;
+}
+
+enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_trace **made,
+                                struct hr_error *error) {
+  struct select_cut cut = {.trace = trace, .spec = spec};
+  *made = NULL;
+  enum hr_status status = check(trace, spec, error);
+  if (status == HR_OK) status = choose(trace, "tenant", &spec->tenants, &trace->tenants, &cut.tenants, error);
+  if (status == HR_OK) status = choose(trace, "user", &spec->users, &trace->users, &cut.users, error);
+  if (status == HR_OK)
+    status = choose(trace, "GPU type", &spec->gpu_types, &trace->gpu_type_lists, &cut.gpu_types, error);
+  if (status == HR_OK) {
+    struct hr__rebuild rebuild;
+    status = hr__rebuild_begin(&rebuild, trace, error);
+    if (status == HR_OK) status = add_jobs(&cut, &rebuild, error);
+    if (status == HR_OK && !rebuild.n_jobs) status = no_job(trace, error);
+    status = hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+  }
+  free(cut.tenants);
+  free(cut.users);
+  free(cut.gpu_types);
+  return status;
+}
+
+/*
+ * More load, or less. Thinning and duplication are one draw: layer 0 of a trace is its jobs, layer 1 a copy of each,
+ * and so on; a layer of which `load` asks for a part keeps each job with that probability by itself (Lewis and Shedler
+ * 1979).
+ */
+
+const char *hr_scaling_name(enum hr_scaling scaling) {
+  static const char *const names[] = {
+#define SCALING_TEXT(name, text) [name] = text,
+      HR_SCALING_TABLE(SCALING_TEXT)
+#undef SCALING_TEXT
+  };
+  return (unsigned)scaling < HR_N_SCALINGS ? names[scaling] : "";
+}
+
+struct scale {
+  const struct hr_trace *trace;
+  const struct hr_scale_spec *spec;
+  /* [count] key: when it is submitted, from the first submit; row: job of the trace and layer, layer * n_jobs + job. */
+  struct hr__keyed_row *list;
+  uint32_t count, capacity;
+};
+
+/* ---- Which jobs, and when --------------------------------------------------------------------------- */
+
+static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
+  double share = scale->spec->load - (double)layer;
+  if (share >= 1 || share <= 0) return share > 0;
+  struct hr__stream stream;
+  hr__stream_init(&stream, scale->spec->seed, HR__PURPOSE_THINNING, job, layer);
+  return hr__stream_uniform(&stream) < share;
+}
+
+/* Turned back at the ends, as often as need be: what left the trace's time comes into it again. */
+static int64_t within_trace(const struct hr_trace *trace, int64_t us) {
+  int64_t last_us = trace->submit_us[trace->n_jobs - 1], there_and_back_us = 2 * last_us;
+  if (last_us == 0) return 0;
+  us %= there_and_back_us;
+  if (us < 0) us += there_and_back_us;
+  return us > last_us ? there_and_back_us - us : us;
+}
+
+static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer) {
+  int64_t submit_us = scale->trace->submit_us[job], max_us = scale->spec->jitter_us;
+  if (layer == 0 || max_us == 0) return submit_us;
+  struct hr__stream stream;
+  hr__stream_init(&stream, scale->spec->seed, HR__PURPOSE_JITTER, job, layer);
+  double share = 2 * hr__stream_uniform(&stream) - 1;
+  return within_trace(scale->trace, submit_us + (int64_t)floor(share * (double)max_us));
+}
+
+static bool add(struct scale *scale, uint32_t job, uint32_t layer) {
+  if (scale->count == scale->capacity) {
+    struct hr__keyed_row *grown = hr__grown(scale->list, &scale->capacity, sizeof *grown);
+    if (!grown) return false;
+    scale->list = grown;
+  }
+  uint32_t row = layer * scale->trace->n_jobs + job;
+  scale->list[scale->count++] = (struct hr__keyed_row){(uint64_t)jittered(scale, job, layer), row};
+  return true;
+}
+
+static bool draw(struct scale *scale) {
+  uint32_t n_layers = (uint32_t)ceil(scale->spec->load);
+  for (uint32_t job = 0; job < scale->trace->n_jobs; job++)
+    for (uint32_t layer = 0; layer < n_layers; layer++)
+      if (is_kept(scale, job, layer) && !add(scale, job, layer)) return false;
+  return n_layers == 1 || hr__sort_keyed_rows(scale->list, scale->count);
+}
+
+/* ---- Ids -------------------------------------------------------------------------------------------- */
+
+/* One more `+` than stand together in any id: no copy can then be called like another job. */
+static size_t marks_of(const struct hr_trace *trace) {
+  size_t most = 0;
+  for (uint32_t job = 0; trace->id_text && job < trace->n_jobs; job++)
+    for (const char *at = strchr(trace->id_text[job], '+'); at; at = strchr(at, '+')) {
+      size_t n = strspn(at, "+");
+      if (n > most) most = n;
+      at += n;
+    }
+  return most + 1;
+}
+
+enum { LAYER_BYTES = 12 };
+
+/* "17+1" of "17", in `*buffer`, which grows. */
+static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, size_t *size) {
+  size_t wanted = record->id.length + marks + LAYER_BYTES;
+  if (!*buffer || wanted > *size) {
+    char *grown = realloc(*buffer, wanted);
+    if (!grown) return false;
+    *buffer = grown;
+    *size = wanted;
+  }
+  char *at = *buffer;
+  memcpy(at, record->id.at, record->id.length);
+  memset(at + record->id.length, '+', marks);
+  int digits = snprintf(at + record->id.length + marks, LAYER_BYTES, "%u", layer);
+  record->id = (struct hr_text){at, record->id.length + marks + (size_t)digits};
+  return true;
+}
+
+static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebuild *rebuild, struct hr_error *error) {
+  const struct hr_trace *trace = scale->trace;
+  const size_t marks = marks_of(trace);
+  char *buffer = NULL;
+  size_t size = 0;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; status == HR_OK && i < scale->count; i++) {
+    struct hr_job_record record;
+    char id[HR_JOB_ID_BUFFER];
+    uint32_t job = scale->list[i].row % trace->n_jobs, layer = scale->list[i].row / trace->n_jobs;
+    hr_trace_job_record(trace, (hr_job){job}, &record, id);
+    hr__record_move(&record, (int64_t)scale->list[i].key - trace->submit_us[job]);
+    bool named = layer == 0 || name_copy(&record, marks, layer, &buffer, &size);
+    status = named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__no_memory_for(trace, error);
+  }
+  free(buffer);
+  return status;
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
+
+static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
+  const struct hr_trace *trace = scale->trace;
+  if (!draw(scale)) return hr__no_memory_for(trace, error);
+  if (!scale->count)
+    return hr_fail(error, HR_BAD_INPUT, "%s: of %u jobs thinned to %g none is left", trace->source, trace->n_jobs,
+                   scale->spec->load);
+  struct hr__rebuild rebuild;
+  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
+  if (status == HR_OK) status = scale_add_jobs(scale, &rebuild, error);
+  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+}
+
+__extension__ typedef __int128 wide;
+
+/* The load in millionths, so that no sum runs over doubles. */
+static enum hr_status compress(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
+  const struct hr_trace *trace = scale->trace;
+  const int64_t load_ppm = llround(scale->spec->load * 1e6);
+  scale->list = malloc(trace->n_jobs * sizeof *scale->list);
+  if (!scale->list) return hr__no_memory_for(trace, error);
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    wide us = ((wide)trace->submit_us[job] * 1000000 + load_ppm / 2) / load_ppm;
+    if (us > HR_MAX_INPUT_US)
+      return hr_fail(error, HR_BAD_INPUT, "%s: at a load of %g, submits would come after 100000000000 s", trace->source,
+                     scale->spec->load);
+    scale->list[job] = (struct hr__keyed_row){(uint64_t)us, job};
+  }
+  return hr__rebuild_moved(trace, scale->list, trace->n_jobs, made, error);
+}
+
+static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_scale_spec *spec,
+                                  struct hr_error *error) {
+  double least = spec->by == HR_SCALING_DUPLICATE ? 1 : HR_MIN_LOAD_SCALE;
+  double most = spec->by == HR_SCALING_THIN ? 1 : HR_MAX_LOAD_SCALE;
+  if (!(spec->load >= least && spec->load <= most))
+    return hr_fail(error, HR_BAD_INPUT, "scale: a load of %g is not from %g to %g, which '%s' can give", spec->load,
+                   least, most, hr_scaling_name(spec->by));
+  if (spec->jitter_us < 0 || spec->jitter_us > HR_MAX_INPUT_US)
+    return hr_fail(error, HR_BAD_INPUT, "scale: a jitter of %.9g s is not from 0 to 100000000000 s",
+                   (double)spec->jitter_us / (double)HR_SECOND_US);
+  if (spec->by != HR_SCALING_DUPLICATE || ceil(spec->load) * trace->n_jobs < HR_NONE) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: %g times %u jobs are more than %u", trace->source, spec->load, trace->n_jobs,
+                 HR_NONE - 1);
+}
+
+enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
+                                  struct hr_trace **made, struct hr_error *error) {
+  struct scale scale = {.trace = trace, .spec = spec};
+  *made = NULL;
+  enum hr_status status = scale_check(trace, spec, error);
+  if (status == HR_OK)
+    status = spec->by == HR_SCALING_COMPRESS ? compress(&scale, made, error) : thin_or_duplicate(&scale, made, error);
+  free(scale.list);
+  return status;
+}
+
+/* Jobs that change places: a permutation of all of them, or of each run of jobs of one instant. */
+
+__extension__ typedef unsigned __int128 shuffle_wide;
+
+const char *hr_shuffling_name(enum hr_shuffling what) {
+  static const char *const names[] = {
+#define SHUFFLING_TEXT(name, text) [name] = text,
+      HR_SHUFFLING_TABLE(SHUFFLING_TEXT)
+#undef SHUFFLING_TEXT
+  };
+  return (unsigned)what < HR_N_SHUFFLINGS ? names[what] : "";
+}
+
+/* Uniform in 0 .. bound - 1, to within 2^-32. */
+static uint32_t below(struct hr__stream *stream, uint32_t bound) {
+  uint64_t high = hr__stream_next(stream), bits = high << 32 | hr__stream_next(stream);
+  return (uint32_t)((shuffle_wide)bits * bound >> 64);
+}
+
+static void permute(uint32_t *jobs, uint32_t n, struct hr__stream *stream) {
+  for (uint32_t i = n; i > 1; i--) {
+    uint32_t j = below(stream, i), job = jobs[j];
+    jobs[j] = jobs[i - 1];
+    jobs[i - 1] = job;
+  }
+}
+
+/* `jobs[i]`: which job takes the place of job i. */
+static void shuffle_draw(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed, uint32_t *jobs) {
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, HR__PURPOSE_SHUFFLE, 1 + (uint32_t)what, 0);
+  for (uint32_t job = 0; job < trace->n_jobs; job++) jobs[job] = job;
+  if (what != HR_SHUFFLE_ROWS) {
+    permute(jobs, trace->n_jobs, &stream);
+    return;
+  }
+  for (uint32_t begin = 0, end; begin < trace->n_jobs; begin = end) {
+    for (end = begin + 1; end < trace->n_jobs && trace->submit_us[end] == trace->submit_us[begin];) end++;
+    permute(jobs + begin, end - begin, &stream);
+  }
+}
+
+static enum hr_status place_jobs(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **made,
+                                 struct hr_error *error) {
+  struct hr__keyed_row *list = malloc(trace->n_jobs * sizeof *list);
+  if (!list) return hr__no_memory_for(trace, error);
+  for (uint32_t i = 0; i < trace->n_jobs; i++) list[i] = (struct hr__keyed_row){(uint64_t)trace->submit_us[i], jobs[i]};
+  enum hr_status status = hr__rebuild_moved(trace, list, trace->n_jobs, made, error);
+  free(list);
+  return status;
+}
+
+static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **made,
+                                  struct hr_error *error) {
+  struct hr__rebuild rebuild;
+  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
+  for (uint32_t i = 0; status == HR_OK && i < trace->n_jobs; i++) {
+    struct hr_job_record record, other;
+    char id[HR_JOB_ID_BUFFER], unused[HR_JOB_ID_BUFFER];
+    hr_trace_job_record(trace, (hr_job){i}, &record, id);
+    hr_trace_job_record(trace, (hr_job){jobs[i]}, &other, unused);
+    record.user = other.user;
+    record.tenant = other.tenant;
+    status = hr__rebuild_add(&rebuild, trace, (hr_job){i}, &record, error);
+  }
+  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+}
+
+enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed,
+                                    struct hr_trace **made, struct hr_error *error) {
+  *made = NULL;
+  uint32_t *jobs = malloc(trace->n_jobs * sizeof *jobs);
+  if (!jobs) return hr__no_memory_for(trace, error);
+  shuffle_draw(trace, what, seed, jobs);
+  enum hr_status status =
+      what == HR_SHUFFLE_USERS ? place_users(trace, jobs, made, error) : place_jobs(trace, jobs, made, error);
+  free(jobs);
+  return status;
+}

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The statistics of a trace, put together from their parts. */
+
+#include "traces/tools/stats.h"
+
+#include "base/text.h"
+#include "headroom/unstable/trace_tools.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Values ----------------------------------------------------------------------------------------- */
+
+static double quantile(const double *sorted, size_t count, double share) {
+  return gsl_stats_quantile_from_sorted_data(sorted, 1, count, share);
+}
+
+/* Sorts the values. */
+static struct hr__spread hr__spread_of(double *values, size_t count) {
+  struct hr__spread spread = {.count = count};
+  if (count == 0) return spread;
+  gsl_sort(values, 1, count);
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < count; i++) sum += values[i];
+  spread.mean = sum / (double)count;
+  for (size_t i = 0; i < count; i++) squares += (values[i] - spread.mean) * (values[i] - spread.mean);
+  spread.sd = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
+  spread.min = values[0];
+  spread.p10 = quantile(values, count, 0.1);
+  spread.p25 = quantile(values, count, 0.25);
+  spread.p50 = quantile(values, count, 0.5);
+  spread.p75 = quantile(values, count, 0.75);
+  spread.p90 = quantile(values, count, 0.9);
+  spread.p95 = quantile(values, count, 0.95);
+  spread.p99 = quantile(values, count, 0.99);
+  spread.max = values[count - 1];
+  return spread;
+}
+
+/* Of at least one value, which are sorted. */
+static void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
+  for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
+}
+
+/* GPU time of a job in milli-GPU x microseconds. */
+static hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job) {
+  return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
+}
+
+static double hr__gpu_hours_of(hr_amount gpu_time) {
+  return (double)gpu_time / (1000.0 * 3600 * (double)HR_SECOND_US);
+}
+
+enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAMILIES]) {
+  enum hr__family best = HR__N_FAMILIES;
+  for (unsigned i = 0; i < HR__PARETO_TAIL; i++)
+    if (fits[i].known && (best == HR__N_FAMILIES || fits[i].aic < fits[best].aic)) best = (enum hr__family)i;
+  return best;
+}
+
+/* ---- Of all jobs ------------------------------------------------------------------------------------ */
+
+static size_t take_run_times(const struct hr_trace *trace, double *values) {
+  for (uint32_t job = 0; job < trace->n_jobs; job++) values[job] = hr__seconds(trace->work_us[job]);
+  return trace->n_jobs;
+}
+
+static size_t take_gpus(const struct hr_trace *trace, double *values) {
+  for (uint32_t job = 0; job < trace->n_jobs; job++)
+    values[job] = (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000;
+  return trace->n_jobs;
+}
+
+static size_t take_recorded_waits(const struct hr_trace *trace, double *values) {
+  size_t count = 0;
+  for (uint32_t job = 0; trace->recorded_start_us && job < trace->n_jobs; job++)
+    if (trace->recorded_start_us[job] != HR_UNKNOWN_US)
+      values[count++] = hr__seconds(trace->recorded_start_us[job] - trace->submit_us[job]);
+  return count;
+}
+
+static size_t take_limits(const struct hr_trace *trace, double *values) {
+  size_t count = 0;
+  for (uint32_t job = 0; trace->limit_us && job < trace->n_jobs; job++)
+    if (trace->limit_us[job] > 0 && trace->work_us[job] > 0)
+      values[count++] = (double)trace->limit_us[job] / (double)trace->work_us[job];
+  return count;
+}
+
+static bool fill_values(struct hr_trace_stats *stats) {
+  const struct hr_trace *trace = stats->trace;
+  double *values = malloc(((size_t)trace->n_jobs + 1) * sizeof *values);
+  if (!values) return false;
+  stats->gpus = hr__spread_of(values, take_gpus(trace, values));
+  stats->wait_s = hr__spread_of(values, take_recorded_waits(trace, values));
+  stats->limit_ratio = hr__spread_of(values, take_limits(trace, values));
+  stats->run_s = hr__spread_of(values, take_run_times(trace, values));
+  if (trace->n_jobs) hr__curve_of(values, trace->n_jobs, stats->curve_s);
+  bool done = hr__fit_all(values, trace->n_jobs, stats->run_fits);
+  free(values);
+  return done;
+}
+
+static void fill_sums(struct hr_trace_stats *stats) {
+  struct hr_trace_size size = hr_trace_size_of(stats->trace);
+  stats->gpu_hours = size.gpu_hours;
+  stats->span_s = hr__seconds(size.span_us);
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static bool hr__stats_arrivals(struct hr_trace_stats *stats);
+
+static bool hr__stats_concentration(struct hr_trace_stats *stats);
+
+static bool hr__stats_correlation(struct hr_trace_stats *stats);
+
+static bool hr__stats_group(struct hr_trace_stats *stats);
+
+enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
+                                   struct hr_error *error) {
+  struct hr_trace_stats *made = calloc(1, sizeof *made);
+  *stats = made;
+  if (made) made->trace = trace;
+  if (made && fill_values(made) && hr__stats_group(made) && hr__stats_arrivals(made) && hr__stats_concentration(made) &&
+      hr__stats_correlation(made)) {
+    fill_sums(made);
+    return HR_OK;
+  }
+  hr_trace_stats_destroy(made);
+  *stats = NULL;
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for its statistics", trace->source);
+}
+
+void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
+  if (!stats) return;
+  for (unsigned by = 0; by < HR__N_STATS_BY; by++) {
+    for (size_t i = 0; i < stats->by[by].count; i++) {
+      free(stats->by[by].at[i].name);
+      free(stats->by[by].at[i].curve_s);
+    }
+    free(stats->by[by].at);
+  }
+  free(stats);
+}
+
+/* When jobs come: by the hour of the clock and the day of the week, and how far from evenly. */
+
+#define UNKNOWN ((double)NAN)
+
+enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MOST_HOURS = 1 << 24 };
+
+/* Rounded down, below zero as well. */
+static int64_t quotient(int64_t value, int64_t unit) {
+  int64_t whole = value / unit;
+  return value % unit < 0 ? whole - 1 : whole;
+}
+
+/* The first of January 1970 was a Thursday. */
+static void count_by_clock(const struct hr_trace *trace, struct hr__arrivals *arrivals) {
+  const int64_t thursday = 3;
+  arrivals->has_weekdays = trace->dated;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    int64_t at_us = trace->origin_us + trace->submit_us[job], day = quotient(at_us, HR__DAY_US);
+    int64_t weekday = (day + (trace->dated ? thursday : 0)) % 7;
+    arrivals->by_hour[(at_us - day * HR__DAY_US) / HR__HOUR_US]++;
+    arrivals->by_weekday[weekday < 0 ? weekday + 7 : weekday]++;
+  }
+}
+
+/* ---- Gaps ------------------------------------------------------------------------------------------- */
+
+static bool fill_gaps(struct hr_trace_stats *stats) {
+  const struct hr_trace *trace = stats->trace;
+  struct hr__arrivals *arrivals = &stats->arrivals;
+  double *gaps = malloc(((size_t)trace->n_jobs + 1) * sizeof *gaps);
+  if (!gaps) return false;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    bool as_before = job > 0 && trace->submit_us[job] == trace->submit_us[job - 1];
+    bool as_after = job + 1 < trace->n_jobs && trace->submit_us[job] == trace->submit_us[job + 1];
+    arrivals->together += as_before || as_after;
+    if (job > 0) gaps[job - 1] = hr__seconds(trace->submit_us[job] - trace->submit_us[job - 1]);
+  }
+  size_t count = trace->n_jobs ? trace->n_jobs - 1 : 0;
+  arrivals->gap_s = hr__spread_of(gaps, count);
+  double sum = arrivals->gap_s.sd + arrivals->gap_s.mean;
+  arrivals->burstiness = sum > 0 ? (arrivals->gap_s.sd - arrivals->gap_s.mean) / sum : UNKNOWN;
+  bool done = hr__fit_all(gaps, count, stats->gap_fits);
+  free(gaps);
+  return done;
+}
+
+/* ---- Counts by hour --------------------------------------------------------------------------------- */
+
+static double mean_of(const double *counts, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += counts[i];
+  return sum / (double)n;
+}
+
+/* Variance / mean. */
+static double dispersion_of(const double *counts, size_t n) {
+  double mean = n ? mean_of(counts, n) : 0, squares = 0;
+  if (n < 2 || mean <= 0) return UNKNOWN;
+  for (size_t i = 0; i < n; i++) squares += (counts[i] - mean) * (counts[i] - mean);
+  return squares / (double)(n - 1) / mean;
+}
+
+/* How counts go with those `lag` later; of at least two such spans. */
+static double autocorrelation(const double *counts, size_t n, size_t lag) {
+  if (n < 2 * lag) return UNKNOWN;
+  double mean = mean_of(counts, n), squares = 0, products = 0;
+  for (size_t i = 0; i < n; i++) squares += (counts[i] - mean) * (counts[i] - mean);
+  for (size_t i = 0; i + lag < n; i++) products += (counts[i] - mean) * (counts[i + lag] - mean);
+  return squares > 0 ? products / squares : UNKNOWN;
+}
+
+static void fill_by_hour(struct hr__arrivals *arrivals, double *counts) {
+  size_t hours = arrivals->hours, days = hours / HOURS_A_DAY;
+  arrivals->dispersion = dispersion_of(counts, hours);
+  arrivals->after_a_day = autocorrelation(counts, hours, HOURS_A_DAY);
+  arrivals->after_a_week = autocorrelation(counts, hours, HOURS_A_WEEK);
+  arrivals->per_hour = hours ? mean_of(counts, hours) : UNKNOWN;
+  for (size_t i = 0; i < hours; i++) arrivals->busiest = fmax(arrivals->busiest, counts[i]);
+  for (size_t day = 0; day < days; day++) {
+    double sum = 0;
+    for (size_t i = 0; i < HOURS_A_DAY; i++) sum += counts[day * HOURS_A_DAY + i];
+    counts[day] = sum;
+  }
+  arrivals->dispersion_by_day = dispersion_of(counts, days);
+}
+
+/* Whole hours from the first submit on; what comes after the last of them is left out. */
+static bool count_by_hour(struct hr_trace_stats *stats) {
+  const struct hr_trace *trace = stats->trace;
+  struct hr__arrivals *arrivals = &stats->arrivals;
+  int64_t first_us = trace->n_jobs ? trace->submit_us[0] : 0;
+  int64_t hours = trace->n_jobs ? (trace->submit_us[trace->n_jobs - 1] - first_us) / HR__HOUR_US : 0;
+  arrivals->hours = (uint64_t)(hours < MOST_HOURS ? hours : MOST_HOURS);
+  double *counts = calloc(arrivals->hours + 1, sizeof *counts);
+  if (!counts) return false;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    uint64_t hour = (uint64_t)((trace->submit_us[job] - first_us) / HR__HOUR_US);
+    if (hour < arrivals->hours) counts[hour]++;
+  }
+  fill_by_hour(arrivals, counts);
+  free(counts);
+  return true;
+}
+
+static bool hr__stats_arrivals(struct hr_trace_stats *stats) {
+  count_by_clock(stats->trace, &stats->arrivals);
+  return fill_gaps(stats) && count_by_hour(stats);
+}
+
+/* How unevenly jobs and GPU time are shared, and how run times go with sizes and users. */
+
+#define SHARES_UNKNOWN ((double)NAN)
+
+const char *hr__concentrated_name(enum hr__concentrated what) {
+  static const char *const names[HR__N_CONCENTRATED] = {"jobs_by_user", "gpu_hours_by_user", "gpu_hours_by_tenant",
+                                                        "gpu_hours_by_job"};
+  return names[what];
+}
+
+/* ---- Concentration ---------------------------------------------------------------------------------- */
+
+/* Of `count` amounts, which are sorted; those of nothing are no parties. */
+static struct hr__concentration concentration_of(double *amounts, size_t count) {
+  gsl_sort(amounts, 1, count);
+  while (count && amounts[0] <= 0) {
+    amounts++;
+    count--;
+  }
+  struct hr__concentration result = {.parties = count};
+  double sum = 0, weighted = 0, from_top = 0;
+  for (size_t i = 0; i < count; i++) {
+    sum += amounts[i];
+    weighted += (double)(i + 1) * amounts[i];
+  }
+  if (count == 0) return result;
+  double n = (double)count;
+  size_t tenth = count >= 10 ? count / 10 : 1;
+  result.gini = fmax(0, 2 * weighted / (n * sum) - (n + 1) / n);
+  result.first = amounts[count - 1] / sum;
+  for (size_t i = 0; i < count; i++) {
+    bool had_half = from_top >= sum / 2;
+    from_top += amounts[count - 1 - i];
+    if (i + 1 == tenth) result.tenth = from_top / sum;
+    if (!had_half) result.for_half = (double)(i + 1) / n;
+  }
+  return result;
+}
+
+/* Of jobs that have no such name nobody knows whose they are. */
+static bool concentrate_by(struct hr_trace_stats *stats, enum hr__concentrated what, enum hr__stats_by by, bool jobs) {
+  const struct hr__stats_rows *rows = &stats->by[by];
+  double *amounts = malloc((rows->count + 1) * sizeof *amounts);
+  size_t count = 0;
+  if (!amounts) return false;
+  for (size_t i = 0; i < rows->count; i++)
+    if (rows->at[i].name[0]) amounts[count++] = jobs ? (double)rows->at[i].jobs : rows->at[i].gpu_hours;
+  stats->concentration[what] = concentration_of(amounts, count);
+  free(amounts);
+  return true;
+}
+
+static bool concentrate_jobs(struct hr_trace_stats *stats) {
+  const struct hr_trace *trace = stats->trace;
+  double *amounts = malloc(((size_t)trace->n_jobs + 1) * sizeof *amounts);
+  if (!amounts) return false;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) amounts[job] = hr__gpu_hours_of(hr__gpu_time_of(trace, job));
+  stats->concentration[HR__GPU_TIME_OF_JOBS] = concentration_of(amounts, trace->n_jobs);
+  free(amounts);
+  return true;
+}
+
+static bool hr__stats_concentration(struct hr_trace_stats *stats) {
+  return concentrate_by(stats, HR__JOBS_OF_USERS, HR__STATS_BY_USER, true) &&
+         concentrate_by(stats, HR__GPU_TIME_OF_USERS, HR__STATS_BY_USER, false) &&
+         concentrate_by(stats, HR__GPU_TIME_OF_TENANTS, HR__STATS_BY_TENANT, false) && concentrate_jobs(stats);
+}
+
+/* ---- Size and run time ------------------------------------------------------------------------------ */
+
+/* Ranks from 1, equal values having the mean of theirs, in the place of the values. `order`: of as many. */
+static void rank(double *values, size_t *order, size_t count) {
+  gsl_sort_index(order, values, 1, count);
+  for (size_t i = 0, end; i < count; i = end) {
+    double value = values[order[i]];
+    for (end = i + 1; end < count && values[order[end]] <= value; end++) continue;
+    for (size_t k = i; k < end; k++) values[order[k]] = (double)(i + 1 + end) / 2;
+  }
+}
+
+static double correlation(const double *first, const double *other, size_t count) {
+  double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0; /* of any ranks */
+  for (size_t i = 0; i < count; i++) {
+    a += (first[i] - mean) * (first[i] - mean);
+    b += (other[i] - mean) * (other[i] - mean);
+    both += (first[i] - mean) * (other[i] - mean);
+  }
+  return a > 0 && b > 0 ? both / sqrt(a * b) : SHARES_UNKNOWN;
+}
+
+static bool correlate_sizes(struct hr_trace_stats *stats) {
+  const struct hr_trace *trace = stats->trace;
+  size_t count = trace->n_jobs;
+  double *gpus = malloc((count + 1) * sizeof *gpus), *run = malloc((count + 1) * sizeof *run);
+  size_t *order = malloc((count + 1) * sizeof *order);
+  bool done = gpus && run && order;
+  for (uint32_t job = 0; done && job < count; job++) {
+    gpus[job] = (double)hr_trace_gpus_milli(trace, (hr_job){job});
+    run[job] = (double)trace->work_us[job];
+  }
+  if (done) {
+    rank(gpus, order, count);
+    rank(run, order, count);
+    stats->size_and_run_time = correlation(gpus, run, count);
+  }
+  free(gpus);
+  free(run);
+  free(order);
+  return done;
+}
+
+/* ---- User and run time ------------------------------------------------------------------------------ */
+
+struct of_user {
+  uint64_t jobs;
+  double sum;
+};
+
+/* 1 - the mean square within users / the mean square of all (Kelley's epsilon squared): about 0 where users do not
+   matter, however many they are. */
+static double explained(const struct hr_trace *trace, const struct of_user *users, uint64_t jobs, double mean) {
+  double all = 0, within = 0;
+  uint64_t parties = 0;
+  for (uint32_t user = 0; user < trace->users.count; user++) parties += users[user].jobs > 0;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    uint32_t user = trace->user[job];
+    if (user == HR_NONE || trace->work_us[job] <= 0) continue;
+    double value = log((double)trace->work_us[job]), own = users[user].sum / (double)users[user].jobs;
+    all += (value - mean) * (value - mean);
+    within += (value - own) * (value - own);
+  }
+  if (parties < 2 || jobs <= parties || all <= 0) return SHARES_UNKNOWN;
+  return 1 - within / (double)(jobs - parties) / (all / (double)(jobs - 1));
+}
+
+static bool explain_by_user(struct hr_trace_stats *stats) {
+  const struct hr_trace *trace = stats->trace;
+  stats->user_in_run_time = SHARES_UNKNOWN;
+  if (!trace->user) return true;
+  struct of_user *users = calloc((size_t)trace->users.count + 1, sizeof *users);
+  uint64_t jobs = 0;
+  double sum = 0;
+  if (!users) return false;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    if (trace->user[job] == HR_NONE || trace->work_us[job] <= 0) continue;
+    double value = log((double)trace->work_us[job]);
+    users[trace->user[job]].jobs++;
+    users[trace->user[job]].sum += value;
+    sum += value;
+    jobs++;
+  }
+  if (jobs) stats->user_in_run_time = explained(trace, users, jobs, sum / (double)jobs);
+  free(users);
+  return true;
+}
+
+static bool hr__stats_correlation(struct hr_trace_stats *stats) {
+  return correlate_sizes(stats) && explain_by_user(stats);
+}
+
+/* Jobs by what they have in common. A counting sort puts each group's run times one group after the other, so that the
+   spread of each is taken in place. */
+
+/* A grouping: which group each job is of, and what the groups are called. */
+struct stats_grouping {
+  const struct hr_trace *trace;
+  enum hr__stats_by by;
+  uint32_t n_groups;
+};
+
+const char *hr__stats_by_name(enum hr__stats_by by) {
+  static const char *const names[HR__N_STATS_BY] = {"size", "class", "tenant", "user", "gpu_type", "outcome"};
+  return names[by];
+}
+
+/* ---- Groups ----------------------------------------------------------------------------------------- */
+
+static const uint32_t *names_column(const struct hr_trace *trace, enum hr__stats_by by) {
+  return by == HR__STATS_BY_TENANT ? trace->tenant : by == HR__STATS_BY_USER ? trace->user : trace->gpu_types;
+}
+
+static const struct hr_names *names_of(const struct hr_trace *trace, enum hr__stats_by by) {
+  return by == HR__STATS_BY_TENANT ? &trace->tenants : by == HR__STATS_BY_USER ? &trace->users : &trace->gpu_type_lists;
+}
+
+/* 0: the trace does not tell. Jobs without a name are one more group after those that have one. */
+static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by) {
+  switch (by) {
+  case HR__STATS_BY_SIZE:
+    return HR__SIZES;
+  case HR__STATS_BY_CLASS:
+    return trace->class_ ? HR_N_CLASSES : 0;
+  case HR__STATS_BY_OUTCOME:
+    return trace->outcome ? HR_N_OUTCOMES : 0;
+  default:
+    return names_column(trace, by) ? names_of(trace, by)->count + 1 : 0;
+  }
+}
+
+static uint32_t group_of(const struct stats_grouping *grouping, uint32_t job) {
+  const struct hr_trace *trace = grouping->trace;
+  switch (grouping->by) {
+  case HR__STATS_BY_SIZE:
+    return hr__size_of(trace->gpus[job]);
+  case HR__STATS_BY_CLASS:
+    return trace->class_[job];
+  case HR__STATS_BY_OUTCOME:
+    return trace->outcome[job];
+  default: {
+    uint32_t name = names_column(trace, grouping->by)[job];
+    return name == HR_NONE ? grouping->n_groups - 1 : name;
+  }
+  }
+}
+
+static const char *group_name(const struct stats_grouping *grouping, uint32_t group) {
+  switch (grouping->by) {
+  case HR__STATS_BY_SIZE:
+    return hr__size_name(group);
+  case HR__STATS_BY_CLASS:
+    return hr_job_class_name((enum hr_job_class)group);
+  case HR__STATS_BY_OUTCOME:
+    return hr_outcome_name((enum hr_outcome)group);
+  default:
+    return group < grouping->n_groups - 1 ? names_of(grouping->trace, grouping->by)->text[group] : "";
+  }
+}
+
+/* ---- Two walks -------------------------------------------------------------------------------------- */
+
+struct tally {
+  uint64_t jobs, failed, cancelled;
+  hr_amount gpu_time;
+  size_t next; /* where its next run time goes */
+};
+
+static void count_jobs(const struct stats_grouping *grouping, struct tally *tallies) {
+  const struct hr_trace *trace = grouping->trace;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    struct tally *tally = &tallies[group_of(grouping, job)];
+    tally->jobs++;
+    tally->gpu_time += hr__gpu_time_of(trace, job);
+    if (!trace->outcome) continue;
+    tally->failed += trace->outcome[job] == HR_OUTCOME_FAILED;
+    tally->cancelled += trace->outcome[job] == HR_OUTCOME_CANCELLED;
+  }
+  size_t next = 0;
+  for (uint32_t group = 0; group < grouping->n_groups; group++) {
+    tallies[group].next = next;
+    next += tallies[group].jobs;
+  }
+}
+
+static void place_run_times(const struct stats_grouping *grouping, struct tally *tallies, double *run_s) {
+  const struct hr_trace *trace = grouping->trace;
+  for (uint32_t job = 0; job < trace->n_jobs; job++)
+    run_s[tallies[group_of(grouping, job)].next++] = hr__seconds(trace->work_us[job]);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+static bool fill_row(struct hr__stats_row *row, const struct stats_grouping *grouping, uint32_t group,
+                     const struct tally *tally, double *run_s) {
+  *row = (struct hr__stats_row){.name = strdup(group_name(grouping, group)),
+                                .jobs = tally->jobs,
+                                .failed = tally->failed,
+                                .cancelled = tally->cancelled,
+                                .gpu_hours = hr__gpu_hours_of(tally->gpu_time)};
+  row->run_s = hr__spread_of(run_s, tally->jobs);
+  if (!row->name) return false;
+  if (grouping->by != HR__STATS_BY_SIZE) return true;
+  row->curve_s = malloc(HR__CURVE_POINTS * sizeof *row->curve_s);
+  if (!row->curve_s) return false;
+  hr__curve_of(run_s, tally->jobs, row->curve_s);
+  return hr__fit_all(run_s, tally->jobs, row->fits);
+}
+
+/* By GPU hours, then by jobs, then by name. */
+static int compare_rows(const void *a, const void *b) {
+  const struct hr__stats_row *first = a, *other = b;
+  if (first->gpu_hours > other->gpu_hours) return -1;
+  if (first->gpu_hours < other->gpu_hours) return 1;
+  if (first->jobs != other->jobs) return first->jobs > other->jobs ? -1 : 1;
+  return strcmp(first->name, other->name);
+}
+
+static bool fill_rows(const struct stats_grouping *grouping, struct tally *tallies, double *run_s,
+                      struct hr__stats_rows *rows) {
+  rows->at = calloc((size_t)grouping->n_groups + 1, sizeof *rows->at);
+  if (!rows->at) return false;
+  count_jobs(grouping, tallies);
+  place_run_times(grouping, tallies, run_s);
+  for (uint32_t group = 0; group < grouping->n_groups; group++) {
+    const struct tally *tally = &tallies[group];
+    if (tally->jobs && !fill_row(&rows->at[rows->count++], grouping, group, tally, run_s + tally->next - tally->jobs))
+      return false;
+  }
+  bool in_order = grouping->by == HR__STATS_BY_SIZE || grouping->by == HR__STATS_BY_CLASS;
+  if (!in_order) qsort(rows->at, rows->count, sizeof *rows->at, compare_rows);
+  return true;
+}
+
+/* Each fills its part; false when out of memory. */
+static bool hr__stats_group(struct hr_trace_stats *stats) {
+  double *run_s = malloc(((size_t)stats->trace->n_jobs + 1) * sizeof *run_s);
+  bool done = run_s != NULL;
+  for (unsigned by = 0; by < HR__N_STATS_BY && done; by++) {
+    struct stats_grouping grouping = {stats->trace, (enum hr__stats_by)by,
+                                      count_groups(stats->trace, (enum hr__stats_by)by)};
+    if (grouping.n_groups == 0) continue;
+    struct tally *tallies = calloc(grouping.n_groups, sizeof *tallies);
+    done = tallies && fill_rows(&grouping, tallies, run_s, &stats->by[by]);
+    free(tallies);
+  }
+  free(run_s);
+  return done;
+}
