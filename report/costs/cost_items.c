@@ -142,9 +142,11 @@ static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_
   for (uint32_t month = 0; month < costing->n_months; month++)
     weights[month] =
         hr__meter_node_us(costing->basis->meter, (hr_pool){pool}, month, end_us) * spec->gpus_per_node * 1000;
-  for (const struct hr__cost_item *item = costing->items + *cursor;
-       *cursor < costing->n_items && item->kind == HR__COST_USE && item->pool == pool; item++, ++*cursor)
+  for (; *cursor < costing->n_items; ++*cursor) {
+    const struct hr__cost_item *item = &costing->items[*cursor];
+    if (item->kind != HR__COST_USE || item->pool != pool) break;
     weights[item->month] -= item->gpu_time;
+  }
   for (uint32_t month = 0; month < costing->n_months; month++)
     if (weights[month] < 0) weights[month] = 0;
 }

@@ -529,7 +529,7 @@ size_t hr_waits_of(const struct hr_waits *waits, hr_job job, const struct hr_wai
     else
       to = middle;
   }
-  *all = waits->waits + from;
+  *all = waits->waits ? waits->waits + from : NULL;
   while (from + count < waits->n_waits && waits->waits[from + count].job.id == job.id) count++;
   return count;
 }
@@ -541,7 +541,7 @@ const struct hr_wait_part *hr_waits_parts(const struct hr_waits *waits, const st
 size_t hr_waits_segments(const struct hr_waits *waits, hr_job job, const struct hr_wait_segment **segments) {
   uint32_t from = 0, count = 0;
   while (from < waits->n_segments && waits->segments[from].job.id < job.id) from++;
-  *segments = waits->segments + from;
+  *segments = waits->segments ? waits->segments + from : NULL;
   while (from + count < waits->n_segments && waits->segments[from + count].job.id == job.id) count++;
   return count;
 }

@@ -416,7 +416,7 @@ static uint32_t profiles_of(const struct hr_mig_spec *mig, const struct state *s
       profiles |= (uint32_t)(hr_mig_starts(&mig->type, &state->gpu, i) != 0) << i;
     return profiles;
   }
-  profiles = idle_profiles(mig, &mig->layouts[state->layout], state->taken);
+  if (mig->n_layouts > 0) profiles = idle_profiles(mig, &mig->layouts[state->layout], state->taken);
   for (uint32_t i = 0; mig->mode == HR_MIG_DYNAMIC && state->taken == 0 && i < mig->n_layouts; i++)
     profiles |= idle_profiles(mig, &mig->layouts[i], 0);
   return profiles;

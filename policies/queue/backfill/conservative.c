@@ -301,8 +301,10 @@ static enum hr_status hr__batches_next(struct hr__batches *batches, const struct
 
 static void hr__batches_end(struct hr__batches *batches) {
   batches->n_known = batches->n_next;
-  const struct hr__batch *last = &batches->known[batches->n_known - (batches->n_known > 0)];
-  batches->n_jobs = batches->n_known > 0 ? last->first_job + last->n_jobs : 0;
+  batches->n_jobs = 0;
+  if (batches->n_known == 0) return;
+  const struct hr__batch *last = &batches->known[batches->n_known - 1];
+  batches->n_jobs = last->first_job + last->n_jobs;
 }
 
 static uint32_t hr__batches_shapes(const struct hr__batches *batches) {

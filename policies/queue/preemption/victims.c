@@ -197,7 +197,8 @@ static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves 
 }
 
 static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *plan, struct hr__victim *victim) {
-  struct hr_placement placement = {victim->pool, victim->n_slices, queue->preemptor->slices + victim->first_slice};
+  const struct hr_slice *slices = victim->n_slices > 0 ? queue->preemptor->slices + victim->first_slice : NULL;
+  struct hr_placement placement = {victim->pool, victim->n_slices, slices};
   enum hr_status status = hr_moves_start(plan, victim->job, &placement, HR_REASON_NONE);
   victim->needed = false;
   if (status == HR_OK) hr__quota_put_back(queue, victim->job);
