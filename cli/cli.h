@@ -2,23 +2,22 @@
 #ifndef HR_CLI_CLI_H
 #define HR_CLI_CLI_H
 
-/* A verb of the program: `headroom VERB`, or an action of one, `headroom VERB ACTION`. One file each; main.c holds the
-   list of verbs, a verb that of its actions. */
+/* A verb of the program, `headroom VERB`, or an action of a verb, `headroom VERB ACTION`. main.c has the list of verbs;
+   each verb has the list of its actions. */
 
 #include "cli/options.h"
 
 struct verb {
-  const char *name; /* of an action: with its verb's, "trace generate" */
-  const struct verb *const
-      *actions;         /* ended by NULL; then the rest, but for the summary, is theirs. NULL: it has none */
-  const char *operands; /* as the usage line shows them */
+  const char *name;                  /* an action includes its verb: "trace generate" */
+  const struct verb *const *actions; /* ends with NULL; a verb with actions uses only name and summary. NULL: none */
+  const char *operands;              /* as in the usage line */
   size_t min_operands, max_operands;
   const char *summary;
-  const char *details; /* more help, NULL for none */
+  const char *details; /* text behind the options; may be NULL */
   const struct option *options;
-  size_t args_bytes;                /* of the struct that the options' offsets point into */
-  void (*set_defaults)(void *args); /* NULL: all zero */
-  void (*set_command)(void *args, const struct command *command); /* for who tells it; may be NULL */
+  size_t args_bytes;                                              /* size of the struct that the options fill */
+  void (*set_defaults)(void *args);                               /* NULL: all zero */
+  void (*set_command)(void *args, const struct command *command); /* for output that quotes the command; may be NULL */
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 
@@ -28,15 +27,15 @@ extern const struct verb verb_run, verb_report, verb_why, verb_compare, verb_che
 extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack, verb_trace_check, verb_trace_convert,
     verb_trace_cut, verb_trace_scale, verb_trace_merge, verb_trace_anonymise, verb_trace_shuffle;
 
-/* So many threads, or, 0 being asked for, as many as there are processors. */
+/* The number of threads to use: `asked`, or the number of processors if `asked` is 0. */
 uint32_t count_threads(uint64_t asked);
-/* Seconds of a clock that only goes forward. */
+/* Seconds of the monotonic clock. */
 double clock_s(void);
-/* The most memory that the process held. */
+/* Peak resident memory of the process, in MiB; 0 if unknown. */
 double peak_rss_mib(void);
-/* Whether standard output is a terminal on which colours are wanted. */
+/* Whether to use colours on standard output: it is a terminal, or the environment says so. */
 bool wants_colour(void);
-/* HR_STYLE_COLOUR if so, and HR_STYLE_UNICODE where more than ASCII can be shown. */
+/* HR_STYLE_COLOUR if colours are used, HR_STYLE_UNICODE if the locale is UTF-8. */
 unsigned terminal_style(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options that change the scenario become overrides, as if the user had written --set; those about the trace apply when
-   it is read. Each option is checked here first, so that an error names the option that was given. */
+/* Options that change the scenario become overrides, as --set does; options about the trace apply when it is read. Each
+   option is checked here first, so that errors name the option. */
 
 #include "cli/input.h"
 
@@ -16,8 +16,7 @@ static enum hr_status add_seed(struct overrides *overrides, const char *seed, st
   uint64_t value;
   if (!seed) return HR_OK;
   if (!parse_whole(seed, &value))
-    return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: a whole number from 0 to %" PRIu64 " is wanted", seed,
-                   UINT64_MAX);
+    return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: expected a whole number from 0 to %" PRIu64, seed, UINT64_MAX);
   return overrides_add(overrides, "seed", seed, error);
 }
 
@@ -42,7 +41,7 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
   return status;
 }
 
-/* The scenario's column names, and the option's in their place where both name a field. */
+/* The column names of the scenario; those of the option replace them field by field. */
 static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario, const char *text,
                                     struct hr_error *error) {
   enum hr_status status = HR_OK;
@@ -106,7 +105,7 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
   const char *const named[] = {scenario_path, input->trace_path};
   const struct hr_notes *files = &input->scenario->files;
   if (!input->trace_path)
-    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", scenario_path);
+    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; set one with --trace FILE", scenario_path);
   enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, error);
   if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, input->format, error);
   if (status != HR_OK) return status;

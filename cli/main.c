@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The program: finds the verb, reads its options, runs it, and says what went wrong. A closed pipe ends the program
-   by SIGPIPE, without a word, as other filters do; but a run that is asked for files says that it could not write. */
+/* The program: finds the verb, parses its options, runs it and reports errors. A closed pipe ends the program silently
+   by SIGPIPE, as other filters do; a run that writes files reports that it cannot write. */
 
 #include "cli/cli.h"
 #include "cli/process.h"
@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* `help` shows the other verbs, so it is written out here. */
+/* `help` needs the list of verbs, so it is defined here. */
 static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error);
 static const struct option no_options[] = {{0}};
 static const struct verb verb_help = {.name = "help",
                                       .operands = "[VERB]",
                                       .max_operands = 2,
-                                      .summary = "show what a verb does and its options",
+                                      .summary = "show what a verb does, and its options",
                                       .options = no_options,
                                       .run = run_help};
 
@@ -47,7 +47,7 @@ double peak_rss_mib(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
-/* "" where it is not set. */
+/* The variable's value; "" if it is not set. */
 static const char *environment(const char *name) {
   const char *value = getenv(name);
   return value ? value : "";
@@ -57,7 +57,7 @@ static bool is_dumb_terminal(void) {
   return strcmp(environment("TERM"), "dumb") == 0;
 }
 
-/* https://no-color.org and https://bixense.com/clicolors: the first forbids, the second demands. */
+/* https://no-color.org and https://bixense.com/clicolors: NO_COLOR disables colours, CLICOLOR_FORCE enables them. */
 bool wants_colour(void) {
   const char *force = environment("CLICOLOR_FORCE");
   if (environment("NO_COLOR")[0]) return false;
@@ -65,8 +65,8 @@ bool wants_colour(void) {
   return isatty(STDOUT_FILENO) && environment("TERM")[0] && !is_dumb_terminal();
 }
 
-/* The first of these that is set tells the encoding (POSIX, environment variables). */
-static bool speaks_utf8(void) {
+/* The first of these variables that is set determines the encoding (POSIX, "Environment Variables"). */
+static bool has_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *locale = environment(names[i]), *encoding = strchr(locale, '.');
@@ -77,18 +77,18 @@ static bool speaks_utf8(void) {
 }
 
 unsigned terminal_style(void) {
-  return (wants_colour() ? HR_STYLE_COLOUR : 0U) | (speaks_utf8() && !is_dumb_terminal() ? HR_STYLE_UNICODE : 0U);
+  return (wants_colour() ? HR_STYLE_COLOUR : 0U) | (has_utf8() && !is_dumb_terminal() ? HR_STYLE_UNICODE : 0U);
 }
 
-/* ---- Finding ---------------------------------------------------------------------------------------- */
+/* ---- Verbs and actions ------------------------------------------------------------------------------ */
 
-/* The last word of its name. */
+/* The last word of the verb's name: the action. */
 static const char *word_of(const struct verb *verb) {
   const char *space = strrchr(verb->name, ' ');
   return space ? space + 1 : verb->name;
 }
 
-/* NULL: there is none of that name, which the error tells. */
+/* The verb or action `name` of a list; NULL, with an error, if it is unknown. */
 static const struct verb *find_among(const char *label, const char *name, const struct verb *const *list,
                                      struct hr_error *error) {
   const char *names[N_VERBS + 1] = {0};
@@ -116,8 +116,8 @@ static void print_overview(FILE *out) {
     fprintf(out, "  %-10s", verbs[i]->name);
     print_wrapped(out, verbs[i]->summary, 12, 12);
   }
-  fputs("\n'headroom help VERB' shows a verb's options; 'headroom --version' the version.\n"
-        "Begin with: headroom list scenarios\n",
+  fputs("\n'headroom help VERB' shows the options of a verb, 'headroom --version' the version.\n"
+        "To begin: headroom list scenarios\n",
         out);
 }
 
@@ -127,7 +127,7 @@ static void print_usage(FILE *out, const struct verb *verb) {
           has_options ? " [OPTION]..." : "");
 }
 
-/* Defaults are told where a verb has any. */
+/* Numbers are printed with their defaults if the verb has any. */
 static void print_options(FILE *out, const struct verb *verb) {
   void *defaults = verb->set_defaults ? calloc(1, verb->args_bytes) : NULL;
   if (defaults) verb->set_defaults(defaults);
@@ -143,7 +143,7 @@ static void print_actions(FILE *out, const struct verb *verb) {
     fprintf(out, "  %-12s", word_of(verb->actions[i]));
     print_wrapped(out, verb->actions[i]->summary, 14, 14);
   }
-  fprintf(out, "\n'headroom help %s ACTION' shows an action's options.\n", verb->name);
+  fprintf(out, "\n'headroom help %s ACTION' shows the options of an action.\n", verb->name);
 }
 
 static void print_help(FILE *out, const struct verb *verb) {
@@ -171,7 +171,7 @@ static enum hr_status run_help(const void *args, const struct words *operands, s
   if (verb && verb->actions && more)
     verb = find_action(verb, more, error);
   else if (verb && more && !strstr(verb->operands, more))
-    return hr_fail(error, HR_BAD_INPUT, "help: '%.60s' is no word of '%s'", more, verb->name);
+    return hr_fail(error, HR_BAD_INPUT, "help: '%s' has no topic '%.60s'", verb->name, more);
   if (!verb) return HR_BAD_INPUT;
   print_help(stdout, verb);
   return HR_OK;
@@ -189,7 +189,7 @@ static bool asks_for_help(int argc, char **argv) {
   return false;
 }
 
-/* A usage error also says where help is. */
+/* A usage error ends with a hint at the help. */
 static enum hr_status parse(const struct verb *verb, int argc, char **argv, void *args, struct words *operands,
                             struct hr_error *error) {
   struct hr_error inner;
@@ -200,12 +200,12 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
     return hr_fail(error, HR_BAD_INPUT, "%s: %s is missing\nTry 'headroom help %s'.", verb->name, verb->operands,
                    verb->name);
   if (operands->count > verb->max_operands)
-    return hr_fail(error, HR_BAD_INPUT, "%s: '%.60s' is one word too many\nTry 'headroom help %s'.", verb->name,
+    return hr_fail(error, HR_BAD_INPUT, "%s: unexpected argument '%.60s'\nTry 'headroom help %s'.", verb->name,
                    operands->at[verb->max_operands], verb->name);
   return HR_OK;
 }
 
-/* The first words, `before` the verb's own, are not looked at again. */
+/* The first `before` words name the verb. */
 static enum hr_status run_verb(const struct verb *verb, const struct command *command, int before,
                                struct hr_error *error) {
   int argc = command->count - before;
@@ -227,7 +227,7 @@ static enum hr_status run_verb(const struct verb *verb, const struct command *co
   return status;
 }
 
-/* An action's name comes right after its verb's. */
+/* The action's name directly follows the verb. */
 static enum hr_status run_action(const struct verb *verb, const struct command *command, struct hr_error *error) {
   enum { BEFORE = 2 };
   const char *name = command->count > BEFORE ? command->words[BEFORE] : NULL;
@@ -250,6 +250,9 @@ static enum hr_status run_program(int argc, char **argv, struct hr_error *error)
     printf("headroom %s\n", hr_version());
     return HR_OK;
   }
+  if (argv[1][0] == '-')
+    return hr_fail(error, HR_BAD_INPUT, "unexpected option '%.60s': options follow the verb\nTry 'headroom help'.",
+                   argv[1]);
   const struct verb *verb = find_among("verb", argv[1], verbs, error);
   if (!verb) return HR_BAD_INPUT;
   const struct command command = {argc, argv};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
+/* Command-line options. A verb has a table of options with offsets into a struct of its own; parsing writes the values
+   through these offsets. The same table generates the help. */
+
 #include "cli/options.h"
 
 #include "headroom/unstable/forecast.h"
@@ -13,7 +16,7 @@
 
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 
-/* Between quotes all stands for itself but the quote, which is told outside of them. */
+/* Within single quotes only the quote itself needs escaping: the text is closed, escaped and opened again. */
 static char *put_quoted(char *at, const char *word) {
   *at++ = '\'';
   for (; *word; word++) {
@@ -41,8 +44,6 @@ char *command_text(const struct command *command) {
   *at = '\0';
   return text;
 }
-
-/* Values are written through the table's offsets, so a verb reads them from a plain struct. */
 
 enum { LINE_WIDTH = 80, HELP_COLUMN = 28 };
 
@@ -101,13 +102,13 @@ static enum hr_status unknown_option(const struct option *options, const char *n
 
 static enum hr_status bad_number(const struct option *option, const char *text, struct hr_error *error) {
   bool whole = option->kind == OPTION_WHOLE;
-  char most[40];
+  char highest[40];
   if (whole && option->max >= 0x1p64)
-    snprintf(most, sizeof most, "%" PRIu64, UINT64_MAX);
+    snprintf(highest, sizeof highest, "%" PRIu64, UINT64_MAX);
   else
-    snprintf(most, sizeof most, "%.15g", option->max);
-  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: a %s from %.15g to %s is wanted", option->name, text,
-                 whole ? "whole number" : "number", option->min, most);
+    snprintf(highest, sizeof highest, "%.15g", option->max);
+  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: expected a %s from %.15g to %s", option->name, text,
+                 whole ? "whole number" : "number", option->min, highest);
 }
 
 static enum hr_status store(const struct option *option, const char *text, void *args, struct hr_error *error) {
@@ -136,7 +137,7 @@ static enum hr_status store(const struct option *option, const char *text, void 
   return HR_INTERNAL;
 }
 
-/* "--name", "--name=value", or "-n": the option, and the value if it is part of the word. */
+/* Finds the option of "--name", "--name=value" or "-n"; `*value` is the value if it is part of the word, else NULL. */
 static const struct option *find_option(const struct option *options, const char *word, const char **value) {
   *value = NULL;
   if (word[1] != '-') {
@@ -151,7 +152,7 @@ static const struct option *find_option(const struct option *options, const char
   return NULL;
 }
 
-/* The option at argv[*at] and, if it has one, its value; `*at` moves to the last word used. */
+/* Parses the option at argv[*at] and its value; `*at` becomes the index of the last word used. */
 static enum hr_status parse_option(const struct option *options, int argc, char **argv, int *at, void *args,
                                    struct hr_error *error) {
   const char *value;
@@ -167,7 +168,7 @@ static enum hr_status parse_option(const struct option *options, int argc, char 
     return hr_fail(error, HR_BAD_INPUT, "option '--%s' takes no value", option->name);
   if (option->kind != OPTION_FLAG && !value) {
     if (*at + 1 >= argc)
-      return hr_fail(error, HR_BAD_INPUT, "option '--%s' wants a value: --%s %s", option->name, option->name,
+      return hr_fail(error, HR_BAD_INPUT, "option '--%s' needs a value: --%s %s", option->name, option->name,
                      option->value);
     value = argv[++*at];
   }
@@ -227,7 +228,7 @@ void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t 
   free(text);
 }
 
-/* The help with the default of a number; one that could not be asked for stands for "not given". */
+/* The help text, with the default of a number. A default outside the bounds means that the option is not set. */
 static void describe(const struct option *option, const void *defaults, char *text, size_t size) {
   const char *value = defaults ? (const char *)defaults + option->offset : NULL;
   double number = 0;
@@ -272,7 +273,7 @@ enum hr_status overrides_add(struct overrides *overrides, const char *path, cons
   return words_add(&overrides->words, text, error);
 }
 
-/* Takes the texts over. */
+/* Takes ownership of the texts. */
 static enum hr_status take(struct overrides *overrides, char **texts, size_t count, struct hr_error *error) {
   char **grown = realloc(overrides->owned, (overrides->n_owned + count + 1) * sizeof *grown);
   if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -314,6 +315,6 @@ enum hr_status parse_months(const char *option, const char *text, uint32_t *mont
   good = good && parse_whole(number, &value) && value >= 1 && value <= HR_MAX_FORECAST_MONTHS;
   *months = (uint32_t)value;
   if (good) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: a whole number of months from 1 to %d is wanted, as 3 or 3mo",
+  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: expected a whole number of months from 1 to %d, such as 3 or 3mo",
                  option, text, HR_MAX_FORECAST_MONTHS);
 }

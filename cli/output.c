@@ -2,6 +2,9 @@
 /* Files appear whole, by rename, so it is their folder that must be writable. Asking is not a promise: the write itself
    may still fail, and says so. */
 
+/* Checks of output files before a run. Files appear by rename, so their folder must be writable. A check is no
+   guarantee: the write itself may still fail and reports it. */
+
 #include "cli/output.h"
 
 #include <errno.h>
@@ -22,7 +25,7 @@ static enum hr_status check_folder(const char *option, const char *path, struct 
   char *folder = strdup(path);
   if (!folder) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   char *slash = strrchr(folder, '/');
-  if (slash) slash[slash == folder] = '\0'; /* of "/file", "/" stays */
+  if (slash) slash[slash == folder] = '\0'; /* the folder of "/file" is "/" */
   const char *place = slash ? folder : ".";
   enum hr_status status = HR_OK;
   struct stat info;
@@ -30,7 +33,7 @@ static enum hr_status check_folder(const char *option, const char *path, struct 
     status =
         hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: folder %s: %s", option, path, place, strerror(errno));
   else if (!S_ISDIR(info.st_mode))
-    status = hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: %s is no folder", option, path, place);
+    status = hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: %s is not a folder", option, path, place);
   else if (access(place, W_OK | X_OK) != 0)
     status =
         hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: folder %s: %s", option, path, place, strerror(errno));
@@ -41,7 +44,7 @@ static enum hr_status check_folder(const char *option, const char *path, struct 
 static enum hr_status check_path(const char *option, const char *path, struct hr_error *error) {
   struct stat info;
   if (is_stdout(path)) return HR_OK;
-  if (!path[0]) return cannot_write(option, "''", "a file name is wanted", error);
+  if (!path[0]) return cannot_write(option, "''", "expected a file name", error);
   if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return check_folder(option, path, error);
   if (S_ISDIR(info.st_mode)) return cannot_write(option, path, "it is a directory", error);
   return access(path, W_OK) == 0 ? HR_OK : cannot_write(option, path, strerror(errno), error);
@@ -55,7 +58,7 @@ static bool is_same_file(const char *a, const char *b) {
 
 static enum hr_status check_clash(const struct output *a, const struct output *b, struct hr_error *error) {
   if (!a->path || (strcmp(a->path, b->path) != 0 && !is_same_file(a->path, b->path))) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--%s and --%s both write to %s; two files are wanted", a->option, b->option,
+  return hr_fail(error, HR_BAD_INPUT, "--%s and --%s both write to %s; use two files", a->option, b->option,
                  is_stdout(b->path) ? "standard output" : b->path);
 }
 

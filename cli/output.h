@@ -4,18 +4,19 @@
 
 #include "headroom/base.h"
 
-/* A path that an option names; NULL: none, "-": standard output. */
+/* Output files that options name. */
+
+/* The path of an option; NULL: not set, "-": standard output. */
 struct output {
   const char *option, *path;
 };
 
 bool is_stdout(const char *path);
 
-/* Whether each output can be written, no two are the same, and none is one of the inputs: told before a long run, not
-   after it. */
+/* Checks before a run that each output is writable, that no two are the same file, and that none is an input. */
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
                              struct hr_error *error);
-/* Likewise, whether none is a file that a parameter of the trace's format names ("pai2020:jobs=FILE"; NULL: none). */
+/* Checks that no output is a file named by a parameter of the trace format ("pai2020:jobs=FILE"; NULL: none). */
 enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
                                     struct hr_error *error);
 

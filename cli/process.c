@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* It is blocked while it is handled, and by then has its default effect again: it ends the program on return. */
+/* The signal is blocked in its handler and has been reset to its default action, so the program ends on return. */
 static void end(int number) {
   hr_discard_unfinished();
   raise(number);
@@ -28,6 +28,7 @@ void signals_tell_closed_pipes(void) {
   sigaction(SIGPIPE, &action, NULL);
 }
 
+/* Seconds between two updates of the bar. */
 static const double interval_s = 0.1;
 
 static void draw(void *self, uint64_t done, uint64_t total, int64_t now_us) {
@@ -47,7 +48,7 @@ static void draw(void *self, uint64_t done, uint64_t total, int64_t now_us) {
 }
 
 struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted) {
-  /* A run that is over before the first interval shows no bar. */
+  /* A run shorter than the first interval shows no bar. */
   *bar = (struct progress_bar){.next_s = clock_s() + interval_s};
   return (struct hr_progress){.self = bar, .report = wanted && isatty(STDERR_FILENO) ? draw : NULL};
 }

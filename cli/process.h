@@ -2,25 +2,27 @@
 #ifndef HR_CLI_PROCESS_H
 #define HR_CLI_PROCESS_H
 
+/* Signals and the progress bar. */
+
 #include "headroom/sim.h"
 
-/* From now on a signal that ends the program takes the files with it that are not whole yet; it ends the program all
-   the same, and one that is ignored stays ignored. */
+/* From now on a signal that ends the program also removes unfinished output files. Ignored signals stay ignored. */
 void signals_discard_unfinished(void);
 
-/* From now on a closed pipe does not end the program: who writes to it is told, and says so. */
+/* From now on a closed pipe does not end the program: the write fails and is reported. */
 void signals_tell_closed_pipes(void);
 
 /* A progress bar on a terminal's standard error; nothing elsewhere. */
 
 struct progress_bar {
-  double next_s; /* when it may be drawn again */
+  double next_s; /* earliest time of the next update */
   bool drawn;
 };
 
-/* What the run is given; draws nothing when `wanted` is false or standard error is no terminal. */
+/* Starts the bar and returns the callback for the run. Draws nothing if `wanted` is false or standard error is not a
+   terminal. */
 struct hr_progress progress_bar_start(struct progress_bar *bar, bool wanted);
-/* Wipes the bar off the terminal. */
+/* Erases the bar. */
 void progress_bar_stop(struct progress_bar *bar);
 
 #endif

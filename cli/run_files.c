@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ---- Before the run --------------------------------------------------------------------------------- */
+/* Output files of a run. */
 
 #include "cli/run_files.h"
 
@@ -17,13 +17,12 @@
 enum hr_status page_prepare(struct page *page, const struct page_args *args, struct hr_error *error) {
   page->args = args;
   if (!args->report && args->baseline)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "--baseline %s: it is the page that sets runs beside each other; name one with --report FILE",
+    return hr_fail(error, HR_BAD_INPUT, "--baseline %s: needs --report FILE, which shows the comparison",
                    args->baseline);
   if (!args->report) return HR_OK;
   if (!hr_page_is_built())
     return hr_fail(error, HR_BAD_INPUT,
-                   "--report %s: this build has no report page: configure with node and npm, and build again",
+                   "--report %s: this build has no HTML report; install node and npm, configure and build again",
                    args->report);
   if (!args->baseline) return HR_OK;
   struct hr_error inner = {0};
@@ -46,9 +45,7 @@ enum hr_status page_follow(struct page *page, struct hr_replay *replay, const st
   return status == HR_OK ? hr_replay_add(replay, hr_page_watch_observer(page->watch), error) : status;
 }
 
-/* ---- After it --------------------------------------------------------------------------------------- */
-
-/* Where a pool's price comes from. */
+/* Adds a note on the source of a pool's price. */
 static enum hr_status note_price(struct hr_notes *notes, const struct hr_pool_spec *pool,
                                  const struct hr_pool_source *source) {
   if (!source->status || pool->nodes == 0) return HR_OK;
@@ -81,7 +78,7 @@ static struct hr_run_label label_of(const struct hr_replay_config *config, const
                                .clock_us = config->trace->dated ? 0 : config->trace->origin_us};
 }
 
-/* Where waiting time went, as JSON that the caller frees; NULL when out of memory. */
+/* The attribution of waiting time as JSON, which the caller frees; NULL if memory is exhausted. */
 static char *why_text(struct page *page, const struct hr_replay *replay) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_why why = {.scenario = scenario->name,
@@ -96,7 +93,7 @@ static char *why_text(struct page *page, const struct hr_replay *replay) {
   return hr_waits_close(page->waits, replay->result) == HR_OK ? hr_why_json(&why, &of_all) : NULL;
 }
 
-/* What is in the trace, likewise. */
+/* Statistics of the trace as JSON, which the caller frees; NULL if memory is exhausted. */
 static char *workload_text(const struct hr_trace *trace) {
   struct hr_trace_stats *stats;
   if (hr_trace_stats_make(trace, &stats, NULL) != HR_OK) return NULL;
@@ -138,7 +135,7 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
     document.assumptions = &assumptions;
     status = hr_page_write(page->args->report, &document, error);
   } else {
-    hr_fail(error, status, "out of memory for the page");
+    hr_fail(error, status, "out of memory for the report");
   }
   free(why);
   free(workload);
@@ -162,7 +159,7 @@ enum hr_status page_write(struct page *page, const struct page_subject *subject,
                              .n_notes = subject->notes ? 1 : 0};
   enum hr_status status;
   if (!command)
-    status = hr_fail(error, HR_NO_MEMORY, "out of memory for the page");
+    status = hr_fail(error, HR_NO_MEMORY, "out of memory for the report");
   else if (replay)
     status = write_replay(page, &document, replay, perf, error);
   else
@@ -207,7 +204,7 @@ static enum hr_status read_step(const char *text, int64_t *step_us, struct hr_er
     if (strcmp(unit, units[i].unit) == 0) seconds = count * units[i].seconds;
   if (!(seconds >= 0.001 && seconds <= 1e9))
     return hr_fail(error, HR_BAD_INPUT,
-                   "--openmetrics-step %.60s: a time such as 30s, 5min, 2h or 1d is wanted, at least a millisecond",
+                   "--openmetrics-step %.60s: expected a time of at least a millisecond, such as 30s, 5min, 2h or 1d",
                    text);
   *step_us = llround(seconds * 1000) * 1000;
   return HR_OK;
@@ -224,7 +221,7 @@ static enum hr_status read_place(const char *text, enum hr_metrics_place *place,
   return unknown_word("--openmetrics-by", text, known, error);
 }
 
-/* GPUs that the catalogue does not have have no metric of power. */
+/* GPUs without a row in the catalogue have no power metric. */
 static enum hr_status read_watts(struct metrics *metrics, const struct input *input, struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   const struct words *overrides = &input->overrides.words;
@@ -247,8 +244,7 @@ enum hr_status metrics_init(struct metrics *metrics, const struct metrics_args *
                             struct hr_error *error) {
   enum hr_status status = HR_OK;
   if (!args->file && (args->step || args->by))
-    return hr_fail(error, HR_BAD_INPUT, "--openmetrics-%s is of --openmetrics FILE, which is not given",
-                   args->step ? "step" : "by");
+    return hr_fail(error, HR_BAD_INPUT, "--openmetrics-%s needs --openmetrics FILE", args->step ? "step" : "by");
   if (!args->file) return HR_OK;
   if (args->step) status = read_step(args->step, &metrics->config.step_us, error);
   if (status == HR_OK && args->by) status = read_place(args->by, &metrics->config.place, error);
@@ -272,9 +268,9 @@ static void print_step(FILE *out, int64_t step_us) {
 
 void metrics_print_note(FILE *out, const struct metrics *metrics, const struct metrics_args *args) {
   if (!args->file || args->step) return;
-  fprintf(out, "note: --openmetrics: a sample every ");
+  fprintf(out, "note: --openmetrics: one sample every ");
   print_step(out, metrics->size.step_us);
-  fprintf(out, ", %" PRIu64 " points in time, %" PRIu64 " samples in all; --openmetrics-step sets another\n",
+  fprintf(out, ", %" PRIu64 " points in time, %" PRIu64 " samples; --openmetrics-step changes it\n",
           metrics->size.steps, metrics->size.samples);
 }
 
@@ -289,11 +285,11 @@ bool run_files_to_stdout(const struct run_file_args *args) {
          is_stdout(args->page.report);
 }
 
-bool run_files_tell_job_costs(const struct run_file_args *args) {
+bool run_files_need_job_costs(const struct run_file_args *args) {
   return args->jobs || args->perfetto || args->page.report;
 }
 
-/* ---- Following -------------------------------------------------------------------------------------- */
+/* ---- Observers -------------------------------------------------------------------------------------- */
 
 static enum hr_status follow_placements(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->placements = hr_placements_create(replay->config.trace);
@@ -345,7 +341,7 @@ static enum hr_status write_exports(struct run_files *files, const struct hr_rep
                                 .ledger = replay->ledger,
                                 .label = label};
   enum hr_status status = hr_history_close(files->history, replay->result);
-  if (status != HR_OK) return hr_fail(error, status, "out of memory for what happened to each job");
+  if (status != HR_OK) return hr_fail(error, status, "out of memory for the history of the run");
   if (args->perfetto) status = hr_perfetto_write(args->perfetto, &run, error);
   if (status == HR_OK && args->openmetrics.file)
     status = hr_openmetrics_write(args->openmetrics.file, &run, &files->metrics.config, &files->metrics.size, error);

@@ -356,7 +356,7 @@ static enum hr_status replay(struct run_run *run, struct hr_error *error) {
                                           .trace = run->input.trace,
                                           .seed = run->input.scenario->seed,
                                           .check = args->check,
-                                          .costs_by_job = run_files_tell_job_costs(&args->files),
+                                          .costs_by_job = run_files_need_job_costs(&args->files),
                                           .alerts = true,
                                           .progress = progress_bar_start(&bar, !args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
