@@ -10,146 +10,123 @@
 
 bool like_is_given(const struct command *command, const char *name) {
   size_t length = strlen(name);
-  for (int i = 0; i < command->count; i++) {
+  for (int i = 0; i < command->count && strcmp(command->words[i], "--") != 0; i++) {
     const char *word = command->words[i];
-    if (strcmp(word, "--") == 0) return false;
-    if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, length) == 0 &&
-        (word[2 + length] == '\0' || word[2 + length] == '='))
+    if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, length) == 0 && strchr("=", word[2 + length]))
       return true;
   }
   return false;
 }
 
-enum hr_status like_check_words(const struct command *command, struct hr_error *error) {
-  static const char *const said_by_models[] = {"median-s",  "sigma",     "max-s",     "diurnal",
-                                               "limit-min", "limit-max", "gpu-counts"};
-  for (size_t i = 0; i < sizeof said_by_models / sizeof *said_by_models; i++)
-    if (like_is_given(command, said_by_models[i]))
-      return hr_fail(error, HR_BAD_INPUT, "--%s does not go with --like, whose model says it; leave one of them out",
-                     said_by_models[i]);
-  bool cluster = like_is_given(command, "nodes") || like_is_given(command, "gpus-per-node");
-  if (!cluster || like_is_given(command, "load")) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--%s says nothing without --load: jobs come at the model's own rate; add --load",
-                 like_is_given(command, "nodes") ? "nodes" : "gpus-per-node");
+enum hr_status like_refuse(const struct command *command, const char *const *names, const char *reason,
+                           struct hr_error *error) {
+  for (; *names; names++)
+    if (like_is_given(command, *names)) return hr_fail(error, HR_BAD_INPUT, "--%s %s", *names, reason);
+  return HR_OK;
 }
 
-enum hr_status like_refuse_alone(const struct like_args *args, struct hr_error *error) {
-  const struct {
-    const char *name;
-    bool given;
-  } options[] = {{"model-out", args->model_out != NULL},
-                 {"json", args->json != NULL},
-                 {"format", args->input.format != NULL},
-                 {"map", args->input.map != NULL},
-                 {"lenient", args->input.lenient}};
-  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-    if (options[i].given) return hr_fail(error, HR_BAD_INPUT, "--%s goes with --like NAME|FILE only", options[i].name);
-  return HR_OK;
+enum hr_status like_refuse_alone(const struct command *command, struct hr_error *error) {
+  static const char *const names[] = {"model-out", "json", "format", "map", "lenient", "resample", "blocks", NULL};
+  return like_refuse(command, names, "has no effect without --like NAME|FILE", error);
+}
+
+static enum hr_status check_words(const struct command *command, struct hr_error *error) {
+  static const char *const of_models[] = {"median-s",  "sigma",     "max-s",      "diurnal",
+                                          "limit-min", "limit-max", "gpu-counts", NULL};
+  static const char *const of_loads[] = {"nodes", "gpus-per-node", NULL}, *const of_resampling[] = {"blocks", NULL};
+  enum hr_status status = like_refuse(command, of_models, "cannot be used with --like: the model determines it", error);
+  if (status == HR_OK && !like_is_given(command, "resample"))
+    status = like_refuse(command, of_resampling, "has no effect without --resample", error);
+  if (status != HR_OK || like_is_given(command, "load")) return status;
+  return like_refuse(command, of_loads, "has no effect without --load: jobs arrive at the model's own rate", error);
 }
 
 /* ---- The model -------------------------------------------------------------------------------------- */
 
 static bool is_shipped(const char *name) {
-  for (const char *const *known = hr_like_names(); *known; known++)
+  for (const char *const *known = hr_workload_model_names(); *known; known++)
     if (strcmp(*known, name) == 0) return true;
   return false;
 }
 
-/* A word that is no file may be a slip of one that ships; what looks like a path is a file that is not there. */
+/* A word that is not a file may be a misspelt model; one that looks like a path is a missing file. */
 static enum hr_status check_name(const char *like, struct hr_error *error) {
-  if (strcmp(like, "-") == 0) return HR_OK;
-  FILE *file = fopen(like, "rb");
+  FILE *file = strcmp(like, "-") == 0 ? NULL : fopen(like, "rb");
   int reason = errno;
-  if (file) {
-    fclose(file);
-    return HR_OK;
-  }
+  if (file) fclose(file);
+  if (file || strcmp(like, "-") == 0) return HR_OK;
   if (strpbrk(like, "./")) return hr_fail(error, HR_BAD_INPUT, "--like %s: cannot be read: %s", like, strerror(reason));
-  return unknown_word("--like", like, hr_like_names(), error);
+  return unknown_word("--like", like, hr_workload_model_names(), error);
 }
 
-/* Quantiles of so few are those jobs themselves. */
-static void note_few(const struct hr_trace *trace) {
+static enum hr_status fit(const struct like_args *args, struct hr_workload_model **model, struct hr_error *error) {
   enum { FEW = 30 };
-  if (trace->n_jobs >= FEW) return;
-  fprintf(stderr, "note: %s: a model of %u job%s repeats them more than it tells of others; %d or more are wanted\n",
-          trace->source, trace->n_jobs, trace->n_jobs == 1 ? "" : "s", FEW);
-}
-
-static enum hr_status fit(const struct like_args *args, struct hr_like_model **model, struct hr_error *error) {
   struct hr_trace *trace = NULL;
   enum hr_status status = input_read_trace_alone(args->like, &args->input, &trace, error);
   if (status != HR_OK) return status;
   if (!args->quiet) input_print_trace_notes(stderr, trace);
-  if (!args->quiet) note_few(trace);
-  status = hr_like_fit(trace, model, error);
+  if (!args->quiet && trace->n_jobs < FEW)
+    fprintf(stderr, "note: %s: fitted to %u job%s only, so the model overfits; use at least %d\n", trace->source,
+            trace->n_jobs, trace->n_jobs == 1 ? "" : "s", FEW);
+  status = hr_workload_model_fit(trace, model, error);
   hr_trace_destroy(trace);
   return status;
 }
 
-static enum hr_status find_model(const struct like_args *args, struct hr_like_model **model, struct hr_error *error) {
-  bool trace_options = args->input.format || args->input.map || args->input.lenient;
+static enum hr_status find_model(const struct like_args *args, struct hr_workload_model **model,
+                                 struct hr_error *error) {
   bool ships = is_shipped(args->like);
-  enum hr_status status = ships ? HR_OK : check_name(args->like, error);
-  if (status != HR_OK) return status;
-  if (!ships && !hr_like_is_model(args->like)) return fit(args, model, error);
-  if (trace_options)
-    return hr_fail(error, HR_BAD_INPUT, "--format, --map and --lenient are for a trace; '%s' is a model%s", args->like,
-                   ships ? " that ships" : "");
-  return ships ? hr_like_shipped(args->like, model, error) : hr_like_load(args->like, model, error);
+  if (!ships && !hr_workload_model_is_file(args->like)) return fit(args, model, error);
+  if (args->input.format || args->input.map || args->input.lenient)
+    return hr_fail(error, HR_BAD_INPUT, "--format, --map and --lenient need a trace; '%s' is a %s", args->like,
+                   ships ? "shipped model" : "model file");
+  return ships ? hr_workload_model_shipped(args->like, model, error) : hr_workload_model_load(args->like, model, error);
 }
 
-/* ---- What is made of it ----------------------------------------------------------------------------- */
+/* ---- The jobs --------------------------------------------------------------------------------------- */
 
-/* They are not left out: what they ask for is part of the workload. */
-static void note_too_large(const struct hr_like_spec *spec, const struct hr_like_figures *figures) {
-  if (figures->too_large == 0) return;
-  uint64_t jobs = figures->too_large;
-  fprintf(stderr,
-          "note: %llu of %llu jobs %s for more GPUs than the cluster's %u nodes of %u have, the largest for %u: %s can "
-          "never run there\n",
-          (unsigned long long)jobs, (unsigned long long)figures->jobs, jobs == 1 ? "asks" : "ask", spec->nodes,
-          spec->gpus_per_node, figures->most_gpus, jobs == 1 ? "it" : "they");
-}
-
-/* A few large jobs, or campaigns that go on as they began, keep the load from being what was asked for by more or fewer
-   campaigns alone. */
-static void note_load(const struct hr_like_spec *spec, const struct hr_like_figures *figures) {
-  static const double near = 0.01;
+/* Jobs that are too large are part of the workload and stay. The load is missed if arrivals alone cannot give it. */
+static void print_notes(const struct hr_workload_model_spec *spec, const struct hr_workload_model_figures *figures) {
   if (!(spec->load > 0)) return;
   double load = figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node);
-  if (fabs(load / spec->load - 1) > near)
-    fprintf(stderr, "note: the load is %.3g, not %.3g, which these jobs do not add up to\n", load, spec->load);
-  else if (fabs(log(figures->stretch)) > near)
-    fprintf(stderr,
-            "note: all times are multiplied with %.3g for the load to be %.3g: hours of the day are not those of the "
-            "model; more jobs need less of it\n",
-            figures->stretch, spec->load);
+  if (figures->too_large)
+    fprintf(
+        stderr,
+        "note: %llu of %llu jobs request more GPUs than the cluster's %u nodes of %u have, the largest %u; they can "
+        "never run there\n",
+        (unsigned long long)figures->too_large, (unsigned long long)figures->jobs, spec->nodes, spec->gpus_per_node,
+        figures->most_gpus);
+  if (fabs(load / spec->load - 1) > 0.01)
+    fprintf(stderr, "note: the load is %.3g, not %.3g: arrivals of so few jobs cannot be scaled to it\n", load,
+            spec->load);
 }
 
-static enum hr_status make(const struct like_request *request, struct hr_like_model *model, struct hr_error *error) {
+static enum hr_status make(const struct like_request *request, struct hr_workload_model *model,
+                           struct hr_error *error) {
   const struct like_args *args = request->args;
-  struct hr_like_figures figures;
-  enum hr_status status = hr_like_set_people(model, request->users, request->tenants, error);
-  if (status == HR_OK && args->model_out) status = hr_like_write(model, args->model_out, error);
-  if (status == HR_OK) status = hr_like_generate(model, &request->spec, request->path, &figures, error);
-  if (status == HR_OK && !args->quiet) note_too_large(&request->spec, &figures);
-  if (status == HR_OK && !args->quiet) note_load(&request->spec, &figures);
-  if (status == HR_OK && args->json) status = hr_like_figures_write(model, &request->spec, &figures, args->json, error);
-  return status;
+  struct hr_workload_model_figures figures;
+  enum hr_status status = hr_workload_model_set_people(model, request->users, request->tenants, error);
+  if (status == HR_OK && args->model_out) status = hr_workload_model_write(model, args->model_out, error);
+  if (status == HR_OK) status = hr_workload_model_generate(model, &request->spec, args->output, &figures, error);
+  if (status == HR_OK && !args->quiet) print_notes(&request->spec, &figures);
+  if (status != HR_OK || !args->json) return status;
+  return hr_workload_model_figures_write(model, &request->spec, &figures, args->json, error);
 }
 
 enum hr_status like_run(const struct like_request *request, struct hr_error *error) {
   const struct like_args *args = request->args;
-  const struct output outputs[] = {{"output", request->path}, {"model-out", args->model_out}, {"json", args->json}};
+  const struct output outputs[] = {{"output", args->output}, {"model-out", args->model_out}, {"json", args->json}};
   const char *inputs[] = {args->like};
-  enum hr_status status =
-      outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, is_shipped(args->like) ? 0 : 1, error);
-  if (status == HR_OK)
-    status = outputs_spare_params(outputs, sizeof outputs / sizeof *outputs, args->input.format, error);
-  struct hr_like_model *model = NULL;
-  if (status == HR_OK) status = find_model(args, &model, error);
+  const size_t n_outputs = sizeof outputs / sizeof *outputs;
+  bool ships = is_shipped(args->like);
+  enum hr_status status = check_words(request->command, error);
+  if (status == HR_OK) status = outputs_check(outputs, n_outputs, inputs, ships ? 0 : 1, error);
+  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, args->input.format, error);
+  if (status == HR_OK && !ships) status = check_name(args->like, error);
+  if (status != HR_OK || args->resample) return status == HR_OK ? like_resample(request, ships, error) : status;
+  struct hr_workload_model *model = NULL;
+  status = find_model(args, &model, error);
   if (status == HR_OK) status = make(request, model, error);
-  hr_like_destroy(model);
+  hr_workload_model_destroy(model);
   return status;
 }

@@ -19,7 +19,6 @@
 #include "headroom/history.h"
 #include "headroom/hold.h"
 #include "headroom/ledger.h"
-#include "headroom/like.h"
 #include "headroom/market.h"
 #include "headroom/mig.h"
 #include "headroom/packing.h"
@@ -46,5 +45,6 @@
 #include "headroom/waits.h"
 #include "headroom/why.h"
 #include "headroom/workload.h"
+#include "headroom/workload_model.h"
 
 #endif

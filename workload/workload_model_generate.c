@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Drawn jobs as a file. A load is met exactly by drawing the jobs twice: run times and requests do not depend on the
+ * rate of arrivals, so the first pass adds up GPU time, and the tempo is chosen for which the span gives the load.
+ */
+
+#include "report/json_tree.h"
+#include "workload/workload_model_draw.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hr_workload_model_spec_init(struct hr_workload_model_spec *spec) {
+  *spec = (struct hr_workload_model_spec){.count = 1000, .seed = 1, .nodes = 16, .gpus_per_node = 8};
+}
+
+static enum hr_status replace(double **shares, uint32_t *n_shares, uint32_t n, double exponent) {
+  double *fresh = malloc(n * sizeof *fresh);
+  if (!fresh) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < n; i++) fresh[i] = pow(i + 1.0, -exponent);
+  free(*shares);
+  *shares = fresh;
+  *n_shares = n;
+  return HR_OK;
+}
+
+enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uint32_t n_users, uint32_t n_tenants,
+                                            struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  if (n_users) status = replace(&model->users, &model->n_users, n_users, 1);
+  if (n_tenants && status == HR_OK) status = replace(&model->tenants, &model->n_tenants, n_tenants, 0);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "generator: out of memory");
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+struct writer {
+  struct hr_trace_builder *builder;
+  bool *seen_users, *seen_tenants;
+  uint64_t cluster_gpus; /* a job of more is too large */
+  int64_t first_ms, last_ms;
+  struct hr_workload_model_figures figures;
+};
+enum { NAME_BYTES = 32, MS_US = 1000 };
+
+static struct hr_text name_text(char buffer[NAME_BYTES], const char *name, uint64_t number) {
+  return (struct hr_text){buffer, (size_t)snprintf(buffer, NAME_BYTES, "%s%llu", name, (unsigned long long)number)};
+}
+
+/* "user-3" for rank 2, counted in `n_seen` the first time. */
+static struct hr_text person_text(char buffer[NAME_BYTES], const char *name, uint32_t rank, bool *seen,
+                                  uint64_t *n_seen) {
+  if (rank == HR_NONE) return (struct hr_text){0};
+  if (!seen[rank]) ++*n_seen;
+  seen[rank] = true;
+  return name_text(buffer, name, (uint64_t)rank + 1);
+}
+
+static double gpu_hours_of(const struct hr__drawn_job *job) {
+  return (double)job->request->gpus * job->request->gpu_milli / 1000 * (double)job->run_ms / 3.6e6;
+}
+
+static enum hr_status add_job(struct writer *writer, const struct hr__drawn_job *job, struct hr_error *error) {
+  char id[NAME_BYTES], user[NAME_BYTES], tenant[NAME_BYTES];
+  const struct hr_workload_model_request *request = job->request;
+  struct hr_workload_model_figures *figures = &writer->figures;
+  if (figures->jobs++ == 0) writer->first_ms = job->submit_ms;
+  writer->last_ms = job->submit_ms;
+  figures->gpu_hours += gpu_hours_of(job);
+  figures->too_large += request->gpus > writer->cluster_gpus;
+  if (request->gpus > figures->most_gpus) figures->most_gpus = request->gpus;
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.id = name_text(id, "", figures->jobs);
+  record.user = person_text(user, "user-", job->user, writer->seen_users, &figures->users);
+  record.tenant = person_text(tenant, "tenant-", job->tenant, writer->seen_tenants, &figures->tenants);
+  record.submit_us = job->submit_ms * MS_US;
+  record.work_us = job->run_ms * MS_US;
+  if (job->limit_ms >= 0) record.limit_us = job->limit_ms * MS_US;
+  record.gpus = request->gpus;
+  record.tasks = request->tasks;
+  record.cpu_milli = request->cpu_milli;
+  record.mem_mib = request->mem_mib;
+  record.gpu_milli = request->gpu_milli;
+  if (request->gpu_type) record.gpu_types = (struct hr_text){request->gpu_type, strlen(request->gpu_type)};
+  record.class_ = request->class_;
+  record.outcome = (uint8_t)job->outcome;
+  return hr_trace_builder_add(writer->builder, &record, figures->jobs + 1, error); /* the header is line 1 */
+}
+
+/* ---- What is asked for ------------------------------------------------------------------------------ */
+
+static enum hr_status check(const struct hr_workload_model_spec *spec, struct hr_error *error) {
+  if (spec->count < 1 || spec->count >= HR_NONE)
+    return hr_fail(error, HR_BAD_INPUT, "generator: count: %llu is not a number of jobs from 1 to 4294967294",
+                   (unsigned long long)spec->count);
+  if (!(spec->load >= 0 && spec->load <= 1e9))
+    return hr_fail(error, HR_BAD_INPUT, "generator: load: %g is not at least 0", spec->load);
+  if (spec->nodes < 1 || spec->gpus_per_node < 1 || (uint64_t)spec->nodes * spec->gpus_per_node > HR_MAX_GPUS)
+    return hr_fail(error, HR_BAD_INPUT, "generator: %u nodes of %u GPUs are not from 1 to 4000000 GPUs", spec->nodes,
+                   spec->gpus_per_node);
+  return HR_OK;
+}
+
+/* Chooses the tempo for a load by bisection: the span falls as the tempo rises. */
+static enum hr_status choose_tempo(struct hr__model_draw *draw, const struct hr_workload_model_spec *spec,
+                                   struct hr_error *error) {
+  double gpu_s = 0, first = 0, low = 1e-15, high = 1e15;
+  for (uint64_t i = 0; i < spec->count; i++) {
+    struct hr__drawn_job job = hr__model_draw_next(draw);
+    gpu_s += 3600 * gpu_hours_of(&job);
+    if (i == 0) first = draw->mass;
+  }
+  if (!(gpu_s > 0))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "generator: load: none of the drawn jobs requests GPUs; omit --load or draw more");
+  double span_s = gpu_s / (spec->load * spec->nodes * spec->gpus_per_node);
+  for (uint32_t i = 0; i < 200 && spec->count > 1; i++) {
+    double tempo = draw->tempo = sqrt(low * high);
+    bool too_long =
+        hr__model_draw_time_s(draw, draw->mass / tempo) - hr__model_draw_time_s(draw, first / tempo) > span_s;
+    *(too_long ? &low : &high) = tempo;
+  }
+  return HR_OK;
+}
+
+static enum hr_status prepare(struct hr__model_draw *draw, const struct hr_workload_model *model,
+                              const struct hr_workload_model_spec *spec, struct hr_error *error) {
+  enum hr_status status = check(spec, error);
+  if (status != HR_OK) return status;
+  status = hr__model_draw_init(draw, model, spec->seed);
+  if (status != HR_OK) return hr_fail(error, status, "generator: out of memory");
+  if (spec->load > 0) status = choose_tempo(draw, spec, error);
+  hr__model_draw_restart(draw);
+  static const double max_s = 1e5 * 86400;
+  if (status != HR_OK || hr__model_draw_time_s(draw, (double)spec->count / draw->tempo) <= max_s) return status;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "generator: the jobs would arrive over more than 270 years; ask for fewer jobs or more load");
+}
+
+/* ---- The file --------------------------------------------------------------------------------------- */
+
+static enum hr_status write_jobs(struct writer *writer, struct hr__model_draw *draw, uint64_t count, const char *path,
+                                 struct hr_error *error) {
+  bool row_by_row;
+  enum hr_status status = hr_generated_file(path, &row_by_row, error);
+  if (status != HR_OK) return status;
+  writer->builder = hr_trace_builder_create("headroom trace generate", "csv");
+  writer->seen_users = calloc(draw->model->n_users + (size_t)1, sizeof *writer->seen_users);
+  writer->seen_tenants = calloc(draw->model->n_tenants + (size_t)1, sizeof *writer->seen_tenants);
+  if (!writer->seen_users || !writer->seen_tenants || !writer->builder)
+    status = hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
+  while (status == HR_OK && writer->figures.jobs < count) {
+    struct hr__drawn_job job = hr__model_draw_next(draw);
+    status = add_job(writer, &job, error);
+  }
+  if (status == HR_OK) status = hr_trace_builder_write(writer->builder, path, error);
+  hr_trace_builder_destroy(writer->builder);
+  free(writer->seen_users);
+  free(writer->seen_tenants);
+  return status;
+}
+
+enum hr_status hr_workload_model_generate(const struct hr_workload_model *model,
+                                          const struct hr_workload_model_spec *spec, const char *path,
+                                          struct hr_workload_model_figures *figures, struct hr_error *error) {
+  struct hr__model_draw draw = {0};
+  struct writer writer = {.cluster_gpus = spec->load > 0 ? (uint64_t)spec->nodes * spec->gpus_per_node : UINT64_MAX};
+  enum hr_status status = prepare(&draw, model, spec, error);
+  if (status == HR_OK) status = write_jobs(&writer, &draw, spec->count, path, error);
+  hr__model_draw_finish(&draw);
+  double span_s = writer.figures.span_s = (double)(writer.last_ms - writer.first_ms) / 1000;
+  writer.figures.mean_gpus = span_s > 0 ? writer.figures.gpu_hours * 3600 / span_s : 0;
+  if (figures) *figures = writer.figures;
+  return status;
+}
+
+enum hr_status hr_workload_model_figures_write(const struct hr_workload_model *model,
+                                               const struct hr_workload_model_spec *spec,
+                                               const struct hr_workload_model_figures *figures, const char *path,
+                                               struct hr_error *error) {
+  struct hr__json json = {0};
+  cJSON *root = cJSON_CreateObject();
+  hr__json_text(&json, root, "headroom", hr_version());
+  hr__json_text(&json, root, "model", model->name);
+  hr__json_text(&json, root, "source", model->source);
+  hr__json_seed(&json, root, "seed", spec->seed);
+  hr__json_count(&json, root, "jobs", figures->jobs);
+  hr__json_count(&json, root, "users", figures->users);
+  hr__json_count(&json, root, "tenants", figures->tenants);
+  hr__json_number(&json, root, "span_s", figures->span_s);
+  hr__json_number(&json, root, "gpu_hours", figures->gpu_hours);
+  hr__json_number(&json, root, "mean_gpus", figures->mean_gpus);
+  if (spec->load > 0) {
+    hr__json_number(&json, root, "load_asked", spec->load);
+    hr__json_number(&json, root, "load", figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node));
+    hr__json_number(&json, root, "stretch", 1); /* times are not stretched; the key stays for its readers */
+  }
+  hr__json_count(&json, root, "most_gpus", figures->most_gpus);
+  hr__json_count(&json, root, "too_large", figures->too_large);
+  return hr__json_write(&json, root, path, error);
+}
