@@ -174,8 +174,8 @@ static enum hr_status check_size(struct hr__builder *builder, const cJSON *json,
                                i + 1);
   for (uint32_t i = 0; i < STRATA; i++)
     if (size->completed[i] + size->failed[i] + size->cancelled[i] > 1 + 1e-5)
-      return hr__build_fail_at(builder, json, NULL,
-                               "number %u of 'completed', 'failed' and 'cancelled': the sum is above 1", i + 1);
+      return hr__build_fail_at(builder, json, "completed",
+                               "with 'failed' and 'cancelled', the sum of number %u is above 1", i + 1);
   return HR_OK;
 }
 
@@ -311,7 +311,7 @@ void hr_workload_model_destroy(struct hr_workload_model *model) {
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-/* A number, or `n` above 1 or `is_list` as a list on one line, exactly; `key` NULL: into a list. */
+/* A number, or a list of `n`, exactly; `key` NULL: into a list. */
 static void put(struct hr__json *json, cJSON *to, const char *key, const double *numbers, uint32_t n, bool is_list) {
   char *text = malloc((size_t)n * (HR__NUMBER_BYTES + 1) + 3), *at = text;
   for (uint32_t i = 0; i < n && text; i++) {

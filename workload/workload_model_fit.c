@@ -14,6 +14,7 @@
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,13 @@ static double share_between(const struct fit *fit, uint32_t n, double (*groups)[
   return component + within > 0 ? fmin(0.95, component / (component + within)) : 0;
 }
 
+/* To nine digits, so that equal run times have equal quantiles. */
+static double rounded(double number) {
+  char text[32];
+  snprintf(text, sizeof text, "%.9g", number);
+  return strtod(text, NULL);
+}
+
 static void fit_runs_of(struct fit *fit, uint8_t size, double (*groups)[3], double *room) {
   struct hr_workload_model_size *to = &fit->model->sizes[size];
   uint32_t n = 0;
@@ -152,8 +160,9 @@ static void fit_runs_of(struct fit *fit, uint8_t size, double (*groups)[3], doub
   }
   for (uint32_t i = 0; i < n; i++) fit->numbers[i] = fit->values[i].value;
   for (uint32_t k = 0; k < HR_WORKLOAD_MODEL_RUN_KNOTS; k++)
-    to->run_s[k] = exp(gsl_stats_quantile_from_sorted_data(fit->numbers, 1, n, hr_workload_model_run_p[k]));
-  fit->model->max_run_s = fmax(fit->model->max_run_s, exp(fit->numbers[n - 1]));
+    to->run_s[k] = rounded(exp(gsl_stats_quantile_from_sorted_data(fit->numbers, 1, n, hr_workload_model_run_p[k])));
+  fit->model->max_run_s =
+      fmax(fit->model->max_run_s, fmax(1e-3, (double)fit->trace->work_us[fit->values[n - 1].job] / 1e6));
   fit_tail(fit->numbers, n, room, to);
   to->user_share = share_between(fit, n, groups);
 }
@@ -316,12 +325,17 @@ static enum hr_status fit_people(const struct fit *fit, const uint32_t *column, 
 
 /* ---- Arrivals --------------------------------------------------------------------------------------- */
 
-/* How much of [from, from + length) is between the first and the last submit. */
+struct weeks {
+  int64_t start_us; /* of the first week that is kept, on the trace's clock */
+  uint32_t first, n;
+};
+
+/* How much of [from, from + length) is between the first and the last submit, in units of the length. */
 static double covered(const struct fit *fit, int64_t from_us, int64_t length_us) {
   int64_t last_us = fit->trace->submit_us[fit->trace->n_jobs - 1], end_us = from_us + length_us;
   if (end_us > last_us) end_us = last_us;
   if (from_us < 0) from_us = 0;
-  return end_us > from_us ? (double)(end_us - from_us) : 0;
+  return end_us > from_us ? (double)(end_us - from_us) / (double)length_us : 0;
 }
 
 /* Counts over how often each hour or weekday occurred, with a mean of 1; all 1 if one of them hardly occurred. */
@@ -336,39 +350,32 @@ static void normalize(double *factors, const double *times, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) factors[i] = all && sum > 0 ? factors[i] * n / sum : 1;
 }
 
-static void fit_hours(const struct fit *fit, int64_t start_us, uint32_t n_weeks) {
-  double hours[24] = {0}, days[7] = {0};
+/* A trace below two weeks has one rate. */
+static void fit_rates(const struct fit *fit, struct weeks weeks) {
+  struct hr_workload_model *model = fit->model;
+  double hours[24] = {0}, days[7] = {0}, n_days = 0, n_jobs = 0, sum = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++) {
-    int64_t at_us = fit->trace->submit_us[job] - start_us;
-    if (at_us < 0 || at_us >= n_weeks * week_us) continue;
-    fit->model->hours[at_us / hour_us % 24]++;
-    fit->model->weekdays[at_us / day_us % 7]++;
+    int64_t at_us = fit->trace->submit_us[job] - weeks.start_us;
+    if (at_us < 0 || at_us >= weeks.n * week_us) continue;
+    model->hours[at_us / hour_us % 24]++;
+    model->weekdays[at_us / day_us % 7]++;
+    n_jobs++;
   }
-  for (int64_t hour = 0; hour < (int64_t)n_weeks * HR__WEEK_HOURS; hour++) {
-    double part = covered(fit, start_us + hour * hour_us, hour_us) / (double)hour_us;
+  for (int64_t hour = 0; hour < (int64_t)weeks.n * HR__WEEK_HOURS; hour++) {
+    double part = covered(fit, weeks.start_us + hour * hour_us, hour_us);
     hours[hour % 24] += part;
     days[hour / 24 % 7] += part / 24;
+    n_days += part / 24;
   }
-  normalize(fit->model->hours, hours, 24);
-  normalize(fit->model->weekdays, days, 7);
-}
-
-/* Rates per day of the weeks that are kept become factors with a mean of 1. A trace below two weeks has one rate. */
-static void fit_rates(const struct fit *fit, int64_t start_us, uint32_t first, uint32_t n_weeks) {
-  struct hr_workload_model *model = fit->model;
-  bool short_trace = fit->trace->submit_us[fit->trace->n_jobs - 1] < 2 * week_us;
-  double jobs = 0, days = 0;
-  for (uint32_t i = 0; i < n_weeks; i++) {
-    double n = model->weeks[first + i], part = covered(fit, start_us + i * week_us, week_us) / (double)day_us;
-    jobs += n;
-    days += part;
-    model->weeks[i] = n / fmax(1.0 / 86400, part);
-    model->jobs_per_day += model->weeks[i] / n_weeks;
-  }
-  model->n_weeks = short_trace ? 1 : n_weeks;
-  if (short_trace) model->jobs_per_day = fmin(1e12, jobs / fmax(1.0 / 86400, days));
-  for (uint32_t i = 0; i < model->n_weeks; i++)
-    model->weeks[i] = short_trace ? 1 : model->weeks[i] / model->jobs_per_day;
+  normalize(model->hours, hours, 24);
+  normalize(model->weekdays, days, 7);
+  for (uint32_t i = 0; i < weeks.n; i++)
+    sum += model->weeks[i] =
+        model->weeks[weeks.first + i] / fmax(1e-6, covered(fit, weeks.start_us + i * week_us, week_us));
+  model->n_weeks = fit->trace->submit_us[fit->trace->n_jobs - 1] < 2 * week_us ? 1 : weeks.n;
+  if (model->n_weeks == 1) model->weeks[0] = sum = n_jobs / fmax(1.0 / 86400, n_days) * 7;
+  for (uint32_t i = 0; i < model->n_weeks; i++) model->weeks[i] *= model->n_weeks / sum;
+  model->jobs_per_day = fmin(1e12, sum / 7 / model->n_weeks);
 }
 
 /* Weeks at either end with less than a tenth of the usual jobs are dropped: recording began or ended there. */
@@ -380,16 +387,14 @@ static enum hr_status fit_arrivals(struct fit *fit) {
   if (n > HR_WORKLOAD_MODEL_MAX_WEEKS) n = HR_WORKLOAD_MODEL_MAX_WEEKS;
   double *jobs = fit->model->weeks = calloc((size_t)n, sizeof *jobs);
   if (!jobs) return HR_NO_MEMORY;
-  for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    int64_t week = (trace->submit_us[job] + phase_us) / week_us;
-    if (week < n) jobs[week]++;
-  }
+  for (uint32_t job = 0; job < trace->n_jobs && (trace->submit_us[job] + phase_us) / week_us < n; job++)
+    jobs[(trace->submit_us[job] + phase_us) / week_us]++;
   double usual = (double)trace->n_jobs * (double)week_us / ((double)last_us + 1);
-  uint32_t first = 0, end = (uint32_t)n;
-  while (end - first > 1 && jobs[first] < usual / 10) first++;
-  while (end - first > 1 && jobs[end - 1] < usual / 10) end--;
-  fit_hours(fit, first * week_us - phase_us, end - first);
-  fit_rates(fit, first * week_us - phase_us, first, end - first);
+  struct weeks weeks = {.n = (uint32_t)n};
+  for (; weeks.n > 1 && jobs[weeks.first] < usual / 10; weeks.n--) weeks.first++;
+  while (weeks.n > 1 && jobs[weeks.first + weeks.n - 1] < usual / 10) weeks.n--;
+  weeks.start_us = weeks.first * week_us - phase_us;
+  fit_rates(fit, weeks);
   return HR_OK;
 }
 
