@@ -5,13 +5,12 @@
  * is a line there, and one in docs/like.schema.json.
  */
 
-#include "scenarios/workload_model.h"
-
 #include "headroom/workload_model.h"
 #include "report/json_tree.h"
 #include "report/text.h"
 #include "scenarios/builder.h"
 #include "scenarios/key_rows.h"
+#include "scenarios/keys.h"
 #include "scenarios/workloads/embedded.h"
 
 #include <math.h>
@@ -32,15 +31,12 @@
   MANY(hours, 24, true, 0, MAX_FACTOR)                                                                                 \
   MANY(weekdays, 7, true, 0, MAX_FACTOR)                                                                               \
   ONE(repeat_probability, false, 0, 0.99)                                                                              \
-  ONE(max_run_s, true, 0.001, MAX_SECONDS)                                                                             \
-  ONE(limit_share, false, 0, 1)
+  ONE(limit_share, false, 0, 1)                                                                                        \
+  MANY(limit_ratios, STRATA *HR_WORKLOAD_MODEL_LIMIT_KNOTS, false, 0, 1e9)
 #define SIZE_NUMBERS(ONE, MANY)                                                                                        \
   ONE(share, true, 0, MAX_FACTOR)                                                                                      \
   ONE(user_share, false, 0, 0.95)                                                                                      \
   MANY(run_s, HR_WORKLOAD_MODEL_RUN_KNOTS, true, 0, MAX_SECONDS)                                                       \
-  ONE(tail_from, false, 0.5, 1)                                                                                        \
-  ONE(tail_scale, false, 0, 100)                                                                                       \
-  ONE(tail_shape, false, -10, 1)                                                                                       \
   MANY(completed, STRATA, false, 0, 1)                                                                                 \
   MANY(failed, STRATA, false, 0, 1)                                                                                    \
   MANY(cancelled, STRATA, false, 0, 1)
@@ -69,8 +65,6 @@ static const struct hr__key keys[] = {
     NUMBERS("weeks", true, 1, HR_WORKLOAD_MODEL_MAX_WEEKS, 0, MAX_FACTOR),
     NUMBERS("users", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
     NUMBERS("tenants", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
-    LIST("limit_ratios", STRATA, STRATA),
-    NUMBERS("limit_ratios.*", true, HR_WORKLOAD_MODEL_LIMIT_KNOTS, HR_WORKLOAD_MODEL_LIMIT_KNOTS, 0, 1e9),
     {"sizes", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_SIZES, NULL},
     OBJECT(SIZE),
     SIZE_NUMBERS(SIZE_ONE, SIZE_MANY) /* each with a comma */
@@ -95,13 +89,14 @@ struct numbers {
   const char *key;
   size_t offset;
   uint32_t count;
+  bool required;
 };
-#define MODEL_PLACE(key, ...) {#key, offsetof(struct hr_workload_model, key), 1},
-#define MODEL_PLACES(key, n, ...) {#key, offsetof(struct hr_workload_model, key), n},
-#define SIZE_PLACE(key, ...) {#key, offsetof(struct hr_workload_model_size, key), 1},
-#define SIZE_PLACES(key, n, ...) {#key, offsetof(struct hr_workload_model_size, key), n},
-static const struct numbers model_numbers[] = {MODEL_NUMBERS(MODEL_PLACE, MODEL_PLACES){NULL, 0, 0}};
-static const struct numbers size_numbers[] = {SIZE_NUMBERS(SIZE_PLACE, SIZE_PLACES){NULL, 0, 0}};
+#define MODEL_PLACE(key, required, ...) {#key, offsetof(struct hr_workload_model, key), 1, required},
+#define MODEL_PLACES(key, n, required, ...) {#key, offsetof(struct hr_workload_model, key), n, required},
+#define SIZE_PLACE(key, required, ...) {#key, offsetof(struct hr_workload_model_size, key), 1, required},
+#define SIZE_PLACES(key, n, required, ...) {#key, offsetof(struct hr_workload_model_size, key), n, required},
+static const struct numbers model_numbers[] = {MODEL_NUMBERS(MODEL_PLACE, MODEL_PLACES){NULL, 0, 0, false}};
+static const struct numbers size_numbers[] = {SIZE_NUMBERS(SIZE_PLACE, SIZE_PLACES){NULL, 0, 0, false}};
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
@@ -134,15 +129,13 @@ static enum hr_status check(struct hr__builder *builder, const char *key, const 
                            sum / n, max_mean);
 }
 
-static enum hr_status read_list(struct hr__builder *builder, const char *key, double max_mean, double **numbers,
-                                uint32_t *n) {
+static enum hr_status read_shares(struct hr__builder *builder, const char *key, double **shares, uint32_t *n) {
   const cJSON *list = get(builder->source.file.tree, key);
   *n = (uint32_t)cJSON_GetArraySize(list);
-  if (*n == 0) return HR_OK;
-  *numbers = calloc(*n, sizeof **numbers);
-  if (!*numbers) return hr__build_no_memory(builder);
-  take(list, *numbers);
-  return check(builder, key, *numbers, *n, max_mean);
+  *shares = calloc(*n + (size_t)1, sizeof **shares);
+  if (!*shares) return hr__build_no_memory(builder);
+  take(list, *shares);
+  return *n ? check(builder, key, *shares, *n, HUGE_VAL) : HR_OK;
 }
 
 static enum hr_status read_request(struct hr__builder *builder, const cJSON *json,
@@ -180,11 +173,9 @@ static enum hr_status check_size(struct hr__builder *builder, const cJSON *json,
 }
 
 static enum hr_status read_size(struct hr__builder *builder, const cJSON *json, struct hr_workload_model_size *size) {
-  size->tail_from = 1;
   read_numbers(json, size_numbers, size);
   const cJSON *list = hr__build_enter(builder, json, "requests");
-  size->requests = calloc((size_t)cJSON_GetArraySize(list), sizeof *size->requests);
-  enum hr_status status = size->requests ? HR_OK : hr__build_no_memory(builder);
+  enum hr_status status = HR_OK;
   for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
     hr__place_enter(&builder->place, size->n_requests, NULL);
     status = read_request(builder, item, size);
@@ -197,8 +188,7 @@ static enum hr_status read_size(struct hr__builder *builder, const cJSON *json, 
 static enum hr_status read_sizes(struct hr__builder *builder, struct hr_workload_model *model) {
   const cJSON *list = hr__build_enter(builder, builder->source.file.tree, "sizes");
   double shares = 0;
-  model->sizes = calloc((size_t)cJSON_GetArraySize(list), sizeof *model->sizes);
-  enum hr_status status = model->sizes ? HR_OK : hr__build_no_memory(builder);
+  enum hr_status status = HR_OK;
   for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
     hr__place_enter(&builder->place, model->n_sizes, NULL);
     struct hr_workload_model_size *size = &model->sizes[model->n_sizes++];
@@ -224,21 +214,21 @@ static enum hr_status build(struct hr__builder *builder, struct hr_workload_mode
   enum hr_status status = check_version(builder);
   if (status == HR_OK) status = hr__source_validate(&builder->source, keys, "the workload model", builder->error);
   if (status != HR_OK) return status;
-  const cJSON *root = builder->source.file.tree, *ratios = get(root, "limit_ratios");
-  uint32_t row = 0;
+  const cJSON *root = builder->source.file.tree;
   model->name = strdup(hr__text_of(root, "name", ""));
   model->source = strdup(hr__text_of(root, "source", ""));
   if (!model->name || !model->source) return hr__build_no_memory(builder);
   read_numbers(root, model_numbers, model);
-  for (const cJSON *item = ratios ? ratios->child : NULL; item; item = item->next)
-    take(item, model->limit_ratios[row++]);
-  if (model->limit_share > 0 && !ratios) return hr__build_fail_at(builder, root, "limit_share", "needs 'limit_ratios'");
+  take(get(root, "weeks"), model->weeks);
+  model->n_weeks = (uint32_t)cJSON_GetArraySize(get(root, "weeks"));
+  if (model->limit_share > 0 && !get(root, "limit_ratios"))
+    return hr__build_fail_at(builder, root, "limit_share", "needs 'limit_ratios'");
   status = check(builder, "jobs_per_day", &model->jobs_per_day, 1, HUGE_VAL);
   if (status == HR_OK) status = check(builder, "hours", model->hours, 24, 2);
   if (status == HR_OK) status = check(builder, "weekdays", model->weekdays, 7, 2);
-  if (status == HR_OK) status = read_list(builder, "weeks", 2, &model->weeks, &model->n_weeks);
-  if (status == HR_OK) status = read_list(builder, "users", HUGE_VAL, &model->users, &model->n_users);
-  if (status == HR_OK) status = read_list(builder, "tenants", HUGE_VAL, &model->tenants, &model->n_tenants);
+  if (status == HR_OK) status = check(builder, "weeks", model->weeks, model->n_weeks, 2);
+  if (status == HR_OK) status = read_shares(builder, "users", &model->users, &model->n_users);
+  if (status == HR_OK) status = read_shares(builder, "tenants", &model->tenants, &model->n_tenants);
   return status == HR_OK ? read_sizes(builder, model) : status;
 }
 
@@ -296,12 +286,8 @@ bool hr_workload_model_is_file(const char *path) {
 
 void hr_workload_model_destroy(struct hr_workload_model *model) {
   if (!model) return;
-  for (uint32_t i = 0; i < model->n_sizes; i++) {
+  for (uint32_t i = 0; i < model->n_sizes; i++)
     for (uint32_t k = 0; k < model->sizes[i].n_requests; k++) free(model->sizes[i].requests[k].gpu_type);
-    free(model->sizes[i].requests);
-  }
-  free(model->sizes);
-  free(model->weeks);
   free(model->users);
   free(model->tenants);
   free(model->name);
@@ -311,7 +297,7 @@ void hr_workload_model_destroy(struct hr_workload_model *model) {
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-/* A number, or a list of `n`, exactly; `key` NULL: into a list. */
+/* A number, or a list of `n`, exactly. */
 static void put(struct hr__json *json, cJSON *to, const char *key, const double *numbers, uint32_t n, bool is_list) {
   char *text = malloc((size_t)n * (HR__NUMBER_BYTES + 1) + 3), *at = text;
   for (uint32_t i = 0; i < n && text; i++) {
@@ -319,16 +305,18 @@ static void put(struct hr__json *json, cJSON *to, const char *key, const double 
     at += strlen(hr__exact_text(numbers[i], at));
   }
   if (text) strcpy(at, is_list ? "]" : "");
-  if (text && key) hr__json_raw(json, to, key, text);
-  if (text && !key) hr__json_append(json, to, cJSON_CreateRaw(text));
+  if (text) hr__json_raw(json, to, key, text);
   json->failed = json->failed || !text;
   free(text);
 }
 
+/* What is optional and 0 is left out. */
 static void put_numbers(struct hr__json *json, cJSON *to, const struct numbers *numbers, const void *from) {
   for (; numbers->key; numbers++) {
     const double *first = (const double *)(const void *)((const char *)from + numbers->offset);
-    put(json, to, numbers->key, first, numbers->count, numbers->count > 1);
+    bool any = numbers->required;
+    for (uint32_t i = 0; i < numbers->count; i++) any = any || first[i] > 0;
+    if (any) put(json, to, numbers->key, first, numbers->count, numbers->count > 1);
   }
 }
 
@@ -355,9 +343,6 @@ enum hr_status hr_workload_model_write(const struct hr_workload_model *model, co
   put(&json, root, "weeks", model->weeks, model->n_weeks, true);
   if (model->n_users) put(&json, root, "users", model->users, model->n_users, true);
   if (model->n_tenants) put(&json, root, "tenants", model->tenants, model->n_tenants, true);
-  cJSON *ratios = model->limit_share > 0 ? hr__json_array(&json, root, "limit_ratios") : NULL;
-  for (uint32_t i = 0; i < STRATA && ratios; i++)
-    put(&json, ratios, NULL, model->limit_ratios[i], HR_WORKLOAD_MODEL_LIMIT_KNOTS, true);
   cJSON *sizes = hr__json_array(&json, root, "sizes");
   for (uint32_t i = 0; i < model->n_sizes; i++) {
     cJSON *object = hr__json_append(&json, sizes, cJSON_CreateObject());

@@ -18,37 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Scores of users are rounded to a grid, over which mixtures are summed; mixtures are tabulated on another one. */
-enum { USER_BINS = 257, SCORE_CELLS = 512, MAX_REQUESTS = HR_WORKLOAD_MODEL_MAX_REQUESTS };
+enum { USER_BINS = HR__USER_BINS, SCORE_CELLS = HR__SCORE_CELLS, MAX_REQUESTS = HR_WORKLOAD_MODEL_MAX_REQUESTS };
 static const double max_user_score = 4, max_score = 8;
 
 const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS] = {
-    0,     0.01,  0.025, 0.05,  0.075, 0.1,   0.125, 0.15,  0.175, 0.2,   0.225, 0.25,  0.275, 0.3,   0.325,
-    0.35,  0.375, 0.4,   0.425, 0.45,  0.475, 0.5,   0.525, 0.55,  0.575, 0.6,   0.625, 0.65,  0.675, 0.7,
-    0.725, 0.75,  0.775, 0.8,   0.825, 0.85,  0.875, 0.9,   0.925, 0.95,  0.975, 0.99,  0.995, 1};
+    0,     0.01, 0.025, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2,  0.225, 0.25,  0.275, 0.3,    0.325, 0.35,
+    0.375, 0.4,  0.425, 0.45, 0.475, 0.5, 0.525, 0.55, 0.575, 0.6,  0.625, 0.65,  0.675, 0.7,    0.725, 0.75,
+    0.775, 0.8,  0.825, 0.85, 0.875, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.998, 0.999, 0.9995, 1};
 const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1};
 const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA] = {0.2, 0.4, 0.6, 0.8, 0.95, 1};
 
 /* ---- Distributions ---------------------------------------------------------------------------------- */
-
-bool hr__pareto_fit(const double *sorted, uint32_t n, double *scale, double *shape) {
-  double mean = 0, moment = 0; /* the latter of y (1 - F(y)) */
-  for (uint32_t i = 0; i < n; i++) {
-    mean += sorted[i] / n;
-    moment += sorted[i] * (1 - (i + 1 - 0.35) / n) / n;
-  }
-  double spread = mean - 2 * moment;
-  if (n < 5 || !(mean > 1e-6) || !(spread > 1e-9)) return false;
-  *shape = fmin(0.2, fmax(-2, 2 - mean / spread));
-  *scale = mean * (1 - *shape); /* gives the mean of the sample */
-  return true;
-}
-
-static double pareto_quantile(double scale, double shape, double p) {
-  double left = log(1 - p);
-  if (fabs(shape) < 1e-9) return -scale * left;
-  return scale * (exp(-shape * left) - 1) / shape;
-}
 
 uint32_t hr__model_stratum(double p) {
   uint32_t stratum = 0;
@@ -71,18 +51,11 @@ static uint32_t knot_below(const double *knots, uint32_t n_knots, double p, doub
 }
 
 /* Logarithms are interpolated, as run times differ by orders of magnitude. */
-static double log_run_at(const struct hr_workload_model_size *size, double p) {
+static double run_s_at(const struct hr_workload_model_size *size, double p) {
   double part;
   uint32_t low = knot_below(hr_workload_model_run_p, HR_WORKLOAD_MODEL_RUN_KNOTS, p, &part);
   double below = log(fmax(1e-3, size->run_s[low])), above = log(fmax(1e-3, size->run_s[low + 1]));
-  return below + part * (above - below);
-}
-
-static double run_s_at(const struct hr_workload_model_size *size, double p, double max_s) {
-  double log_s = log_run_at(size, fmin(p, size->tail_from));
-  if (p > size->tail_from)
-    log_s += pareto_quantile(size->tail_scale, size->tail_shape, (p - size->tail_from) / (1 - size->tail_from));
-  return fmin(exp(log_s), max_s);
+  return exp(below + part * (above - below));
 }
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
@@ -114,7 +87,7 @@ static double user_bin_score(uint32_t bin) {
 /* Scores of submitters, and how much of the jobs falls on each bin of them. */
 static void draw_people(struct hr__model_draw *draw, double weights[USER_BINS]) {
   const struct hr_workload_model *model = draw->model;
-  const double *shares = model->n_users ? model->users : model->tenants;
+  const double *shares = model->n_users ? model->users : model->n_tenants ? model->tenants : NULL;
   for (uint32_t i = 0; i < draw->n_submitters; i++) {
     struct hr__stream stream;
     hr__stream_init(&stream, draw->seed, HR__PURPOSE_MODEL_USER, i, 0);
@@ -140,26 +113,17 @@ static void tabulate(double user_share, const double weights[USER_BINS], double 
   }
 }
 
-static bool allocate(struct hr__model_draw *draw) {
-  const struct hr_workload_model *model = draw->model;
-  size_t n_sizes = model->n_sizes, n_submitters = draw->n_submitters;
-  draw->by_hour = malloc(((size_t)model->n_weeks * HR__WEEK_HOURS + 1) * sizeof *draw->by_hour);
-  draw->size_sums = malloc(n_sizes * sizeof *draw->size_sums);
-  draw->request_sums = malloc(n_sizes * MAX_REQUESTS * sizeof *draw->request_sums);
-  draw->user_sums = malloc((model->n_users + (size_t)1) * sizeof *draw->user_sums);
-  draw->tenant_sums = malloc((model->n_tenants + (size_t)1) * sizeof *draw->tenant_sums);
-  draw->score = malloc(n_submitters * sizeof *draw->score);
-  draw->marginal = malloc(n_sizes * (SCORE_CELLS + 1) * sizeof *draw->marginal);
-  draw->tenant_of = malloc((model->n_users + (size_t)1) * sizeof *draw->tenant_of);
-  draw->last = malloc(n_submitters * sizeof *draw->last);
-  return draw->by_hour && draw->size_sums && draw->request_sums && draw->user_sums && draw->tenant_sums &&
-         draw->score && draw->marginal && draw->tenant_of && draw->last;
-}
-
 enum hr_status hr__model_draw_init(struct hr__model_draw *draw, const struct hr_workload_model *model, uint64_t seed) {
   *draw = (struct hr__model_draw){.model = model, .seed = seed, .tempo = 1};
   draw->n_submitters = model->n_users ? model->n_users : model->n_tenants ? model->n_tenants : 1;
-  if (!allocate(draw)) return HR_NO_MEMORY;
+  draw->by_hour = malloc(((size_t)model->n_weeks * HR__WEEK_HOURS + 1) * sizeof *draw->by_hour);
+  draw->user_sums = malloc((model->n_users + (size_t)1) * sizeof *draw->user_sums);
+  draw->tenant_sums = malloc((model->n_tenants + (size_t)1) * sizeof *draw->tenant_sums);
+  draw->score = malloc(draw->n_submitters * sizeof *draw->score);
+  draw->tenant_of = malloc((model->n_users + (size_t)1) * sizeof *draw->tenant_of);
+  draw->last = malloc(draw->n_submitters * sizeof *draw->last);
+  if (!draw->by_hour || !draw->user_sums || !draw->tenant_sums || !draw->score || !draw->tenant_of || !draw->last)
+    return HR_NO_MEMORY;
   double weights[USER_BINS] = {0};
   sum_hours(draw);
   sum_shares(&model->sizes->share, sizeof *model->sizes, model->n_sizes, draw->size_sums);
@@ -168,9 +132,8 @@ enum hr_status hr__model_draw_init(struct hr__model_draw *draw, const struct hr_
   draw_people(draw, weights);
   for (uint32_t i = 0; i < model->n_sizes; i++) {
     const struct hr_workload_model_size *size = &model->sizes[i];
-    double *sums = draw->request_sums + (size_t)i * MAX_REQUESTS;
-    sum_shares(&size->requests->share, sizeof *size->requests, size->n_requests, sums);
-    tabulate(size->user_share, weights, draw->marginal + (size_t)i * (SCORE_CELLS + 1));
+    sum_shares(&size->requests->share, sizeof *size->requests, size->n_requests, draw->request_sums[i]);
+    tabulate(size->user_share, weights, draw->marginal[i]);
   }
   hr__model_draw_restart(draw);
   return HR_OK;
@@ -183,8 +146,7 @@ void hr__model_draw_restart(struct hr__model_draw *draw) {
 }
 
 void hr__model_draw_finish(struct hr__model_draw *draw) {
-  void *const blocks[] = {draw->by_hour, draw->size_sums, draw->request_sums, draw->user_sums, draw->tenant_sums,
-                          draw->score,   draw->marginal,  draw->tenant_of,    draw->last};
+  void *const blocks[] = {draw->by_hour, draw->user_sums, draw->tenant_sums, draw->score, draw->tenant_of, draw->last};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
 }
 
@@ -210,8 +172,7 @@ double hr__model_draw_time_s(const struct hr__model_draw *draw, double mass) {
 static uint16_t draw_request(struct hr__model_draw *draw, uint32_t submitter, const double uniform[3]) {
   if (draw->last[submitter] && uniform[0] < draw->model->repeat_probability) return draw->last[submitter];
   uint32_t size = hr__weighted_place(draw->size_sums, draw->model->n_sizes, uniform[1]);
-  const double *sums = draw->request_sums + (size_t)size * MAX_REQUESTS;
-  uint32_t request = hr__weighted_place(sums, draw->model->sizes[size].n_requests, uniform[2]);
+  uint32_t request = hr__weighted_place(draw->request_sums[size], draw->model->sizes[size].n_requests, uniform[2]);
   return draw->last[submitter] = (uint16_t)(1 + size * MAX_REQUESTS + request);
 }
 
@@ -221,7 +182,7 @@ static double draw_p(const struct hr__model_draw *draw, uint32_t size, uint32_t 
   double z = sqrt(share) * draw->score[submitter] + sqrt(1 - share) * gsl_cdf_ugaussian_Pinv(uniform);
   double at = fmin(1, fmax(0, (z / max_score + 1) / 2)) * SCORE_CELLS;
   uint32_t low = at < SCORE_CELLS ? (uint32_t)at : SCORE_CELLS - 1;
-  const double *marginal = draw->marginal + (size_t)size * (SCORE_CELLS + 1) + low;
+  const double *marginal = draw->marginal[size] + low;
   double p = marginal[0] + (at - low) * (marginal[1] - marginal[0]);
   return fmin(1 - 1e-12, fmax(0, p));
 }
@@ -237,7 +198,7 @@ static int64_t draw_limit_ms(const struct hr_workload_model *model, uint32_t str
   double part;
   if (!(uniform[0] < model->limit_share)) return -1;
   uint32_t low = knot_below(hr_workload_model_limit_p, HR_WORKLOAD_MODEL_LIMIT_KNOTS, uniform[1], &part);
-  const double *ratios = model->limit_ratios[stratum] + low;
+  const double *ratios = model->limit_ratios + stratum * HR_WORKLOAD_MODEL_LIMIT_KNOTS + low;
   return llround(fmax(1, fmin(1e13, (double)run_ms * (ratios[0] + part * (ratios[1] - ratios[0])))));
 }
 
@@ -260,7 +221,7 @@ struct hr__drawn_job hr__model_draw_next(struct hr__model_draw *draw) {
   uint32_t stratum = hr__model_stratum(p);
   job.request = &size->requests[place % MAX_REQUESTS];
   job.submit_ms = llround(1000 * fmin(1e11, hr__model_draw_time_s(draw, draw->mass / draw->tempo)));
-  job.run_ms = llround(fmax(1, 1000 * run_s_at(size, p, model->max_run_s)));
+  job.run_ms = llround(fmax(1, 1000 * run_s_at(size, p)));
   job.outcome = draw_outcome(size, stratum, uniform[6]);
   job.limit_ms = draw_limit_ms(model, stratum, job.run_ms, uniform + 7);
   return job;

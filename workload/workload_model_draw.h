@@ -2,7 +2,7 @@
 #ifndef HR_WORKLOAD_WORKLOAD_MODEL_DRAW_H
 #define HR_WORKLOAD_WORKLOAD_MODEL_DRAW_H
 
-/* Jobs drawn from a workload model, one after the other, and the quantile functions that fitting and drawing share. */
+/* Jobs drawn from a workload model, one after the other. */
 
 #include "headroom/workload_model.h"
 
@@ -13,6 +13,10 @@ struct hr__drawn_job {
   enum hr_outcome outcome;
 };
 
+/* Scores of users are rounded to bins, over which mixtures are summed; mixtures are tabulated on a grid of cells. */
+enum { HR__USER_BINS = 257, HR__SCORE_CELLS = 512 };
+
+/* Large: to be allocated. */
 struct hr__model_draw {
   const struct hr_workload_model *model; /* borrowed */
   uint64_t seed;
@@ -20,11 +24,12 @@ struct hr__model_draw {
   double mass;                    /* jobs expected until the last drawn one, at a tempo of 1 */
   uint32_t n_drawn, n_submitters; /* submitters: users, else tenants, else one that is unknown */
   double *by_hour;                /* [168 * n_weeks + 1] jobs expected from time 0 to each hour, at a tempo of 1 */
-  double *size_sums, *request_sums, *user_sums, *tenant_sums; /* shares summed up; requests: [n_sizes][MAX_REQUESTS] */
-  double *score;                                              /* [n_submitters] normal score of each */
-  double *marginal;                                           /* [n_sizes][] distribution of scores on a grid */
-  uint32_t *tenant_of;                                        /* [n_users] */
-  uint16_t *last;                                             /* [n_submitters] request of the previous job; 0: none */
+  double *user_sums, *tenant_sums, size_sums[HR_WORKLOAD_MODEL_MAX_SIZES]; /* shares summed up, as these: */
+  double request_sums[HR_WORKLOAD_MODEL_MAX_SIZES][HR_WORKLOAD_MODEL_MAX_REQUESTS];
+  double marginal[HR_WORKLOAD_MODEL_MAX_SIZES][HR__SCORE_CELLS + 1]; /* distribution function of scores */
+  double *score;                                                     /* [n_submitters] normal score of each */
+  uint32_t *tenant_of;                                               /* [n_users] */
+  uint16_t *last; /* [n_submitters] 1 + place of the previous request; 0: none */
 };
 /* HR_NO_MEMORY or HR_OK; to be finished either way. */
 enum hr_status hr__model_draw_init(struct hr__model_draw *draw, const struct hr_workload_model *model, uint64_t seed);
@@ -40,9 +45,5 @@ enum { HR__WEEK_HOURS = 168 };
 
 /* The stratum of a run time by its probability within its size. */
 uint32_t hr__model_stratum(double p);
-
-/* The generalised Pareto distribution for positive values, fitted to `n` sorted ones by probability-weighted moments
-   (Hosking and Wallis, Technometrics 29, 1987). False if they do not vary. */
-bool hr__pareto_fit(const double *sorted, uint32_t n, double *scale, double *shape);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Fits a workload model to a trace. Jobs are assigned to sizes, which are ranges of GPU counts. Each size gets the
- * quantiles of its run times, a tail, the share of the variance between users, outcomes and requests. Weeks start at a
+ * quantiles of its run times, the share of the variance between users, outcomes and requests. Weeks start at a
  * Monday's midnight if the trace is dated, else at whole weeks of its clock.
  *
  * Invariant: after fit_sizes, size[job] indexes model->sizes, and every size has a job; after fit_runs, p[job] is the
@@ -14,14 +14,12 @@
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
   MIN_JOBS_OF_COUNT = 500, /* a GPU count that so many jobs request is a size of its own */
   MIN_JOBS_OF_SIZE = 20,   /* smaller sizes are merged with a neighbour, so that no quantile is one job's */
-  MIN_JOBS_OF_TAIL = 200,
   MIN_JOBS_OF_REQUEST = 3,
   MIN_REPEATS = 50 /* pairs of jobs, to estimate how often a request is repeated */
 };
@@ -32,6 +30,22 @@ struct value {
   uint32_t job;
 };
 
+enum { REQUEST_KEYS = 8 };
+struct requested {
+  uint64_t key[REQUEST_KEYS]; /* size, GPUs, tasks, thousandths of a GPU, of a CPU, memory, GPU type, class */
+  uint32_t job;
+};
+
+struct tally {
+  const struct requested *first;
+  uint32_t jobs;
+};
+
+/* Jobs of a submitter in a size, and the sum of their normal scores. */
+struct group {
+  double jobs, sum;
+};
+
 struct fit {
   const struct hr_trace *trace;
   struct hr_workload_model *model;
@@ -39,8 +53,13 @@ struct fit {
   uint32_t n_submitters;     /* at least 1 */
   uint8_t *size;             /* [n_jobs] */
   double *p;                 /* [n_jobs] */
-  struct value *values;      /* [n_jobs] room */
-  double *numbers;           /* [n_jobs] room */
+  /* Room, [n_jobs] and [n_submitters]. */
+  struct value *values;
+  double *numbers;
+  struct requested *requests;
+  struct tally *tallies;
+  uint32_t *request, *last;
+  struct group *groups;
 };
 
 /* By value, then by job, so that the order is the same everywhere. */
@@ -66,11 +85,9 @@ static bool same_range(uint32_t first, uint32_t second) {
 /* Sizes are ranges of GPU counts between powers of two. A count that many jobs request is a size of its own, as jobs of
    24 GPUs are not like jobs of 32. A size of few jobs takes in the next counts, and the last one joins the one below.
  */
-static enum hr_status fit_sizes(struct fit *fit) {
+static void fit_sizes(struct fit *fit) {
   uint32_t n_jobs = fit->trace->n_jobs, n_sizes = 0, begin = 0; /* begin: of the current size, among fit->values */
   bool last_own = false;
-  fit->model->sizes = calloc(HR_WORKLOAD_MODEL_MAX_SIZES, sizeof *fit->model->sizes);
-  if (!fit->model->sizes) return HR_NO_MEMORY;
   for (uint32_t job = 0; job < n_jobs; job++) fit->values[job] = (struct value){fit->trace->gpus[job], job};
   qsort(fit->values, n_jobs, sizeof *fit->values, by_value);
   for (uint32_t first = 0, end = 0; first < n_jobs; first = end) {
@@ -89,48 +106,31 @@ static enum hr_status fit_sizes(struct fit *fit) {
   for (uint32_t i = begin; i < n_jobs && joins; i++) fit->size[fit->values[i].job]--;
   fit->model->n_sizes = n_sizes - joins;
   for (uint32_t job = 0; job < n_jobs; job++) fit->model->sizes[fit->size[job]].share += 1.0 / n_jobs;
-  return HR_OK;
 }
 
 /* ---- Run times -------------------------------------------------------------------------------------- */
 
-/* Exceedances of the 95 % quantile determine the tail; above the 99.5 % quantile, where it begins, the distribution is
-   the same with its scale moved on. Without a spread above, as where run times were cut, there is none. */
-static void fit_tail(const double *logs, uint32_t n, double *room, struct hr_workload_model_size *size) {
-  static const double from = 0.995;
-  double scale, shape, base = gsl_stats_quantile_from_sorted_data(logs, 1, n, 0.95);
-  double begin = gsl_stats_quantile_from_sorted_data(logs, 1, n, from);
-  uint32_t first = (uint32_t)(0.95 * (n - 1)) + 1, count = first < n ? n - first : 0;
-  size->tail_from = 1;
-  for (uint32_t i = 0; i < count; i++) room[i] = logs[first + i] - base;
-  if (n < MIN_JOBS_OF_TAIL || logs[n - 1] - begin < 1e-9 || !hr__pareto_fit(room, count, &scale, &shape)) return;
-  scale += shape * (begin - base);
-  if (!(scale > 1e-6)) return;
-  size->tail_from = from;
-  size->tail_scale = scale;
-  size->tail_shape = shape;
-}
-
 /* The part of the variance of normal scores that is between submitters: a random effect, one way, with groups of
    unequal sizes (Searle, Linear Models, 1971, ch. 10). 0 below three submitters. */
-static double share_between(const struct fit *fit, uint32_t n, double (*groups)[3]) {
+static double share_between(const struct fit *fit, uint32_t n) {
   double sum = 0, squares = 0, weighted = 0, counts = 0, n_known = 0, n_groups = 0;
+  struct group *groups = fit->groups;
   memset(groups, 0, fit->n_submitters * sizeof *groups);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t job = fit->values[i].job, who = submitter_of(fit, job);
     if (who == HR_NONE) continue;
     double z = gsl_cdf_ugaussian_Pinv(fit->p[job]);
-    groups[who][0]++;
-    groups[who][1] += z;
+    groups[who].jobs++;
+    groups[who].sum += z;
     squares += z * z;
   }
   for (uint32_t i = 0; i < fit->n_submitters; i++) {
-    if (!(groups[i][0] > 0)) continue;
+    if (!(groups[i].jobs > 0)) continue;
     n_groups++;
-    n_known += groups[i][0];
-    sum += groups[i][1];
-    weighted += groups[i][1] * groups[i][1] / groups[i][0];
-    counts += groups[i][0] * groups[i][0];
+    n_known += groups[i].jobs;
+    sum += groups[i].sum;
+    weighted += groups[i].sum * groups[i].sum / groups[i].jobs;
+    counts += groups[i].jobs * groups[i].jobs;
   }
   if (n_groups < 3 || n_known <= n_groups) return 0;
   double within = fmax(0, squares - weighted) / (n_known - n_groups);
@@ -140,14 +140,7 @@ static double share_between(const struct fit *fit, uint32_t n, double (*groups)[
   return component + within > 0 ? fmin(0.95, component / (component + within)) : 0;
 }
 
-/* To nine digits, so that equal run times have equal quantiles. */
-static double rounded(double number) {
-  char text[32];
-  snprintf(text, sizeof text, "%.9g", number);
-  return strtod(text, NULL);
-}
-
-static void fit_runs_of(struct fit *fit, uint8_t size, double (*groups)[3], double *room) {
+static void fit_runs(struct fit *fit, uint8_t size) {
   struct hr_workload_model_size *to = &fit->model->sizes[size];
   uint32_t n = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++)
@@ -159,22 +152,11 @@ static void fit_runs_of(struct fit *fit, uint8_t size, double (*groups)[3], doub
     for (uint32_t i = first; i < end; i++) fit->p[fit->values[i].job] = ((double)first + end) / 2 / n;
   }
   for (uint32_t i = 0; i < n; i++) fit->numbers[i] = fit->values[i].value;
-  for (uint32_t k = 0; k < HR_WORKLOAD_MODEL_RUN_KNOTS; k++)
-    to->run_s[k] = rounded(exp(gsl_stats_quantile_from_sorted_data(fit->numbers, 1, n, hr_workload_model_run_p[k])));
-  fit->model->max_run_s =
-      fmax(fit->model->max_run_s, fmax(1e-3, (double)fit->trace->work_us[fit->values[n - 1].job] / 1e6));
-  fit_tail(fit->numbers, n, room, to);
-  to->user_share = share_between(fit, n, groups);
-}
-
-static enum hr_status fit_runs(struct fit *fit) {
-  double(*groups)[3] = malloc(fit->n_submitters * sizeof *groups);
-  double *room = malloc(fit->trace->n_jobs * sizeof *room);
-  for (uint8_t size = 0; size < fit->model->n_sizes && groups && room; size++) fit_runs_of(fit, size, groups, room);
-  enum hr_status status = groups && room ? HR_OK : HR_NO_MEMORY;
-  free(groups);
-  free(room);
-  return status;
+  for (uint32_t k = 0; k < HR_WORKLOAD_MODEL_RUN_KNOTS; k++) { /* rounded, so that equal run times stay equal */
+    double run_s = exp(gsl_stats_quantile_from_sorted_data(fit->numbers, 1, n, hr_workload_model_run_p[k]));
+    to->run_s[k] = fmin((double)HR_MAX_INPUT_US / HR_SECOND_US, round(1e6 * run_s) / 1e6);
+  }
+  to->user_share = share_between(fit, n);
 }
 
 static void fit_outcomes(struct fit *fit) {
@@ -188,7 +170,7 @@ static void fit_outcomes(struct fit *fit) {
   }
 }
 
-static enum hr_status fit_limits(struct fit *fit) {
+static void fit_limits(struct fit *fit) {
   const struct hr_trace *trace = fit->trace;
   for (uint32_t stratum = 0; stratum < HR_WORKLOAD_MODEL_STRATA && trace->limit_us; stratum++) {
     uint32_t n = 0;
@@ -197,26 +179,13 @@ static enum hr_status fit_limits(struct fit *fit) {
         fit->numbers[n++] = fmin(1e9, (double)trace->limit_us[job] / fmax(1000, (double)trace->work_us[job]));
     gsl_sort(fit->numbers, 1, n);
     for (uint32_t k = 0; k < HR_WORKLOAD_MODEL_LIMIT_KNOTS; k++)
-      fit->model->limit_ratios[stratum][k] =
+      fit->model->limit_ratios[stratum * HR_WORKLOAD_MODEL_LIMIT_KNOTS + k] =
           n ? gsl_stats_quantile_from_sorted_data(fit->numbers, 1, n, hr_workload_model_limit_p[k]) : 1;
     fit->model->limit_share += (double)n / trace->n_jobs;
   }
-  return HR_OK;
 }
 
 /* ---- Requests --------------------------------------------------------------------------------------- */
-
-enum { REQUEST_KEYS = 8 };
-
-struct requested {
-  uint64_t key[REQUEST_KEYS]; /* size, GPUs, tasks, thousandths of a GPU, of a CPU, memory, GPU type, class */
-  uint32_t job;
-};
-
-struct tally {
-  const struct requested *first;
-  uint32_t jobs;
-};
 
 static int by_request(const void *a, const void *b) {
   const struct requested *first = a, *second = b;
@@ -236,8 +205,6 @@ static int by_frequency(const void *a, const void *b) {
 static enum hr_status add_request(const struct fit *fit, const struct tally *tally) {
   const uint64_t *key = tally->first->key;
   struct hr_workload_model_size *size = &fit->model->sizes[key[0]];
-  if (!size->requests) size->requests = calloc(HR_WORKLOAD_MODEL_MAX_REQUESTS, sizeof *size->requests);
-  if (!size->requests) return HR_NO_MEMORY;
   if (size->n_requests == HR_WORKLOAD_MODEL_MAX_REQUESTS) return HR_OK;
   if (size->n_requests && tally->jobs < MIN_JOBS_OF_REQUEST) return HR_OK;
   const char *type = key[6] == HR_NONE ? NULL : fit->trace->gpu_type_lists.text[key[6]];
@@ -253,23 +220,23 @@ static enum hr_status add_request(const struct fit *fit, const struct tally *tal
   return type && !request->gpu_type ? HR_NO_MEMORY : HR_OK;
 }
 
-/* The probability that, together with repeats by chance, gives as many repeated requests as the trace has. `request`:
-   [n_jobs] a number for each distinct one; `last`: [n_submitters], all 0. */
-static double repeat_probability(const struct fit *fit, const uint32_t *request, uint32_t *last, double chance) {
+/* The probability that, together with repeats by chance, gives as many repeated requests as the trace has. */
+static double repeat_probability(const struct fit *fit, double chance) {
   double pairs = 0, same = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++) {
     uint32_t who = submitter_of(fit, job);
     if (who == HR_NONE) continue;
-    pairs += last[who] > 0;
-    same += last[who] == request[job];
-    last[who] = request[job];
+    pairs += fit->last[who] > 0;
+    same += fit->last[who] == fit->request[job];
+    fit->last[who] = fit->request[job];
   }
   return pairs < MIN_REPEATS || chance > 0.99 ? 0 : fmin(0.99, fmax(0, (same / pairs - chance) / (1 - chance)));
 }
 
-static enum hr_status tally_requests(struct fit *fit, struct requested *all, struct tally *tallies, uint32_t *number,
-                                     uint32_t *last) {
+static enum hr_status fit_requests(struct fit *fit) {
   const struct hr_trace *trace = fit->trace;
+  struct requested *all = fit->requests;
+  struct tally *tallies = fit->tallies;
   uint32_t n = trace->n_jobs, n_tallies = 0;
   for (uint32_t i = 0; i < n; i++)
     all[i] =
@@ -282,28 +249,14 @@ static enum hr_status tally_requests(struct fit *fit, struct requested *all, str
   for (uint32_t i = 0; i < n; i++) {
     if (i == 0 || by_request(&all[i], &all[i - 1]) != 0) tallies[n_tallies++] = (struct tally){&all[i], 0};
     tallies[n_tallies - 1].jobs++;
-    number[all[i].job] = n_tallies;
+    fit->request[all[i].job] = n_tallies;
   }
   double chance = 0;
   for (uint32_t i = 0; i < n_tallies; i++) chance += (double)tallies[i].jobs / n * ((double)tallies[i].jobs / n);
-  fit->model->repeat_probability = repeat_probability(fit, number, last, chance);
+  fit->model->repeat_probability = repeat_probability(fit, chance);
   qsort(tallies, n_tallies, sizeof *tallies, by_frequency);
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < n_tallies && status == HR_OK; i++) status = add_request(fit, &tallies[i]);
-  return status;
-}
-
-static enum hr_status fit_requests(struct fit *fit) {
-  size_t n = fit->trace->n_jobs;
-  struct requested *all = malloc(n * sizeof *all);
-  struct tally *tallies = malloc(n * sizeof *tallies);
-  uint32_t *number = malloc(n * sizeof *number), *last = calloc(fit->n_submitters, sizeof *last);
-  enum hr_status status = all && tallies && number && last ? HR_OK : HR_NO_MEMORY;
-  if (status == HR_OK) status = tally_requests(fit, all, tallies, number, last);
-  free(all);
-  free(tallies);
-  free(number);
-  free(last);
   return status;
 }
 
@@ -379,14 +332,13 @@ static void fit_rates(const struct fit *fit, struct weeks weeks) {
 }
 
 /* Weeks at either end with less than a tenth of the usual jobs are dropped: recording began or ended there. */
-static enum hr_status fit_arrivals(struct fit *fit) {
+static void fit_arrivals(struct fit *fit) {
   const struct hr_trace *trace = fit->trace;
   static const int64_t monday_us = 3 * 86400 * HR_SECOND_US; /* 1970-01-01 was a Thursday */
   int64_t phase_us = ((trace->origin_us % week_us + (trace->dated ? monday_us : 0)) % week_us + week_us) % week_us;
   int64_t last_us = trace->submit_us[trace->n_jobs - 1], n = (last_us + phase_us) / week_us + 1;
   if (n > HR_WORKLOAD_MODEL_MAX_WEEKS) n = HR_WORKLOAD_MODEL_MAX_WEEKS;
-  double *jobs = fit->model->weeks = calloc((size_t)n, sizeof *jobs);
-  if (!jobs) return HR_NO_MEMORY;
+  double *jobs = fit->model->weeks;
   for (uint32_t job = 0; job < trace->n_jobs && (trace->submit_us[job] + phase_us) / week_us < n; job++)
     jobs[(trace->submit_us[job] + phase_us) / week_us]++;
   double usual = (double)trace->n_jobs * (double)week_us / ((double)last_us + 1);
@@ -395,46 +347,51 @@ static enum hr_status fit_arrivals(struct fit *fit) {
   while (weeks.n > 1 && jobs[weeks.first + weeks.n - 1] < usual / 10) weeks.n--;
   weeks.start_us = weeks.first * week_us - phase_us;
   fit_rates(fit, weeks);
-  return HR_OK;
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
 static enum hr_status fit_all(struct fit *fit) {
-  static enum hr_status (*const steps[])(struct fit *) = {fit_sizes, fit_runs, fit_limits, fit_requests, fit_arrivals};
   const struct hr_trace *trace = fit->trace;
   struct hr_workload_model *model = fit->model;
-  enum hr_status status = fit->size && fit->p && fit->values && fit->numbers && model ? HR_OK : HR_NO_MEMORY;
-  for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HR_OK; i++) status = steps[i](fit);
+  fit_sizes(fit);
+  for (uint8_t size = 0; size < model->n_sizes; size++) fit_runs(fit, size);
+  fit_outcomes(fit);
+  fit_limits(fit);
+  fit_arrivals(fit);
+  enum hr_status status = fit_requests(fit);
   if (status == HR_OK) status = fit_people(fit, trace->user, trace->users.count, &model->users, &model->n_users);
   if (status == HR_OK)
     status = fit_people(fit, trace->tenant, trace->tenants.count, &model->tenants, &model->n_tenants);
-  if (status != HR_OK) return status;
-  fit_outcomes(fit);
   model->name = strdup("fitted");
   model->source = strdup(trace->source);
-  return model->name && model->source ? HR_OK : HR_NO_MEMORY;
+  return status == HR_OK && !(model->name && model->source) ? HR_NO_MEMORY : status;
 }
 
 enum hr_status hr_workload_model_fit(const struct hr_trace *trace, struct hr_workload_model **model,
                                      struct hr_error *error) {
-  size_t n = trace->n_jobs;
   struct fit fit = {.trace = trace,
                     .model = calloc(1, sizeof *fit.model),
                     .submitter = trace->user ? trace->user : trace->tenant,
                     .n_submitters = (trace->user     ? trace->users.count
                                      : trace->tenant ? trace->tenants.count
                                                      : 0) +
-                                    1,
-                    .size = malloc(n),
-                    .p = malloc(n * sizeof *fit.p),
-                    .values = malloc(n * sizeof *fit.values),
-                    .numbers = malloc(n * sizeof *fit.numbers)};
-  enum hr_status status = fit_all(&fit);
-  free(fit.size);
-  free(fit.p);
-  free(fit.values);
-  free(fit.numbers);
+                                    1};
+  size_t n = trace->n_jobs, m = fit.n_submitters;
+  void *const room[] = {fit.size = malloc(n),
+                        fit.p = malloc(n * sizeof *fit.p),
+                        fit.values = malloc(n * sizeof *fit.values),
+                        fit.numbers = malloc(n * sizeof *fit.numbers),
+                        fit.requests = malloc(n * sizeof *fit.requests),
+                        fit.tallies = malloc(n * sizeof *fit.tallies),
+                        fit.request = malloc(n * sizeof *fit.request),
+                        fit.last = calloc(m, sizeof *fit.last),
+                        fit.groups = malloc(m * sizeof *fit.groups)};
+  enum hr_status status = fit.model ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < sizeof room / sizeof *room; i++)
+    if (!room[i]) status = HR_NO_MEMORY;
+  if (status == HR_OK) status = fit_all(&fit);
+  for (size_t i = 0; i < sizeof room / sizeof *room; i++) free(room[i]);
   if (status != HR_OK) hr_workload_model_destroy(fit.model);
   *model = status == HR_OK ? fit.model : NULL;
   return status == HR_OK ? HR_OK : hr_fail(error, status, "%s: out of memory", trace->source);

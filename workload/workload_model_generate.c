@@ -36,46 +36,23 @@ enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uin
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-struct writer {
-  struct hr_trace_builder *builder;
-  bool *seen_users, *seen_tenants;
-  uint64_t cluster_gpus; /* a job of more is too large */
-  int64_t first_ms, last_ms;
-  struct hr_workload_model_figures figures;
-};
 enum { NAME_BYTES = 32, MS_US = 1000 };
 
-static struct hr_text name_text(char buffer[NAME_BYTES], const char *name, uint64_t number) {
-  return (struct hr_text){buffer, (size_t)snprintf(buffer, NAME_BYTES, "%s%llu", name, (unsigned long long)number)};
-}
-
-/* "user-3" for rank 2, counted in `n_seen` the first time. */
-static struct hr_text person_text(char buffer[NAME_BYTES], const char *name, uint32_t rank, bool *seen,
-                                  uint64_t *n_seen) {
+/* "user-3" of rank 2; nothing of an unknown one. */
+static struct hr_text name_text(char buffer[NAME_BYTES], const char *name, uint32_t rank) {
   if (rank == HR_NONE) return (struct hr_text){0};
-  if (!seen[rank]) ++*n_seen;
-  seen[rank] = true;
-  return name_text(buffer, name, (uint64_t)rank + 1);
+  return (struct hr_text){buffer, (size_t)snprintf(buffer, NAME_BYTES, "%s%llu", name, (unsigned long long)rank + 1)};
 }
 
-static double gpu_hours_of(const struct hr__drawn_job *job) {
-  return (double)job->request->gpus * job->request->gpu_milli / 1000 * (double)job->run_ms / 3.6e6;
-}
-
-static enum hr_status add_job(struct writer *writer, const struct hr__drawn_job *job, struct hr_error *error) {
+static enum hr_status add_job(struct hr_trace_builder *builder, uint32_t number, const struct hr__drawn_job *job,
+                              struct hr_error *error) {
   char id[NAME_BYTES], user[NAME_BYTES], tenant[NAME_BYTES];
   const struct hr_workload_model_request *request = job->request;
-  struct hr_workload_model_figures *figures = &writer->figures;
-  if (figures->jobs++ == 0) writer->first_ms = job->submit_ms;
-  writer->last_ms = job->submit_ms;
-  figures->gpu_hours += gpu_hours_of(job);
-  figures->too_large += request->gpus > writer->cluster_gpus;
-  if (request->gpus > figures->most_gpus) figures->most_gpus = request->gpus;
   struct hr_job_record record;
   hr_job_record_init(&record);
-  record.id = name_text(id, "", figures->jobs);
-  record.user = person_text(user, "user-", job->user, writer->seen_users, &figures->users);
-  record.tenant = person_text(tenant, "tenant-", job->tenant, writer->seen_tenants, &figures->tenants);
+  record.id = name_text(id, "", number);
+  record.user = name_text(user, "user-", job->user);
+  record.tenant = name_text(tenant, "tenant-", job->tenant);
   record.submit_us = job->submit_ms * MS_US;
   record.work_us = job->run_ms * MS_US;
   if (job->limit_ms >= 0) record.limit_us = job->limit_ms * MS_US;
@@ -87,7 +64,36 @@ static enum hr_status add_job(struct writer *writer, const struct hr__drawn_job 
   if (request->gpu_type) record.gpu_types = (struct hr_text){request->gpu_type, strlen(request->gpu_type)};
   record.class_ = request->class_;
   record.outcome = (uint8_t)job->outcome;
-  return hr_trace_builder_add(writer->builder, &record, figures->jobs + 1, error); /* the header is line 1 */
+  return hr_trace_builder_add(builder, &record, number + 2ULL, error); /* below the header */
+}
+
+static enum hr_status draw_trace(struct hr__model_draw *draw, uint64_t count, struct hr_trace **trace,
+                                 struct hr_error *error) {
+  struct hr_trace_builder *builder = hr_trace_builder_create("headroom trace generate", "csv");
+  if (!builder) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    struct hr__drawn_job job = hr__model_draw_next(draw);
+    status = add_job(builder, i, &job, error);
+  }
+  if (status == HR_OK) status = hr_trace_builder_finish(builder, false, false, trace, error);
+  hr_trace_builder_destroy(builder);
+  return status;
+}
+
+static struct hr_workload_model_figures figures_of(const struct hr_trace *trace,
+                                                   const struct hr_workload_model_spec *spec) {
+  struct hr_workload_model_figures figures = {
+      .jobs = trace->n_jobs, .users = trace->users.count, .tenants = trace->tenants.count};
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    double gpus = (double)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000;
+    figures.gpu_hours += gpus * (double)trace->work_us[i] / (3600.0 * HR_SECOND_US);
+    figures.too_large += spec->load > 0 && trace->gpus[i] > (uint64_t)spec->nodes * spec->gpus_per_node;
+    if (trace->gpus[i] > figures.most_gpus) figures.most_gpus = trace->gpus[i];
+  }
+  figures.span_s = (double)(trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]) / HR_SECOND_US;
+  figures.mean_gpus = figures.span_s > 0 ? figures.gpu_hours * 3600 / figures.span_s : 0;
+  return figures;
 }
 
 /* ---- What is asked for ------------------------------------------------------------------------------ */
@@ -110,7 +116,7 @@ static enum hr_status choose_tempo(struct hr__model_draw *draw, const struct hr_
   double gpu_s = 0, first = 0, low = 1e-15, high = 1e15;
   for (uint64_t i = 0; i < spec->count; i++) {
     struct hr__drawn_job job = hr__model_draw_next(draw);
-    gpu_s += 3600 * gpu_hours_of(&job);
+    gpu_s += job.request->gpus * (double)job.request->gpu_milli / 1000 * (double)job.run_ms / 1000;
     if (i == 0) first = draw->mass;
   }
   if (!(gpu_s > 0))
@@ -142,38 +148,21 @@ static enum hr_status prepare(struct hr__model_draw *draw, const struct hr_workl
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-static enum hr_status write_jobs(struct writer *writer, struct hr__model_draw *draw, uint64_t count, const char *path,
-                                 struct hr_error *error) {
-  bool row_by_row;
-  enum hr_status status = hr_generated_file(path, &row_by_row, error);
-  if (status != HR_OK) return status;
-  writer->builder = hr_trace_builder_create("headroom trace generate", "csv");
-  writer->seen_users = calloc(draw->model->n_users + (size_t)1, sizeof *writer->seen_users);
-  writer->seen_tenants = calloc(draw->model->n_tenants + (size_t)1, sizeof *writer->seen_tenants);
-  if (!writer->seen_users || !writer->seen_tenants || !writer->builder)
-    status = hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
-  while (status == HR_OK && writer->figures.jobs < count) {
-    struct hr__drawn_job job = hr__model_draw_next(draw);
-    status = add_job(writer, &job, error);
-  }
-  if (status == HR_OK) status = hr_trace_builder_write(writer->builder, path, error);
-  hr_trace_builder_destroy(writer->builder);
-  free(writer->seen_users);
-  free(writer->seen_tenants);
-  return status;
-}
-
 enum hr_status hr_workload_model_generate(const struct hr_workload_model *model,
                                           const struct hr_workload_model_spec *spec, const char *path,
                                           struct hr_workload_model_figures *figures, struct hr_error *error) {
-  struct hr__model_draw draw = {0};
-  struct writer writer = {.cluster_gpus = spec->load > 0 ? (uint64_t)spec->nodes * spec->gpus_per_node : UINT64_MAX};
-  enum hr_status status = prepare(&draw, model, spec, error);
-  if (status == HR_OK) status = write_jobs(&writer, &draw, spec->count, path, error);
-  hr__model_draw_finish(&draw);
-  double span_s = writer.figures.span_s = (double)(writer.last_ms - writer.first_ms) / 1000;
-  writer.figures.mean_gpus = span_s > 0 ? writer.figures.gpu_hours * 3600 / span_s : 0;
-  if (figures) *figures = writer.figures;
+  struct hr__model_draw *draw = calloc(1, sizeof *draw);
+  struct hr_trace *trace = NULL;
+  bool row_by_row;
+  if (!draw) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
+  enum hr_status status = hr_generated_file(path, &row_by_row, error);
+  if (status == HR_OK) status = prepare(draw, model, spec, error);
+  if (status == HR_OK) status = draw_trace(draw, spec->count, &trace, error);
+  if (status == HR_OK) status = hr_trace_write(trace, path, NULL, NULL, error);
+  if (status == HR_OK && figures) *figures = figures_of(trace, spec);
+  hr_trace_destroy(trace);
+  hr__model_draw_finish(draw);
+  free(draw);
   return status;
 }
 

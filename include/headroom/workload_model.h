@@ -19,7 +19,7 @@ extern "C" {
 
 enum {
   HR_WORKLOAD_MODEL_VERSION = 2, /* of the file format */
-  HR_WORKLOAD_MODEL_RUN_KNOTS = 44,
+  HR_WORKLOAD_MODEL_RUN_KNOTS = 47,
   HR_WORKLOAD_MODEL_LIMIT_KNOTS = 9,
   HR_WORKLOAD_MODEL_STRATA = 6, /* of run times, for outcomes and limits */
   HR_WORKLOAD_MODEL_MAX_SIZES = 24,
@@ -47,30 +47,27 @@ struct hr_workload_model_request {
 struct hr_workload_model_size {
   double share;      /* of all jobs */
   double user_share; /* of the variance of the normal scores of run times: the part between users, 0 to 0.95 */
-  struct hr_workload_model_request *requests;
   uint32_t n_requests;
-  double run_s[HR_WORKLOAD_MODEL_RUN_KNOTS]; /* quantiles of run times */
-  /* Above the probability `tail_from`, the logarithm of the run time exceeds its quantile there by an amount that has a
-     generalised Pareto distribution. 1: no tail, the quantiles apply up to the last one. */
-  double tail_from, tail_scale, tail_shape;
+  struct hr_workload_model_request requests[HR_WORKLOAD_MODEL_MAX_REQUESTS];
+  double run_s[HR_WORKLOAD_MODEL_RUN_KNOTS]; /* quantiles of run times; the last one is the maximum */
   /* Shares of the jobs of each stratum; the rest, up to 1, is unknown. */
   double completed[HR_WORKLOAD_MODEL_STRATA], failed[HR_WORKLOAD_MODEL_STRATA], cancelled[HR_WORKLOAD_MODEL_STRATA];
 };
 
 struct hr_workload_model {
   char *name, *source;
-  double jobs_per_day;           /* mean over the weeks */
-  double hours[24], weekdays[7]; /* factors of the rate; the first day is a Monday if the trace was dated */
-  double *weeks;                 /* [n_weeks] factors of the rate; after the last week the first one follows */
+  double jobs_per_day;                       /* mean over the weeks */
+  double hours[24], weekdays[7];             /* factors of the rate; the first day is a Monday if the trace was dated */
+  double weeks[HR_WORKLOAD_MODEL_MAX_WEEKS]; /* factors of the rate; after the last week the first one follows */
   uint32_t n_weeks;
   double repeat_probability; /* that a job has the request of the previous job of its user */
-  double max_run_s;          /* no run time is longer */
-  struct hr_workload_model_size *sizes;
   uint32_t n_sizes;
+  struct hr_workload_model_size sizes[HR_WORKLOAD_MODEL_MAX_SIZES];
   double *users, *tenants; /* [n_users], [n_tenants] shares of the jobs by rank; none: unknown */
   uint32_t n_users, n_tenants;
   double limit_share; /* of the jobs that have a limit; 0: no column */
-  double limit_ratios[HR_WORKLOAD_MODEL_STRATA][HR_WORKLOAD_MODEL_LIMIT_KNOTS]; /* quantiles of limit / run time */
+  double limit_ratios[HR_WORKLOAD_MODEL_STRATA * HR_WORKLOAD_MODEL_LIMIT_KNOTS]; /* quantiles of limit / run time, one
+                                                                                    stratum after the other */
 };
 
 /* Fits a model to a trace of at least one job, in O(n log n). The caller destroys `*model`, which is NULL on failure.

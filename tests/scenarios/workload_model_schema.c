@@ -4,7 +4,7 @@
 #include "harness.h"
 
 #include "key_schema.h"
-#include "scenarios/workload_model.h"
+#include "scenarios/keys.h"
 
 static void schema_and_table_say_the_same(void) {
   struct hr__json_file schema;
