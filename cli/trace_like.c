@@ -37,11 +37,9 @@ static enum hr_status check_words(const struct command *command, struct hr_error
   enum hr_status status = like_refuse(command, of_models, "cannot be used with --like: the model determines it", error);
   if (status == HR_OK && !like_is_given(command, "resample"))
     status = like_refuse(command, of_resampling, "has no effect without --resample", error);
-  if (status != HR_OK || like_is_given(command, "load")) return status;
+  if (status != HR_OK || like_is_given(command, "load") || like_is_given(command, "resample")) return status;
   return like_refuse(command, of_loads, "has no effect without --load: jobs arrive at the model's own rate", error);
 }
-
-/* ---- The model -------------------------------------------------------------------------------------- */
 
 static bool is_shipped(const char *name) {
   for (const char *const *known = hr_workload_model_names(); *known; known++)
@@ -83,19 +81,14 @@ static enum hr_status find_model(const struct like_args *args, struct hr_workloa
   return ships ? hr_workload_model_shipped(args->like, model, error) : hr_workload_model_load(args->like, model, error);
 }
 
-/* ---- The jobs --------------------------------------------------------------------------------------- */
-
 /* Jobs that are too large are part of the workload and stay. The load is missed if arrivals alone cannot give it. */
 static void print_notes(const struct hr_workload_model_spec *spec, const struct hr_workload_model_figures *figures) {
   if (!(spec->load > 0)) return;
   double load = figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node);
   if (figures->too_large)
-    fprintf(
-        stderr,
-        "note: %llu of %llu jobs request more GPUs than the cluster's %u nodes of %u have, the largest %u; they can "
-        "never run there\n",
-        (unsigned long long)figures->too_large, (unsigned long long)figures->jobs, spec->nodes, spec->gpus_per_node,
-        figures->most_gpus);
+    fprintf(stderr, "note: %llu of %llu jobs do not fit on the cluster's %u nodes of %u GPUs; the largest needs %u\n",
+            (unsigned long long)figures->too_large, (unsigned long long)figures->jobs, spec->nodes, spec->gpus_per_node,
+            figures->most_gpus);
   if (fabs(load / spec->load - 1) > 0.01)
     fprintf(stderr, "note: the load is %.3g, not %.3g: arrivals of so few jobs cannot be scaled to it\n", load,
             spec->load);

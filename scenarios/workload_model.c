@@ -123,9 +123,7 @@ static enum hr_status check(struct hr__builder *builder, const char *key, const 
   for (uint32_t i = 0; i < n; i++) sum += numbers[i];
   if (!(sum > 0)) return hr__build_fail_at(builder, root, key, "all numbers are 0; at least one above 0 is expected");
   if (sum / n <= max_mean) return HR_OK;
-  return hr__build_fail_at(builder, root, key,
-                           "the mean of these factors is %.3g; about 1 is expected, at most %g: 'jobs_per_day' is the "
-                           "number of jobs",
+  return hr__build_fail_at(builder, root, key, "the mean of these factors is %.3g; about 1 is expected, at most %g",
                            sum / n, max_mean);
 }
 
@@ -202,12 +200,11 @@ static enum hr_status read_sizes(struct hr__builder *builder, struct hr_workload
 
 /* Version 1 was another model, with other keys. */
 static enum hr_status check_version(struct hr__builder *builder) {
-  const cJSON *version = get(builder->source.file.tree, "headroom_workload");
+  const cJSON *root = builder->source.file.tree, *version = get(root, "headroom_workload");
   if (!cJSON_IsNumber(version) || version->valuedouble != 1) return HR_OK;
-  return hr__build_fail_at(builder, builder->source.file.tree, "headroom_workload",
-                           "workload models of version 1 are no longer read; version %d is expected: fit the model "
-                           "again with 'headroom trace generate --like TRACE --model-out FILE'",
-                           HR_WORKLOAD_MODEL_VERSION);
+  return hr__build_fail_at(builder, root, "headroom_workload",
+                           "workload models of version 1 are no longer read; fit the model again to its trace with "
+                           "'headroom trace generate --like TRACE --model-out FILE'");
 }
 
 static enum hr_status build(struct hr__builder *builder, struct hr_workload_model *model) {
@@ -276,11 +273,9 @@ enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_mo
 bool hr_workload_model_is_file(const char *path) {
   struct stat info;
   struct hr__json_file file = {0};
-  struct hr_error error;
-  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  if (hr__json_file_read(path, &file, &error) != HR_OK) return false;
-  bool is_model = get(file.tree, "headroom_workload") != NULL;
-  hr__json_file_finish(&file);
+  bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode) && hr__json_file_read(path, &file, NULL) == HR_OK;
+  bool is_model = is_file && get(file.tree, "headroom_workload");
+  if (is_file) hr__json_file_finish(&file);
   return is_model;
 }
 

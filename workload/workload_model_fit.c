@@ -260,8 +260,7 @@ static enum hr_status fit_requests(struct fit *fit) {
   return status;
 }
 
-/* ---- Users and tenants ------------------------------------------------------------------------------ */
-
+/* Users or tenants by rank. */
 static enum hr_status fit_people(const struct fit *fit, const uint32_t *column, uint32_t n_names, double **shares,
                                  uint32_t *n_shares) {
   double *jobs = column ? calloc(n_names + (size_t)1, sizeof *jobs) : NULL, sum = 0;

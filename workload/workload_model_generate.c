@@ -16,25 +16,22 @@ void hr_workload_model_spec_init(struct hr_workload_model_spec *spec) {
   *spec = (struct hr_workload_model_spec){.count = 1000, .seed = 1, .nodes = 16, .gpus_per_node = 8};
 }
 
-static enum hr_status replace(double **shares, uint32_t *n_shares, uint32_t n, double exponent) {
-  double *fresh = malloc(n * sizeof *fresh);
-  if (!fresh) return HR_NO_MEMORY;
+/* Shares that fall by a power of the rank. */
+static bool replace(double **shares, uint32_t *n_shares, uint32_t n, double exponent) {
+  double *fresh = n ? realloc(*shares, n * sizeof *fresh) : *shares;
+  if (n && !fresh) return false;
   for (uint32_t i = 0; i < n; i++) fresh[i] = pow(i + 1.0, -exponent);
-  free(*shares);
   *shares = fresh;
-  *n_shares = n;
-  return HR_OK;
+  if (n) *n_shares = n;
+  return true;
 }
 
 enum hr_status hr_workload_model_set_people(struct hr_workload_model *model, uint32_t n_users, uint32_t n_tenants,
                                             struct hr_error *error) {
-  enum hr_status status = HR_OK;
-  if (n_users) status = replace(&model->users, &model->n_users, n_users, 1);
-  if (n_tenants && status == HR_OK) status = replace(&model->tenants, &model->n_tenants, n_tenants, 0);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "generator: out of memory");
+  bool fine =
+      replace(&model->users, &model->n_users, n_users, 1) && replace(&model->tenants, &model->n_tenants, n_tenants, 0);
+  return fine ? HR_OK : hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
 }
-
-/* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 enum { NAME_BYTES = 32, MS_US = 1000 };
 
@@ -96,8 +93,6 @@ static struct hr_workload_model_figures figures_of(const struct hr_trace *trace,
   return figures;
 }
 
-/* ---- What is asked for ------------------------------------------------------------------------------ */
-
 static enum hr_status check(const struct hr_workload_model_spec *spec, struct hr_error *error) {
   if (spec->count < 1 || spec->count >= HR_NONE)
     return hr_fail(error, HR_BAD_INPUT, "generator: count: %llu is not a number of jobs from 1 to 4294967294",
@@ -145,8 +140,6 @@ static enum hr_status prepare(struct hr__model_draw *draw, const struct hr_workl
   return hr_fail(error, HR_BAD_INPUT,
                  "generator: the jobs would arrive over more than 270 years; ask for fewer jobs or more load");
 }
-
-/* ---- The file --------------------------------------------------------------------------------------- */
 
 enum hr_status hr_workload_model_generate(const struct hr_workload_model *model,
                                           const struct hr_workload_model_spec *spec, const char *path,

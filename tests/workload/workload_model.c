@@ -543,9 +543,9 @@ static void wrong_models_are_refused(void) {
   CU_ASSERT(model_refused("\"weeks\": [", "\"weeks\": [99", "the mean of these factors is "));
   CU_ASSERT(model_refused("\"run_s\": [", "\"run_s\": [9", "quantiles never decrease"));
   CU_ASSERT(model_refused("\"run_s\": [", "\"run_s\": [1, ", "run_s"));
-  CU_ASSERT(model_refused("\"user_share\": 0", "\"user_share\": 1", "user_share"));
+  CU_ASSERT(model_refused("\"run_s\": [", "\"user_share\": 1, \"run_s\": [", "user_share"));
   CU_ASSERT(model_refused("\"repeat_probability\": 0", "\"repeat_probability\": 1", "repeat_probability"));
-  CU_ASSERT(model_refused("\"limit_share\": 0", "\"limit_share\": 0.5", "needs 'limit_ratios'"));
+  CU_ASSERT(model_refused("\"weeks\": [", "\"limit_share\": 0.5, \"weeks\": [", "needs 'limit_ratios'"));
   CU_ASSERT(model_refused("\"completed\": [0.", "\"completed\": [1, 0.", "completed"));
   CU_ASSERT(model_refused("\"cancelled\": [0.", "\"cancelled\": [0.9", "is above 1"));
   CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 0, \"gpus\": 1}", "all shares are 0"));
