@@ -6,23 +6,20 @@
 
 #include <string.h>
 
-/* Blocks as asked for; weeks if the trace has ten whole ones, else days: fewer blocks make draws too much alike. */
+/* Blocks as requested; weeks if the trace has ten whole ones, else days: draws of few blocks are too much alike. */
 static enum hr_status choose_blocks(const char *blocks, const struct hr_trace *trace, struct hr_workload_spec *spec,
                                     struct hr_error *error) {
   static const char *const known[] = {"days", "weeks", NULL};
   enum { ENOUGH_WEEKS = 10 };
   struct hr_workload_cut cut;
-  struct hr_error ignored;
-  for (uint32_t i = HR_BLOCKS_DAYS; blocks && i < HR_N_BLOCKS; i++)
-    if (strcmp(hr_blocks_name((enum hr_blocks)i), blocks) == 0) {
-      spec->blocks = (enum hr_blocks)i;
-      return HR_OK;
-    }
-  if (blocks) return unknown_word("--blocks", blocks, known, error);
+  if (blocks && strcmp(blocks, known[0]) != 0 && strcmp(blocks, known[1]) != 0)
+    return unknown_word("--blocks", blocks, known, error);
   spec->blocks = HR_BLOCKS_WEEKS;
-  bool enough = hr_trace_cut(trace, spec, &cut, &ignored) == HR_OK && cut.n_whole >= ENOUGH_WEEKS;
-  if (!enough) spec->blocks = HR_BLOCKS_DAYS;
-  return HR_OK;
+  bool enough = hr_trace_cut(trace, spec, &cut, NULL) == HR_OK && cut.n_whole >= ENOUGH_WEEKS;
+  if (blocks ? strcmp(blocks, "days") == 0 : !enough) spec->blocks = HR_BLOCKS_DAYS;
+  if (hr_trace_cut(trace, spec, &cut, NULL) == HR_OK) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: the trace has no two whole %s to draw from", trace->source,
+                 hr_blocks_name(spec->blocks));
 }
 
 static enum hr_status redraw(const struct like_request *request, const struct hr_trace *trace, struct hr_error *error) {

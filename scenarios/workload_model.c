@@ -15,6 +15,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -270,12 +271,19 @@ enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_mo
   return status == HR_OK ? build_model(&builder, model) : status;
 }
 
+/* A model that is not valid JSON is recognised by its text, so that reading it reports what is wrong. */
 bool hr_workload_model_is_file(const char *path) {
+  char start[4096];
   struct stat info;
-  struct hr__json_file file = {0};
-  bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode) && hr__json_file_read(path, &file, NULL) == HR_OK;
-  bool is_model = is_file && get(file.tree, "headroom_workload");
-  if (is_file) hr__json_file_finish(&file);
+  struct hr__json_file json = {0};
+  FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  if (!file) return false;
+  start[fread(start, 1, sizeof start - 1, file)] = '\0';
+  fclose(file);
+  bool is_json = hr__json_file_read(path, &json, NULL) == HR_OK;
+  bool is_model =
+      is_json ? get(json.tree, "headroom_workload") != NULL : strstr(start, "\"headroom_workload\"") != NULL;
+  if (is_json) hr__json_file_finish(&json);
   return is_model;
 }
 

@@ -98,6 +98,9 @@ case_generate_like() {
   echo '{ "headroom_workload": 1 }' >wrong.json
   try 2 trace generate --like wrong.json
   says stderr "wrong.json:1:24: workload models of version 1 are no longer read"
+  echo '{ "headroom_workload": 2, ' >wrong.json
+  try 2 trace generate --like wrong.json
+  says stderr "wrong.json:"
   echo '{ "headroom_workload": 2 }' >wrong.json
   try 2 trace generate --like wrong.json
   says stderr "wrong.json:1:1"
@@ -151,7 +154,10 @@ case_generate_resample() {
   try 0 trace generate --like days.csv --resample --blocks days --seed 4 -o other.csv
   ! cmp -s whole.csv other.csv || fail 'another seed draws the same jobs'
   try 2 trace generate --like days.csv --resample --blocks weeks
-  says stderr 'days.csv: its 11.83 days hold no two whole weeks'
+  says stderr 'days.csv: the trace has no two whole weeks to draw from'
+  head -n 5 days.csv >short.csv
+  try 2 trace generate --like short.csv --resample
+  says stderr 'short.csv: the trace has no two whole days to draw from'
   try 2 trace generate --like days.csv --resample --blocks months
   says stderr "unknown --blocks 'months'"
   try 2 trace generate --like days.csv --blocks days
