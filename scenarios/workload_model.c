@@ -6,12 +6,11 @@
  */
 
 #include "headroom/workload_model.h"
-#include "report/json_tree.h"
-#include "report/text.h"
 #include "scenarios/builder.h"
 #include "scenarios/key_rows.h"
 #include "scenarios/keys.h"
 #include "scenarios/workloads/embedded.h"
+#include "sim/output_file.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -41,8 +40,6 @@
   MANY(completed, STRATA, false, 0, 1)                                                                                 \
   MANY(failed, STRATA, false, 0, 1)                                                                                    \
   MANY(cancelled, STRATA, false, 0, 1)
-
-/* ---- Keys ------------------------------------------------------------------------------------------- */
 
 #define WORD(name, text) text,
 static const char *const classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
@@ -199,20 +196,14 @@ static enum hr_status read_sizes(struct hr__builder *builder, struct hr_workload
   return status == HR_OK ? check(builder, "sizes", &shares, 1, HUGE_VAL) : status;
 }
 
-/* Version 1 was another model, with other keys. */
-static enum hr_status check_version(struct hr__builder *builder) {
-  const cJSON *root = builder->source.file.tree, *version = get(root, "headroom_workload");
-  if (!cJSON_IsNumber(version) || version->valuedouble != 1) return HR_OK;
-  return hr__build_fail_at(builder, root, "headroom_workload",
-                           "workload models of version 1 are no longer read; fit the model again to its trace with "
-                           "'headroom trace generate --like TRACE --model-out FILE'");
-}
-
 static enum hr_status build(struct hr__builder *builder, struct hr_workload_model *model) {
-  enum hr_status status = check_version(builder);
-  if (status == HR_OK) status = hr__source_validate(&builder->source, keys, "the workload model", builder->error);
+  const cJSON *root = builder->source.file.tree, *version = get(root, "headroom_workload");
+  if (cJSON_IsNumber(version) && version->valuedouble == 1) /* another model, with other keys */
+    return hr__build_fail_at(builder, root, "headroom_workload",
+                             "workload models of version 1 are no longer read; fit the model again to its trace with "
+                             "'headroom trace generate --like TRACE --model-out FILE'");
+  enum hr_status status = hr__source_validate(&builder->source, keys, "the workload model", builder->error);
   if (status != HR_OK) return status;
-  const cJSON *root = builder->source.file.tree;
   model->name = strdup(hr__text_of(root, "name", ""));
   model->source = strdup(hr__text_of(root, "source", ""));
   if (!model->name || !model->source) return hr__build_no_memory(builder);
@@ -252,15 +243,13 @@ const char *const *hr_workload_model_names(void) {
   return names;
 }
 
+#define SHIPPED(name)                                                                                                  \
+  { hr__workload_##name, hr__workload_##name##_size }
 enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_model **model, struct hr_error *error) {
   const struct {
     const unsigned char *bytes;
     size_t size;
-  } texts[] = {{hr__workload_philly, hr__workload_philly_size},
-               {hr__workload_helios, hr__workload_helios_size},
-               {hr__workload_pai, hr__workload_pai_size},
-               {hr__workload_acme_seren, hr__workload_acme_seren_size},
-               {hr__workload_acme_kalos, hr__workload_acme_kalos_size}};
+  } texts[] = {SHIPPED(philly), SHIPPED(helios), SHIPPED(pai), SHIPPED(acme_seren), SHIPPED(acme_kalos)};
   struct hr__builder builder = {.source = {.path = name}, .error = error};
   const char *const *names = hr_workload_model_names();
   uint32_t at = 0;
@@ -298,61 +287,76 @@ void hr_workload_model_destroy(struct hr_workload_model *model) {
   free(model);
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------- */
+/* Takes `item`, of which NULL is a failure. cJSON writes numbers so that they are read as the same ones. */
+static void put(bool *failed, cJSON *to, const char *key, cJSON *item) {
+  bool added = item && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
+  if (!added) cJSON_Delete(item);
+  *failed = *failed || !added;
+}
 
-/* A number, or a list of `n`, exactly. */
-static void put(struct hr__json *json, cJSON *to, const char *key, const double *numbers, uint32_t n, bool is_list) {
-  char *text = malloc((size_t)n * (HR__NUMBER_BYTES + 1) + 3), *at = text;
-  for (uint32_t i = 0; i < n && text; i++) {
-    if (i || is_list) *at++ = i ? ',' : '[';
-    at += strlen(hr__exact_text(numbers[i], at));
-  }
-  if (text) strcpy(at, is_list ? "]" : "");
-  if (text) hr__json_raw(json, to, key, text);
-  json->failed = json->failed || !text;
-  free(text);
+static cJSON *put_new(bool *failed, cJSON *to, const char *key, cJSON *item) {
+  put(failed, to, key, item);
+  return *failed ? NULL : item;
 }
 
 /* What is optional and 0 is left out. */
-static void put_numbers(struct hr__json *json, cJSON *to, const struct numbers *numbers, const void *from) {
+static void put_numbers(bool *failed, cJSON *to, const struct numbers *numbers, const void *from) {
   for (; numbers->key; numbers++) {
     const double *first = (const double *)(const void *)((const char *)from + numbers->offset);
     bool any = numbers->required;
     for (uint32_t i = 0; i < numbers->count; i++) any = any || first[i] > 0;
-    if (any) put(json, to, numbers->key, first, numbers->count, numbers->count > 1);
+    int count = (int)numbers->count;
+    if (any)
+      put(failed, to, numbers->key, count > 1 ? cJSON_CreateDoubleArray(first, count) : cJSON_CreateNumber(*first));
   }
 }
 
-static void put_request(struct hr__json *json, cJSON *list, const struct hr_workload_model_request *request) {
-  cJSON *object = hr__json_append(json, list, cJSON_CreateObject());
-  put(json, object, "share", &request->share, 1, false);
-  hr__json_count(json, object, "gpus", request->gpus);
-  if (request->tasks != 1) hr__json_count(json, object, "tasks", request->tasks);
-  if (request->gpu_milli != 1000) hr__json_count(json, object, "gpu_milli", request->gpu_milli);
-  if (request->cpu_milli) hr__json_count(json, object, "cpu_milli", request->cpu_milli);
-  if (request->mem_mib) hr__json_count(json, object, "mem_mib", request->mem_mib);
-  if (request->gpu_type) hr__json_text(json, object, "gpu_type", request->gpu_type);
-  if (request->class_) hr__json_text(json, object, "class", hr_job_class_name((enum hr_job_class)request->class_));
+static void put_request(bool *failed, cJSON *to, const struct hr_workload_model_request *request) {
+  put(failed, to, "share", cJSON_CreateNumber(request->share));
+  put(failed, to, "gpus", cJSON_CreateNumber(request->gpus));
+  if (request->tasks != 1) put(failed, to, "tasks", cJSON_CreateNumber(request->tasks));
+  if (request->gpu_milli != 1000) put(failed, to, "gpu_milli", cJSON_CreateNumber(request->gpu_milli));
+  if (request->cpu_milli) put(failed, to, "cpu_milli", cJSON_CreateNumber(request->cpu_milli));
+  if (request->mem_mib) put(failed, to, "mem_mib", cJSON_CreateNumber((double)request->mem_mib));
+  if (request->gpu_type) put(failed, to, "gpu_type", cJSON_CreateString(request->gpu_type));
+  if (request->class_) put(failed, to, "class", cJSON_CreateString(classes[request->class_]));
+}
+
+/* The whole as text, to be freed by cJSON_free; NULL if out of memory. */
+static char *model_text(const struct hr_workload_model *model) {
+  bool failed = false;
+  cJSON *root = cJSON_CreateObject();
+  put(&failed, root, "headroom_workload", cJSON_CreateNumber(HR_WORKLOAD_MODEL_VERSION));
+  put(&failed, root, "name", cJSON_CreateString(model->name));
+  put(&failed, root, "source", cJSON_CreateString(model->source));
+  put_numbers(&failed, root, model_numbers, model);
+  put(&failed, root, "weeks", cJSON_CreateDoubleArray(model->weeks, (int)model->n_weeks));
+  if (model->n_users) put(&failed, root, "users", cJSON_CreateDoubleArray(model->users, (int)model->n_users));
+  if (model->n_tenants) put(&failed, root, "tenants", cJSON_CreateDoubleArray(model->tenants, (int)model->n_tenants));
+  cJSON *sizes = put_new(&failed, root, "sizes", cJSON_CreateArray());
+  for (uint32_t i = 0; i < model->n_sizes; i++) {
+    cJSON *size = put_new(&failed, sizes, NULL, cJSON_CreateObject());
+    put_numbers(&failed, size, size_numbers, &model->sizes[i]);
+    cJSON *requests = put_new(&failed, size, "requests", cJSON_CreateArray());
+    for (uint32_t k = 0; k < model->sizes[i].n_requests; k++)
+      put_request(&failed, put_new(&failed, requests, NULL, cJSON_CreateObject()), &model->sizes[i].requests[k]);
+  }
+  char *text = failed ? NULL : cJSON_Print(root);
+  cJSON_Delete(root);
+  return text;
 }
 
 enum hr_status hr_workload_model_write(const struct hr_workload_model *model, const char *path,
                                        struct hr_error *error) {
-  struct hr__json json = {0};
-  cJSON *root = cJSON_CreateObject();
-  hr__json_count(&json, root, "headroom_workload", HR_WORKLOAD_MODEL_VERSION);
-  hr__json_text(&json, root, "name", model->name);
-  hr__json_text(&json, root, "source", model->source);
-  put_numbers(&json, root, model_numbers, model);
-  put(&json, root, "weeks", model->weeks, model->n_weeks, true);
-  if (model->n_users) put(&json, root, "users", model->users, model->n_users, true);
-  if (model->n_tenants) put(&json, root, "tenants", model->tenants, model->n_tenants, true);
-  cJSON *sizes = hr__json_array(&json, root, "sizes");
-  for (uint32_t i = 0; i < model->n_sizes; i++) {
-    cJSON *object = hr__json_append(&json, sizes, cJSON_CreateObject());
-    put_numbers(&json, object, size_numbers, &model->sizes[i]);
-    cJSON *requests = hr__json_array(&json, object, "requests");
-    for (uint32_t k = 0; k < model->sizes[i].n_requests; k++)
-      put_request(&json, requests, &model->sizes[i].requests[k]);
+  struct hr__output_file file;
+  char *text = model_text(model);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status == HR_OK) {
+    hr__output_write(&file, text, strlen(text));
+    hr__output_write(&file, "\n", 1);
+    status = hr__output_commit(&file, error);
   }
-  return hr__json_write(&json, root, path, error);
+  cJSON_free(text);
+  return status;
 }

@@ -10,7 +10,6 @@
  */
 
 #include "workload/workload_model_draw.h"
-
 #include "sim/philox.h"
 
 #include <gsl/gsl_cdf.h>
@@ -18,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USER_BINS = HR__USER_BINS, SCORE_CELLS = HR__SCORE_CELLS, MAX_REQUESTS = HR_WORKLOAD_MODEL_MAX_REQUESTS };
+/* Scores of users are rounded to bins, over which mixtures are summed. */
+enum { USER_BINS = 257, SCORE_CELLS = HR__SCORE_CELLS, MAX_REQUESTS = HR_WORKLOAD_MODEL_MAX_REQUESTS };
 static const double max_user_score = 4, max_score = 8;
 
 const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS] = {
@@ -27,8 +27,6 @@ const double hr_workload_model_run_p[HR_WORKLOAD_MODEL_RUN_KNOTS] = {
     0.775, 0.8,  0.825, 0.85, 0.875, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.998, 0.999, 0.9995, 1};
 const double hr_workload_model_limit_p[HR_WORKLOAD_MODEL_LIMIT_KNOTS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 1};
 const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRATA] = {0.2, 0.4, 0.6, 0.8, 0.95, 1};
-
-/* ---- Distributions ---------------------------------------------------------------------------------- */
 
 uint32_t hr__model_stratum(double p) {
   uint32_t stratum = 0;

@@ -13,8 +13,8 @@ struct hr__drawn_job {
   enum hr_outcome outcome;
 };
 
-/* Scores of users are rounded to bins, over which mixtures are summed; mixtures are tabulated on a grid of cells. */
-enum { HR__USER_BINS = 257, HR__SCORE_CELLS = 512 };
+/* A Monday's midnight, if the model's trace was dated, is time 0; distributions of scores are tabulated. */
+enum { HR__WEEK_HOURS = 168, HR__SCORE_CELLS = 512 };
 
 /* Large: to be allocated. */
 struct hr__model_draw {
@@ -39,9 +39,6 @@ void hr__model_draw_restart(struct hr__model_draw *draw);
 struct hr__drawn_job hr__model_draw_next(struct hr__model_draw *draw);
 /* Seconds from time 0 until `mass` jobs are expected at a tempo of 1; HUGE_VAL if the model has no arrivals. */
 double hr__model_draw_time_s(const struct hr__model_draw *draw, double mass);
-
-/* A Monday's midnight, if the model's trace was dated, is time 0; weeks have 168 hours. */
-enum { HR__WEEK_HOURS = 168 };
 
 /* The stratum of a run time by its probability within its size. */
 uint32_t hr__model_stratum(double p);

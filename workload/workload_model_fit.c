@@ -8,6 +8,7 @@
  * probability of the job's run time within its size.
  */
 
+#include "report/text.h"
 #include "workload/workload_model_draw.h"
 
 #include <gsl/gsl_cdf.h>
@@ -25,12 +26,12 @@ enum {
 };
 static const int64_t hour_us = 3600 * HR_SECOND_US, day_us = 86400 * HR_SECOND_US, week_us = 7 * 86400 * HR_SECOND_US;
 
+enum { REQUEST_KEYS = 8 };
 struct value {
   double value;
   uint32_t job;
 };
 
-enum { REQUEST_KEYS = 8 };
 struct requested {
   uint64_t key[REQUEST_KEYS]; /* size, GPUs, tasks, thousandths of a GPU, of a CPU, memory, GPU type, class */
   uint32_t job;
@@ -105,7 +106,8 @@ static void fit_sizes(struct fit *fit) {
   bool joins = n_sizes > 1 && n_jobs - begin < MIN_JOBS_OF_SIZE;
   for (uint32_t i = begin; i < n_jobs && joins; i++) fit->size[fit->values[i].job]--;
   fit->model->n_sizes = n_sizes - joins;
-  for (uint32_t job = 0; job < n_jobs; job++) fit->model->sizes[fit->size[job]].share += 1.0 / n_jobs;
+  for (uint32_t job = 0; job < n_jobs; job++) fit->model->sizes[fit->size[job]].share++;
+  for (uint32_t i = 0; i < fit->model->n_sizes; i++) fit->model->sizes[i].share /= n_jobs;
 }
 
 /* ---- Run times -------------------------------------------------------------------------------------- */
@@ -209,13 +211,13 @@ static enum hr_status add_request(const struct fit *fit, const struct tally *tal
   if (size->n_requests && tally->jobs < MIN_JOBS_OF_REQUEST) return HR_OK;
   const char *type = key[6] == HR_NONE ? NULL : fit->trace->gpu_type_lists.text[key[6]];
   struct hr_workload_model_request *request = &size->requests[size->n_requests++];
-  *request = (struct hr_workload_model_request){.share = (double)tally->jobs / fit->trace->n_jobs / size->share,
+  *request = (struct hr_workload_model_request){.share = tally->jobs / (size->share * fit->trace->n_jobs),
                                                 .gpus = (uint32_t)key[1],
                                                 .tasks = (uint32_t)key[2],
                                                 .gpu_milli = (uint32_t)key[3],
                                                 .cpu_milli = (uint32_t)key[4],
                                                 .mem_mib = key[5],
-                                                .gpu_type = type ? strdup(type) : NULL,
+                                                .gpu_type = type ? hr__utf8_copy(type) : NULL,
                                                 .class_ = (uint8_t)key[7]};
   return type && !request->gpu_type ? HR_NO_MEMORY : HR_OK;
 }
@@ -277,11 +279,6 @@ static enum hr_status fit_people(const struct fit *fit, const uint32_t *column, 
 
 /* ---- Arrivals --------------------------------------------------------------------------------------- */
 
-struct weeks {
-  int64_t start_us; /* of the first week that is kept, on the trace's clock */
-  uint32_t first, n;
-};
-
 /* How much of [from, from + length) is between the first and the last submit, in units of the length. */
 static double covered(const struct fit *fit, int64_t from_us, int64_t length_us) {
   int64_t last_us = fit->trace->submit_us[fit->trace->n_jobs - 1], end_us = from_us + length_us;
@@ -302,29 +299,28 @@ static void normalize(double *factors, const double *times, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) factors[i] = all && sum > 0 ? factors[i] * n / sum : 1;
 }
 
-/* A trace below two weeks has one rate. */
-static void fit_rates(const struct fit *fit, struct weeks weeks) {
+/* From the week `first` on, which begins at `start_us`. A trace below two weeks has one rate. */
+static void fit_rates(const struct fit *fit, int64_t start_us, uint32_t first, uint32_t n_weeks) {
   struct hr_workload_model *model = fit->model;
   double hours[24] = {0}, days[7] = {0}, n_days = 0, n_jobs = 0, sum = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++) {
-    int64_t at_us = fit->trace->submit_us[job] - weeks.start_us;
-    if (at_us < 0 || at_us >= weeks.n * week_us) continue;
+    int64_t at_us = fit->trace->submit_us[job] - start_us;
+    if (at_us < 0 || at_us >= n_weeks * week_us) continue;
     model->hours[at_us / hour_us % 24]++;
     model->weekdays[at_us / day_us % 7]++;
     n_jobs++;
   }
-  for (int64_t hour = 0; hour < (int64_t)weeks.n * HR__WEEK_HOURS; hour++) {
-    double part = covered(fit, weeks.start_us + hour * hour_us, hour_us);
+  for (int64_t hour = 0; hour < (int64_t)n_weeks * HR__WEEK_HOURS; hour++) {
+    double part = covered(fit, start_us + hour * hour_us, hour_us);
     hours[hour % 24] += part;
     days[hour / 24 % 7] += part / 24;
     n_days += part / 24;
   }
   normalize(model->hours, hours, 24);
   normalize(model->weekdays, days, 7);
-  for (uint32_t i = 0; i < weeks.n; i++)
-    sum += model->weeks[i] =
-        model->weeks[weeks.first + i] / fmax(1e-6, covered(fit, weeks.start_us + i * week_us, week_us));
-  model->n_weeks = fit->trace->submit_us[fit->trace->n_jobs - 1] < 2 * week_us ? 1 : weeks.n;
+  for (uint32_t i = 0; i < n_weeks; i++)
+    sum += model->weeks[i] = model->weeks[first + i] / fmax(1e-6, covered(fit, start_us + i * week_us, week_us));
+  model->n_weeks = fit->trace->submit_us[fit->trace->n_jobs - 1] < 2 * week_us ? 1 : n_weeks;
   if (model->n_weeks == 1) model->weeks[0] = sum = n_jobs / fmax(1.0 / 86400, n_days) * 7;
   for (uint32_t i = 0; i < model->n_weeks; i++) model->weeks[i] *= model->n_weeks / sum;
   model->jobs_per_day = fmin(1e12, sum / 7 / model->n_weeks);
@@ -341,14 +337,11 @@ static void fit_arrivals(struct fit *fit) {
   for (uint32_t job = 0; job < trace->n_jobs && (trace->submit_us[job] + phase_us) / week_us < n; job++)
     jobs[(trace->submit_us[job] + phase_us) / week_us]++;
   double usual = (double)trace->n_jobs * (double)week_us / ((double)last_us + 1);
-  struct weeks weeks = {.n = (uint32_t)n};
-  for (; weeks.n > 1 && jobs[weeks.first] < usual / 10; weeks.n--) weeks.first++;
-  while (weeks.n > 1 && jobs[weeks.first + weeks.n - 1] < usual / 10) weeks.n--;
-  weeks.start_us = weeks.first * week_us - phase_us;
-  fit_rates(fit, weeks);
+  uint32_t first = 0, end = (uint32_t)n;
+  while (end - first > 1 && jobs[first] < usual / 10) first++;
+  while (end - first > 1 && jobs[end - 1] < usual / 10) end--;
+  fit_rates(fit, first * week_us - phase_us, first, end - first);
 }
-
-/* ---- The whole -------------------------------------------------------------------------------------- */
 
 static enum hr_status fit_all(struct fit *fit) {
   const struct hr_trace *trace = fit->trace;
@@ -363,7 +356,7 @@ static enum hr_status fit_all(struct fit *fit) {
   if (status == HR_OK)
     status = fit_people(fit, trace->tenant, trace->tenants.count, &model->tenants, &model->n_tenants);
   model->name = strdup("fitted");
-  model->source = strdup(trace->source);
+  model->source = hr__utf8_copy(trace->source);
   return status == HR_OK && !(model->name && model->source) ? HR_NO_MEMORY : status;
 }
 

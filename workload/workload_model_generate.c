@@ -135,8 +135,7 @@ static enum hr_status prepare(struct hr__model_draw *draw, const struct hr_workl
   if (status != HR_OK) return hr_fail(error, status, "generator: out of memory");
   if (spec->load > 0) status = choose_tempo(draw, spec, error);
   hr__model_draw_restart(draw);
-  static const double max_s = 1e5 * 86400;
-  if (status != HR_OK || hr__model_draw_time_s(draw, (double)spec->count / draw->tempo) <= max_s) return status;
+  if (status != HR_OK || hr__model_draw_time_s(draw, (double)spec->count / draw->tempo) <= 1e5 * 86400) return status;
   return hr_fail(error, HR_BAD_INPUT,
                  "generator: the jobs would arrive over more than 270 years; ask for fewer jobs or more load");
 }

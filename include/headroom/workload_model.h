@@ -37,11 +37,10 @@ HR_API extern const double hr_workload_model_stratum_ends[HR_WORKLOAD_MODEL_STRA
 struct hr_workload_model_request {
   double share; /* of the size's jobs. Shares are relative to their sum, here and below. */
   uint32_t gpus, tasks;
-  uint32_t gpu_milli; /* share of each GPU in thousandths; 1000: whole GPUs */
-  uint32_t cpu_milli; /* per task; 0: unknown */
-  uint64_t mem_mib;   /* per task; 0: unknown */
-  char *gpu_type;     /* NULL: any */
-  uint8_t class_;     /* enum hr_job_class */
+  uint32_t gpu_milli, cpu_milli; /* share of each GPU in thousandths, 1000: whole GPUs; per task, 0: unknown */
+  uint64_t mem_mib;              /* per task; 0: unknown */
+  char *gpu_type;                /* NULL: any */
+  uint8_t class_;                /* enum hr_job_class */
 };
 
 struct hr_workload_model_size {
@@ -107,8 +106,8 @@ HR_API void hr_workload_model_spec_init(struct hr_workload_model_spec *spec);
 /* Figures of a drawn workload. */
 struct hr_workload_model_figures {
   uint64_t jobs, users, tenants; /* users and tenants that submitted a job */
-  double span_s, gpu_hours;      /* from the first submit to the last; of all jobs */
-  double mean_gpus;              /* GPU time over the span; 0 if the span is 0 */
+  double span_s;                 /* from the first submit to the last */
+  double gpu_hours, mean_gpus;   /* GPU time of all jobs; over the span, 0 if the span is 0 */
   uint64_t too_large;            /* jobs of more GPUs than the cluster of `load` has; 0 without a load */
   uint32_t most_gpus;            /* of a job */
 };
