@@ -249,12 +249,13 @@ enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_wor
 enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
                                      uint32_t count, struct hr_trace **drawn, struct hr_error *error) {
   struct hr_workload_spec longer = *spec;
-  double share = trace->n_jobs ? (double)count / trace->n_jobs / spec->growth : 1;
   double span_us = trace->n_jobs ? (double)trace->submit_us[trace->n_jobs - 1] + 1 : 1;
-  for (;; share *= 2) { /* draws may have fewer jobs than the trace */
+  double share = trace->n_jobs ? (double)count / trace->n_jobs / spec->growth : 1;
+  for (int doublings = 0;; doublings++) { /* a draw may have fewer jobs than the trace in as much time */
     struct draw draw = {.trace = trace, .spec = &longer, .seed = seed, .max_jobs = count};
-    bool is_longest = 1.2 * share * span_us >= (double)HR_MAX_INPUT_US;
-    longer.length_us = is_longest ? HR_MAX_INPUT_US : (int64_t)(1.2 * share * span_us) + 1;
+    double length_us = ldexp(1.2 * share * span_us, doublings);
+    bool is_longest = length_us >= (double)HR_MAX_INPUT_US;
+    longer.length_us = is_longest ? HR_MAX_INPUT_US : (int64_t)length_us + 1;
     enum hr_status status = draw_jobs(&draw, drawn, error);
     bool too_few = status == HR_OK ? (*drawn)->n_jobs < count : status == HR_BAD_INPUT && draw.cut.n_whole >= 2;
     if (!too_few || (is_longest && status != HR_OK)) return status;

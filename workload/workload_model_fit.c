@@ -142,7 +142,7 @@ static double share_between(const struct fit *fit, uint32_t n) {
   return component + within > 0 ? fmin(0.95, component / (component + within)) : 0;
 }
 
-static void fit_runs(struct fit *fit, uint8_t size) {
+static void fit_runs(struct fit *fit, uint32_t size) {
   struct hr_workload_model_size *to = &fit->model->sizes[size];
   uint32_t n = 0;
   for (uint32_t job = 0; job < fit->trace->n_jobs; job++)
@@ -347,7 +347,7 @@ static enum hr_status fit_all(struct fit *fit) {
   const struct hr_trace *trace = fit->trace;
   struct hr_workload_model *model = fit->model;
   fit_sizes(fit);
-  for (uint8_t size = 0; size < model->n_sizes; size++) fit_runs(fit, size);
+  for (uint32_t size = 0; size < model->n_sizes; size++) fit_runs(fit, size);
   fit_outcomes(fit);
   fit_limits(fit);
   fit_arrivals(fit);
