@@ -32,15 +32,9 @@ enum hr__purpose {
   HR__PURPOSE_FORECAST = 17,    /* demand to come; entity: the series, HR_NONE the total */
   HR__PURPOSE_DESIGN = 18,      /* a sample of points; entity: the axis */
   HR__PURPOSE_BOOTSTRAP = 20,   /* replications drawn again */
-  /* Workloads like another; entity: the band, the user, or the campaign, whose band is the replication. */
-  HR__PURPOSE_LIKE_ARRIVAL = 30,
-  HR__PURPOSE_LIKE_DAY = 31,
-  HR__PURPOSE_LIKE_CAMPAIGN = 32,
-  HR__PURPOSE_LIKE_JOBS = 33,
-  HR__PURPOSE_LIKE_USER = 34,
-  HR__PURPOSE_LIKE_SEQUENCE = 35,
-  HR__PURPOSE_LIKE_ADMISSION = 36,
-  HR__PURPOSE_JITTER = 40 /* when copies come; entity: the job, replication: the copy */
+  HR__PURPOSE_MODEL_JOB = 33,   /* workload models; entity: the job */
+  HR__PURPOSE_MODEL_USER = 34,  /* likewise; entity: the user, or tenant if the model has no users */
+  HR__PURPOSE_JITTER = 40       /* when copies come; entity: the job, replication: the copy */
 };
 
 /* One block: `counter` encrypted under `key`. */

@@ -2,9 +2,9 @@
 /* `headroom trace generate`: a synthetic workload as a trace file. */
 
 #include "cli/cli.h"
-#include "cli/trace_like.h"
+#include "cli/verbs/trace_like.h"
 #include "headroom/headroom.h"
-#include "headroom/unstable/like.h"
+#include "headroom/unstable/workload_model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 struct generate_args {
   uint64_t count, seed, nodes, gpus_per_node, users, tenants;
   double load, median_s, sigma, max_s, diurnal, limit_min, limit_max;
-  const char *gpu_counts, *output;
+  const char *gpu_counts;
   struct like_args like;
   const struct command *command;
 };
@@ -27,6 +27,11 @@ struct generate_args {
   {                                                                                                                    \
     .name = name_, .kind = OPTION_REAL, .offset = offsetof(struct generate_args, field_), .value = value_,             \
     .min = min_, .max = max_, .help = help_                                                                            \
+  }
+#define LIKE(name_, field_, kind_, value_, help_)                                                                      \
+  {                                                                                                                    \
+    .name = name_, .kind = kind_, .offset = offsetof(struct generate_args, like.field_), .value = value_,              \
+    .help = help_                                                                                                      \
   }
 
 static const struct option options[] = {
@@ -51,17 +56,34 @@ static const struct option options[] = {
     {.name = "output",
      .letter = 'o',
      .kind = OPTION_TEXT,
-     .offset = offsetof(struct generate_args, output),
+     .offset = offsetof(struct generate_args, like.output),
      .value = "FILE",
      .help =
          "where to write: CSV, compressed behind .csv.gz and .csv.zst, packed where the name ends in .hrt; standard "
          "output unless given"},
-    LIKE_OPTIONS(generate_args),
+    LIKE("like", like, OPTION_TEXT, "NAME|FILE",
+         "jobs like those of philly, helios, pai, acme-seren or acme-kalos, of a trace, or of a model that --model-out "
+         "wrote"),
+    LIKE("resample", resample, OPTION_FLAG, NULL,
+         "draw whole days or weeks of the trace of --like with replacement, instead of jobs from a model"),
+    LIKE("blocks", blocks, OPTION_TEXT, "days|weeks",
+         "what --resample draws; weeks unless set, if the trace has ten whole ones, else days"),
+    LIKE("model-out", model_out, OPTION_TEXT, "FILE", "also write the model of --like as JSON"),
+    LIKE("json", json, OPTION_TEXT, "FILE", "figures of the jobs that --like generated, as JSON"),
+    LIKE("format", input.format, OPTION_TEXT, "FORMAT", "the format of the trace of --like ('headroom list formats')"),
+    LIKE("map", input.map, OPTION_TEXT, "FIELD=COLUMN,...", "the column names of that trace, a CSV file"),
+    LIKE("lenient", input.lenient, OPTION_FLAG, NULL, "leave bad rows of that trace out, counted and listed by reason"),
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct generate_args, like.quiet),
+     .help = "no notes on the trace of --like, or on the generated jobs"},
     {0}};
 
 static const char details[] = "Example:\n"
                               "  headroom trace generate --count 5000 --seed 1 --load 0.8 --nodes 8 -o jobs.csv\n"
-                              "  headroom trace generate --like helios --count 100000 --seed 1 -o jobs.csv\n";
+                              "  headroom trace generate --like helios --count 100000 --seed 1 -o jobs.csv\n"
+                              "  headroom trace generate --like jobs.csv --resample --count 100000 -o other.csv\n";
 
 static void set_defaults(void *args) {
   struct hr_generator generator;
@@ -79,7 +101,7 @@ static void set_defaults(void *args) {
                                                          .diurnal = generator.diurnal,
                                                          .limit_min = generator.limit_min,
                                                          .limit_max = generator.limit_max,
-                                                         .output = "-"};
+                                                         .like.output = "-"};
 }
 
 /* ---- The table of GPU counts ------------------------------------------------------------------------ */
@@ -139,17 +161,16 @@ static enum hr_status generate(const struct generate_args *args, struct hr_error
     status = parse_counts(args->gpu_counts, &counts, &generator.n_gpu_counts, error);
     generator.gpu_counts = counts;
   }
-  if (status == HR_OK) status = hr_generate(&generator, args->output, error);
+  if (status == HR_OK) status = hr_generate(&generator, args->like.output, error);
   free(counts);
   return status;
 }
 
-/* ---- Like another ----------------------------------------------------------------------------------- */
+/* ---- From a workload model or a trace --------------------------------------------------------------- */
 
 static enum hr_status generate_like(const struct generate_args *args, struct hr_error *error) {
-  enum hr_status status = like_check_words(args->command, error);
-  struct like_request request = {.args = &args->like, .path = args->output};
-  hr_like_spec_init(&request.spec);
+  struct like_request request = {.args = &args->like, .command = args->command};
+  hr_workload_model_spec_init(&request.spec);
   request.spec.count = args->count;
   request.spec.seed = args->seed;
   request.spec.nodes = (uint32_t)args->nodes;
@@ -157,7 +178,7 @@ static enum hr_status generate_like(const struct generate_args *args, struct hr_
   request.spec.load = like_is_given(args->command, "load") ? args->load : 0;
   request.users = like_is_given(args->command, "users") ? (uint32_t)args->users : 0;
   request.tenants = like_is_given(args->command, "tenants") ? (uint32_t)args->tenants : 0;
-  return status == HR_OK ? like_run(&request, error) : status;
+  return like_run(&request, error);
 }
 
 static void set_command(void *args, const struct command *command) {
@@ -168,7 +189,7 @@ static enum hr_status run_action(const void *args, const struct words *operands,
   const struct generate_args *generate_args = args;
   (void)operands;
   if (generate_args->like.like) return generate_like(generate_args, error);
-  enum hr_status status = like_refuse_alone(&generate_args->like, error);
+  enum hr_status status = like_refuse_alone(generate_args->command, error);
   return status == HR_OK ? generate(generate_args, error) : status;
 }
 

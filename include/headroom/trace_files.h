@@ -314,6 +314,13 @@ HR_API enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr
 HR_API enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
                                       struct hr_trace **drawn, struct hr_error *error);
 
+/* Draws a workload of `count` jobs, at least 1: the first ones of a workload that is long enough, whatever the length
+   of `spec`, which has blocks and no factors. A larger count begins with the same jobs. HR_BAD_INPUT also if so many
+   jobs would take longer than a workload can be. */
+HR_API enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct hr_workload_spec *spec,
+                                            uint64_t seed, uint32_t count, struct hr_trace **drawn,
+                                            struct hr_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_report.h"
 #include "headroom/unstable/trace_tools.h"
+#include "headroom/unstable/workload_model.h"
 #include "report/tables/json_tree.h"
 
 #include <stdlib.h>
@@ -100,5 +101,33 @@ enum hr_status hr_transformation_write_json(const char *path, const struct hr_tr
     hr__json_null(&json, root, "seed");
   put_json_inputs(&json, root, done);
   put_json_output(&json, root, done);
+  return hr__json_write(&json, root, path, error);
+}
+
+/* ---- Generated workloads ----------------------------------------------------------------------------- */
+
+enum hr_status hr_workload_model_figures_write(const struct hr_workload_model *model,
+                                               const struct hr_workload_model_spec *spec,
+                                               const struct hr_workload_model_figures *figures, const char *path,
+                                               struct hr_error *error) {
+  struct hr__json json = {0};
+  cJSON *root = cJSON_CreateObject();
+  hr__json_text(&json, root, "headroom", hr_version());
+  hr__json_text(&json, root, "model", model->name);
+  hr__json_text(&json, root, "source", model->source);
+  hr__json_seed(&json, root, "seed", spec->seed);
+  hr__json_count(&json, root, "jobs", figures->jobs);
+  hr__json_count(&json, root, "users", figures->users);
+  hr__json_count(&json, root, "tenants", figures->tenants);
+  hr__json_number(&json, root, "span_s", figures->span_s);
+  hr__json_number(&json, root, "gpu_hours", figures->gpu_hours);
+  hr__json_number(&json, root, "mean_gpus", figures->mean_gpus);
+  if (spec->load > 0) {
+    hr__json_number(&json, root, "load_asked", spec->load);
+    hr__json_number(&json, root, "load", figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node));
+    hr__json_number(&json, root, "stretch", 1); /* times are not stretched; the key stays for its readers */
+  }
+  hr__json_count(&json, root, "most_gpus", figures->most_gpus);
+  hr__json_count(&json, root, "too_large", figures->too_large);
   return hr__json_write(&json, root, path, error);
 }

@@ -78,6 +78,7 @@ struct hr__key {
    path. */
 const struct hr__key *hr__scenario_keys(void);
 const struct hr__key *hr__grid_keys(void);
+const struct hr__key *hr__workload_model_keys(void);
 
 /* The last name of a key's path. */
 const char *hr__key_name(const struct hr__key *key);

@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url";
 
 const simulated = ["--map", "submit=arrival_s,duration=service_sec,gpus=gpu_count"];
 const models = {
-  helios: { file: "helios-venus/helios_trace.csv.gz", options: simulated, kept: ["users"], asks: false },
-  philly: { file: "philly/philly.csv.gz", options: [], kept: [], asks: false },
-  pai: { file: "alibaba-pai2020/alibaba_trace_sub.csv.gz", options: simulated, kept: ["users"], asks: true },
+  helios: { file: "helios-venus/helios_trace.csv.gz", options: simulated, kept: ["users"], requests: false },
+  philly: { file: "philly/philly.csv.gz", options: [], kept: [], requests: false },
+  pai: { file: "alibaba-pai2020/alibaba_trace_sub.csv.gz", options: simulated, kept: ["users"], requests: true },
 };
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -42,18 +42,18 @@ function fitted(headroom, traces, { file, options }) {
   return model;
 }
 
-// The old size that most of a new one's jobs were in: the one that knows its first number of GPUs.
+// The old size that most of a new one's jobs were in: the one that has its first number of GPUs.
 const oldOf = (size, before) =>
-  before.sizes.find((old) => old.asks.some((ask) => ask.gpus === size.asks[0].gpus)) ?? before.sizes.at(-1);
+  before.sizes.find((old) => old.requests.some((request) => request.gpus === size.requests[0].gpus)) ??
+  before.sizes.at(-1);
 
-function keep(model, before, { kept, asks }) {
+function keep(model, before, { kept, requests }) {
   for (const key of ["name", "source", ...kept]) model[key] = before[key];
-  for (const [b, band] of model.bands.entries())
-    for (const size of band.sizes) {
-      const old = oldOf(size, before.bands[b]);
-      if (asks && old.asks.some((ask) => ask.gpu_milli)) size.asks = old.asks;
-      if (old.outcomes) size.outcomes = old.outcomes;
-    }
+  for (const size of model.sizes) {
+    const old = oldOf(size, before);
+    if (requests && old.requests.some((request) => request.gpu_milli)) size.requests = old.requests;
+    for (const key of ["completed", "failed", "cancelled"]) if (old[key]) size[key] = old[key];
+  }
   return model;
 }
 

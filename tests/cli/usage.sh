@@ -86,16 +86,22 @@ case_generate_like() {
   try 2 trace generate --like jobs.cvs
   says stderr '--like jobs.cvs: cannot be read: No such file or directory'
   try 2 trace generate --like philly --sigma=2
-  says stderr '--sigma does not go with --like'
+  says stderr '--sigma cannot be used with --like'
   try 2 trace generate --like philly --nodes 4
-  says stderr '--nodes says nothing without --load'
+  says stderr '--nodes has no effect without --load'
   try 2 trace generate --like philly --format csv
-  says stderr "are for a trace; 'philly' is a model that ships"
+  says stderr "need a trace; 'philly' is a shipped model"
   try 2 trace generate --model-out model.json
-  says stderr '--model-out goes with --like'
+  says stderr '--model-out has no effect without --like'
   try 2 trace generate --like philly --load nan
   says stderr '--load nan'
   echo '{ "headroom_workload": 1 }' >wrong.json
+  try 2 trace generate --like wrong.json
+  says stderr "wrong.json:1:24: workload models of version 1 are no longer read"
+  echo '{ "headroom_workload": 2, ' >wrong.json
+  try 2 trace generate --like wrong.json
+  says stderr "wrong.json:"
+  echo '{ "headroom_workload": 2 }' >wrong.json
   try 2 trace generate --like wrong.json
   says stderr "wrong.json:1:1"
   try 2 trace generate --like "$project/traces/reference/steady.csv" --output "$project/traces/reference/steady.csv"
@@ -105,7 +111,7 @@ case_generate_like() {
   try 0 trace generate --like model.json --count 50
   cmp stdout one.csv >&2 || fail 'a model that was written draws other jobs'
   try 2 trace generate --like model.json --lenient
-  says stderr "--format, --map and --lenient are for a trace; 'model.json' is a model"
+  says stderr "--format, --map and --lenient need a trace; 'model.json' is a model file"
   try 0 trace generate --like=model.json --count 50 --users 3 --tenants 2
   says stdout 'tenant-2'
 }
@@ -115,18 +121,65 @@ case_generate_like_notes() {
   local large
   large=$(awk -F, 'NR > 1 && $4 > 16' jobs.csv | wc -l)
   [ "$large" -gt 10 ] || fail "$large jobs of more than 16 GPUs"
-  says stderr "note: $large of 500 jobs ask for more GPUs than the cluster's 2 nodes of 8 have, the largest for "
+  says stderr "note: $large of 500 jobs do not fit on the cluster's 2 nodes of 8 GPUs; the largest needs "
   says figures.json "\"too_large\": $large"
   try 0 trace generate --like acme-kalos --count 500 --load 0.7 --nodes 2 --output jobs.csv --quiet
   is_empty stderr
   printf 'submit_s,duration_s,gpus\n0,10,1\n100,20,2\n' >two.csv
   try 0 trace generate --like two.csv --count 5
-  says stderr 'note: two.csv: a model of 2 jobs repeats them more than it tells of others; 30 or more are wanted'
+  says stderr 'note: two.csv: fitted to 2 jobs only, so the model overfits; use at least 30'
   try 0 trace generate --like two.csv --count 5 -q
   is_empty stderr
   awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 30; i++) print i * 60 ",10,1" }' >many.csv
   try 0 trace generate --like many.csv --count 5
   is_empty stderr
+}
+
+# Twelve days of ten jobs each, whose run times name the day and the job.
+case_generate_resample() {
+  awk 'BEGIN { print "submit_s,duration_s,gpus,user"
+    for (i = 0; i < 120; i++) print int(i / 10) * 86400 + i % 10 * 8000 "," i + 1 ",2,u" i % 3 }' >days.csv
+  try 0 trace generate --like days.csv --resample --seed 3 -o whole.csv
+  try 0 trace generate --like days.csv --resample --seed 3 --count 300 -o long.csv
+  try 0 trace generate --like days.csv --resample --seed 3 --count 300 -o again.csv
+  cmp -s long.csv again.csv || fail 'the same seed draws other jobs'
+  [ "$(wc -l <long.csv)" -eq 301 ] || fail "$(wc -l <long.csv) lines, not 300 jobs and a header"
+  head -n "$(wc -l <whole.csv)" long.csv | cmp -s - whole.csv || fail 'more jobs do not begin with the same'
+  awk -F, 'NR > 1 { day = int(($2 - 1) / 10); at = int($1 / 86400)
+    if (at in drawn && drawn[at] != day) exit 1
+    drawn[at] = day
+    if ($1 % 86400 != ($2 - 1) % 10 * 8000 || $3 != 2 || $4 != "u" ($2 - 1) % 3) exit 1 }' long.csv || fail 'days are not whole'
+  awk -F, 'NR > 1 { days[int(($2 - 1) / 10)]++ } END { for (day in days) n++; exit !(n > 3 && n < 12) }' whole.csv ||
+    fail 'days are not drawn with replacement'
+  try 0 trace generate --like days.csv --resample --blocks days --seed 4 -o other.csv
+  ! cmp -s whole.csv other.csv || fail 'another seed draws the same jobs'
+  try 2 trace generate --like days.csv --resample --blocks weeks
+  says stderr 'days.csv: the trace has no two whole weeks to draw from'
+  head -n 5 days.csv >short.csv
+  try 2 trace generate --like short.csv --resample
+  says stderr 'short.csv: the trace has no two whole days to draw from'
+  try 2 trace generate --like days.csv --resample --blocks months
+  says stderr "unknown --blocks 'months'"
+  try 2 trace generate --like days.csv --blocks days
+  says stderr '--blocks has no effect without --resample'
+  try 2 trace generate --resample
+  says stderr '--resample has no effect without --like'
+  try 2 trace generate --like philly --resample
+  says stderr "--resample needs a trace; 'philly' is a shipped model, which holds no jobs"
+  try 0 trace generate --like days.csv --count 1 -o one.csv --model-out model.json
+  try 2 trace generate --like model.json --resample
+  says stderr "--resample needs a trace; 'model.json' is a model file, which holds no jobs"
+  for words in '--model-out m.json' '--json j.json' '--users 3' '--tenants 3'; do
+    # shellcheck disable=SC2086 # words
+    try 2 trace generate --like days.csv --resample $words
+    says stderr "${words% *} cannot be used with --resample, which draws from no model"
+  done
+  try 2 trace generate --like days.csv --resample --load 0.5
+  says stderr '--load cannot be used with --resample'
+  try 2 trace generate --like days.csv --resample -o days.csv
+  says stderr 'days.csv'
+  try 2 trace generate --like days.csv --resample -o days.swf
+  says stderr 'SWF may lose'
 }
 
 case_operands() {
@@ -822,19 +875,18 @@ case_validate() {
   is_empty stdout
 }
 
-# Where campaigns alone do not make the load, all times are stretched for it, which is told. A trace may come through a
-# pipe.
-case_generate_tells_the_load() {
+# The load is met exactly. A trace may come through a pipe.
+case_generate_meets_the_load() {
   awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 3000; i++) print i * 10 "," 5 + i * 7919 % 1000 ",1" }' >even.csv
   for seed in 2 3 5 6; do
     "$headroom" trace generate --like - --count 3000 --load 0.7 --nodes 2 --seed $seed --json j.json -o g.csv <even.csv 2>stderr ||
       fail "a trace on standard input is refused"
-    awk -F'[:,]' '/"load":/ { load = $2 } /"load_asked":/ { asked = $2 } END { exit !(asked == 0.7 && load > 0.693 && load < 0.707) }' \
-      j.json || fail "seed $seed: the load is told to be another"
+    awk -F'[:,]' '/"load":/ { load = $2 } /"load_asked":/ { asked = $2 } END { exit !(asked == 0.7 && load > 0.69999 && load < 0.70001) }' \
+      j.json || fail "seed $seed: another load is reported"
     awk -F, 'NR == 2 { first = $2 } NR > 1 { last = $2; s += $3 * $4 }
-      END { load = s / (last - first) / 16; exit !(load > 0.693 && load < 0.707) }' g.csv ||
-      fail "seed $seed: the jobs ask for another load"
-    matches stderr 'note: all times are multiplied with [0-9.]+ for the load to be 0\.7'
+      END { load = s / (last - first) / 16; exit !(load > 0.69999 && load < 0.70001) }' g.csv ||
+      fail "seed $seed: the jobs have another load"
+    is_empty stderr
   done
   awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 40; i++) print i * 10 ",1e10,4000000" }' >huge.csv
   try 0 trace generate --like huge.csv --count 10 --model-out huge.json -o g.csv

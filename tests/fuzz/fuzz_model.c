@@ -2,73 +2,66 @@
 /* Any bytes as a model of a workload: read or refused with a reason; what was read is written, read again, and jobs
    can be drawn from it. */
 
-#include "headroom/unstable/like.h"
+#include "headroom/unstable/workload_model.h"
 #include "input.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { JOBS = 60, MOST_DRAWN = 20000 };
+enum { JOBS = 60 };
 
 static void require(bool holds) {
   if (!holds) abort();
 }
 
-static struct hr_like_model *read_model(const char *path) {
-  struct hr_like_model *model = NULL;
+static struct hr_workload_model *read_model(const char *path) {
+  struct hr_workload_model *model = NULL;
   struct hr_error error = {0};
-  if (hr_like_load(path, &model, &error) == HR_OK) {
-    require(model && model->n_bands > 0);
+  if (hr_workload_model_load(path, &model, &error) == HR_OK) {
+    require(model && model->n_sizes > 0);
     return model;
   }
   require(error.status != HR_OK && error.text[0] && !model);
   return NULL;
 }
 
-/* All weeks of the model are drawn before the first job, and some more: very many jobs would take too long. */
-static bool is_slow(const struct hr_like_model *model) {
-  double per_week = 0;
-  for (uint32_t i = 0; i < model->n_bands; i++) per_week += 7 * model->bands[i].jobs_per_day;
-  return !(per_week * (model->n_weeks + 4) <= MOST_DRAWN);
-}
-
 /* It may be refused, as by times that would pass the end of time. */
-static void draw(const struct hr_like_model *model, double load) {
-  struct hr_like_spec spec;
-  struct hr_like_figures figures = {0};
+static void draw(const struct hr_workload_model *model, double load) {
+  struct hr_workload_model_spec spec;
+  struct hr_workload_model_figures figures = {0};
   struct hr_error error = {0};
-  hr_like_spec_init(&spec);
+  hr_workload_model_spec_init(&spec);
   spec.count = JOBS;
   if (load > 0) {
     spec.load = load;
     spec.nodes = 2;
     spec.gpus_per_node = 8;
   }
-  if (hr_like_generate(model, &spec, "/dev/null", &figures, &error) == HR_OK)
+  if (hr_workload_model_generate(model, &spec, "/dev/null", &figures, &error) == HR_OK)
     require(figures.jobs == JOBS);
   else
     require(error.status != HR_OK && error.text[0]);
 }
 
 /* What is written is a model again. */
-static void write_again(const struct hr_like_model *model, const char *path) {
+static void write_again(const struct hr_workload_model *model, const char *path) {
   struct hr_error error = {0};
-  require(hr_like_write(model, path, &error) == HR_OK);
-  require(hr_like_is_model(path));
-  struct hr_like_model *again = read_model(path);
+  require(hr_workload_model_write(model, path, &error) == HR_OK);
+  require(hr_workload_model_is_file(path));
+  struct hr_workload_model *again = read_model(path);
   require(again);
-  hr_like_destroy(again);
+  hr_workload_model_destroy(again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[FUZZ_PATH_BUFFER];
   fuzz_input_write(data, size, path);
-  struct hr_like_model *model = read_model(path);
+  struct hr_workload_model *model = read_model(path);
   if (model) {
-    if (!is_slow(model)) draw(model, 0);
-    if (!is_slow(model) && size % 256 == 0) draw(model, 0.8);
+    draw(model, 0);
+    if (size % 256 == 0) draw(model, 0.8);
     write_again(model, path);
-    hr_like_destroy(model);
+    hr_workload_model_destroy(model);
   }
   return unlink(path);
 }

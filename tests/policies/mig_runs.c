@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "holds.h"
 #include "mig_brute.h"

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "harness.h"
+#include "headroom/unstable/placement.h"
 #include "naive_packing.h"
 
 #include <string.h>

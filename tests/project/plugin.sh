@@ -84,7 +84,7 @@ builds early
 "$headroom" run "$demo" --policy ./early.so:patience_s=7200 --quiet --json early.json || fail "a policy with fewer functions"
 grep -q "\"digest\": \"$digest\"" early.json || fail "with fewer functions it does something else"
 # One that starts the same job twice.
-sed 's/    p->waiting\[first\] = .*/    status = hr_moves_start(plan, job, \&placement, HR_REASON_IN_ORDER);/' patience.c >twice.c
+sed 's/    p->waiting\[first\] = .*/    status = hr_moves_start(moves, job, \&placement, HR_REASON_IN_ORDER);/' patience.c >twice.c
 builds twice
 refused 3 "policy 'patience' at 0.000000 s, start of job 1: the job is not waiting" --policy ./twice.so
 

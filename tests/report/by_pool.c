@@ -2,6 +2,7 @@
 /* Figures by pool: by hand, and on random runs against sums over all jobs and nodes after every pass. */
 
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/report.h"
 #include "queue_choice.h"
 

@@ -3,6 +3,7 @@
    and what becomes of those around it. All in checked mode. */
 
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
 

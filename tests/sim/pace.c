@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
 

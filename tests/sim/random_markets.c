@@ -6,6 +6,7 @@
  */
 
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
 

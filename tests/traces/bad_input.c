@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is wrong with a file is said with file, line and column, what is wrong and what would be right. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "trace_files.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The builder as an embedding program uses it: ids, duplicates, order, what it refuses. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "base/sort.h"
 #include "trace_files.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Headroom's CSV: columns in any order, column maps, line counting, leniency. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "trace_files.h"
 

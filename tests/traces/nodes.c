@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Node lists to pools. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "trace_files.h"
 

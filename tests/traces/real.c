@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The public traces, against figures counted with other tools. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "trace_files.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Words, lists and bounds of single fields. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "trace_files.h"
 

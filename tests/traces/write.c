@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Traces that are written and read again. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "same_trace.h"
 #include "samples.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pseudonyms: what they are was computed by `openssl dgst -sha256 -hmac KEY` of "KIND\0NAME". */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Windows of random traces against the jobs that a look at each one keeps. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"

@@ -60,33 +60,33 @@ double distance_of_run_times(const struct hr_trace *a, const struct hr_trace *b,
   return distance;
 }
 
-struct hr_trace *drawn(const struct hr_like_model *model, uint64_t count, uint64_t seed) {
+struct hr_trace *drawn(const struct hr_workload_model *model, uint64_t count, uint64_t seed) {
   struct hr_error error = {0};
-  struct hr_like_spec spec;
-  hr_like_spec_init(&spec);
+  struct hr_workload_model_spec spec;
+  hr_workload_model_spec_init(&spec);
   spec.count = count;
   spec.seed = seed;
   char path[200];
   snprintf(path, sizeof path, "%s", file_path("drawn.csv"));
-  if (hr_like_generate(model, &spec, path, NULL, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  if (hr_workload_model_generate(model, &spec, path, NULL, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
   struct hr_trace *trace = trace_at(path, NULL);
   if (!trace) fprintf(stderr, "\n    %s\n", trace_error());
   if (!trace || trace->n_jobs != count) abort();
   return trace;
 }
 
-struct hr_like_model *fitted(const struct hr_trace *trace) {
+struct hr_workload_model *fitted(const struct hr_trace *trace) {
   struct hr_error error = {0};
-  struct hr_like_model *model = NULL;
-  if (hr_like_fit(trace, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  struct hr_workload_model *model = NULL;
+  if (hr_workload_model_fit(trace, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
   if (!model) abort();
   return model;
 }
 
-struct hr_like_model *shipped(const char *name) {
+struct hr_workload_model *shipped(const char *name) {
   struct hr_error error = {0};
-  struct hr_like_model *model = NULL;
-  if (hr_like_shipped(name, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  struct hr_workload_model *model = NULL;
+  if (hr_workload_model_shipped(name, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
   if (!model) abort();
   return model;
 }

@@ -5,7 +5,7 @@
 /* How far apart two workloads are: two-sample distances of Kolmogorov and Smirnov, counted here the plain way. */
 
 #include "headroom/trace_files.h"
-#include "headroom/unstable/like.h"
+#include "headroom/unstable/workload_model.h"
 
 /* The greatest distance between two empirical distributions; sorts both. */
 double distance_of(double *a, uint32_t n_a, double *b, uint32_t n_b);
@@ -19,8 +19,8 @@ double distance_of_run_times(const struct hr_trace *a, const struct hr_trace *b,
                              uint32_t least);
 
 /* Draws `count` jobs and reads them from a file of the test's own. */
-struct hr_trace *drawn(const struct hr_like_model *model, uint64_t count, uint64_t seed);
-struct hr_like_model *fitted(const struct hr_trace *trace);
-struct hr_like_model *shipped(const char *name);
+struct hr_trace *drawn(const struct hr_workload_model *model, uint64_t count, uint64_t seed);
+struct hr_workload_model *fitted(const struct hr_trace *trace);
+struct hr_workload_model *shipped(const char *name);
 
 #endif

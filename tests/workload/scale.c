@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Loads: what each way keeps, measured, and what it changes. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Jobs that change places: what is kept, what is not, and that every order is as likely as any other. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "headroom/unstable/trace_tools.h"
 #include "same_trace.h"

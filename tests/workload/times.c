@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Times as a person writes them. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 
 #include "headroom/unstable/trace_tools.h"
 #include "trace_files.h"

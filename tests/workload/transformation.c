@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is told of a transformation: sizes by hand, the table within 80 columns, the JSON against its schema. */
 #include "harness.h"
+#include "headroom/trace_files.h"
 #include "headroom/unstable/trace_report.h"
 
 #include "headroom/unstable/trace_tools.h"

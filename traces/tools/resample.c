@@ -122,6 +122,7 @@ struct draw {
   struct hr_workload_cut cut;
   uint64_t seed;
   uint32_t n_layers;
+  uint32_t max_jobs;          /* the first ones of the workload are taken */
   struct hr__keyed_row *jobs; /* [count] key: when it is submitted; row: which job of the trace it is */
   uint32_t count, capacity;
 };
@@ -323,20 +324,47 @@ static struct hr_trace *make_trace(const struct draw *draw) {
   return &owned->trace;
 }
 
-enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
-                               struct hr_trace **drawn, struct hr_error *error) {
+static enum hr_status draw_jobs(struct draw *draw, struct hr_trace **drawn, struct hr_error *error) {
+  const struct hr_trace *trace = draw->trace;
   *drawn = NULL;
-  struct draw draw = {.trace = trace, .spec = spec, .seed = seed};
-  enum hr_status status = hr_trace_cut(trace, spec, &draw.cut, error);
-  if (status == HR_OK) status = check_growth(&draw, error);
+  enum hr_status status = hr_trace_cut(trace, draw->spec, &draw->cut, error);
+  if (status == HR_OK) status = check_growth(draw, error);
   if (status != HR_OK) return status;
-  bool fine = lay_all(&draw);
-  if (fine && !draw.count)
+  bool fine = lay_all(draw);
+  if (draw->count > draw->max_jobs) draw->count = draw->max_jobs;
+  if (fine && !draw->count)
     status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a workload of %.9g s with growth %g", trace->source,
-                     (double)draw.cut.length_us / (double)HR_SECOND_US, spec->growth);
+                     (double)draw->cut.length_us / (double)HR_SECOND_US, draw->spec->growth);
   else if (fine)
-    *drawn = make_trace(&draw);
-  free(draw.jobs);
+    *drawn = make_trace(draw);
+  free(draw->jobs);
   if (status == HR_OK && !*drawn) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
   return status;
+}
+
+enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
+                               struct hr_trace **drawn, struct hr_error *error) {
+  struct draw draw = {.trace = trace, .spec = spec, .seed = seed, .max_jobs = HR_NONE};
+  return draw_jobs(&draw, drawn, error);
+}
+
+enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
+                                     uint32_t count, struct hr_trace **drawn, struct hr_error *error) {
+  struct hr_workload_spec longer = *spec;
+  double span_us = trace->n_jobs ? (double)trace->submit_us[trace->n_jobs - 1] + 1 : 1;
+  double share = trace->n_jobs ? (double)count / trace->n_jobs / spec->growth : 1;
+  for (int doublings = 0;; doublings++) { /* a draw may have fewer jobs than the trace in as much time */
+    struct draw draw = {.trace = trace, .spec = &longer, .seed = seed, .max_jobs = count};
+    double length_us = ldexp(1.2 * share * span_us, doublings);
+    bool is_longest = length_us >= (double)HR_MAX_INPUT_US;
+    longer.length_us = is_longest ? HR_MAX_INPUT_US : (int64_t)length_us + 1;
+    enum hr_status status = draw_jobs(&draw, drawn, error);
+    bool too_few = status == HR_OK ? (*drawn)->n_jobs < count : status == HR_BAD_INPUT && draw.cut.n_whole >= 2;
+    if (!too_few || (is_longest && status != HR_OK)) return status;
+    hr_trace_destroy(*drawn);
+    *drawn = NULL;
+    if (is_longest)
+      return hr_fail(error, HR_BAD_INPUT, "%s: a workload of %u jobs would be longer than %.9g s", trace->source, count,
+                     (double)(HR_MAX_INPUT_US / HR_SECOND_US));
+  }
 }

@@ -80,6 +80,7 @@ _headroom() {
     --gpu) found=$(compgen -W "$(_headroom_column "$program" gpus)" -- "$word") ;;
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --openmetrics-by) found=$(compgen -W "node gpu pool" -- "$word") ;;
+    --blocks) found=$(compgen -W "days weeks" -- "$word") ;;
     --like) found=$(compgen -W "philly helios pai acme-seren acme-kalos" -- "$word"; compgen -f -- "$word") ;;
     --to | --by | --what | --align | --allow | --drop) found=$(_headroom_words "$action$previous" "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;

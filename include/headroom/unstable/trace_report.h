@@ -6,6 +6,7 @@
 
 #include "headroom/unstable/trace_check.h"
 #include "headroom/unstable/trace_tools.h"
+#include "headroom/unstable/workload_model.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +37,12 @@ HR_API enum hr_status hr_trace_check_write(const char *path, const struct hr_tra
 
 HR_API enum hr_status hr_trace_check_write_json(const char *path, const struct hr_trace_check *check,
                                                 struct hr_error *error);
+
+/* Writes the figures as JSON (docs/reference/schemas/like-result.schema.json); "-": standard output. */
+HR_API enum hr_status hr_workload_model_figures_write(const struct hr_workload_model *model,
+                                                      const struct hr_workload_model_spec *spec,
+                                                      const struct hr_workload_model_figures *figures, const char *path,
+                                                      struct hr_error *error);
 
 #ifdef __cplusplus
 }

@@ -40,7 +40,7 @@ static bool weekday_of(const struct hr_trace *trace, uint32_t job, double *value
 }
 
 static void compare(const struct hr_trace *trace, uint64_t count, double bound) {
-  struct hr_like_model *model = fitted(trace);
+  struct hr_workload_model *model = fitted(trace);
   struct hr_trace *like = drawn(model, count, 31);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     double distance = distance_of_run_times(trace, like, sizes[i][0], sizes[i][1], LEAST_JOBS);
@@ -54,13 +54,13 @@ static void compare(const struct hr_trace *trace, uint64_t count, double bound) 
   CU_ASSERT(of_hours < 0.03);
   CU_ASSERT(of_weekdays < 0.03);
   hr_trace_destroy(like);
-  hr_like_destroy(model);
+  hr_workload_model_destroy(model);
 }
 
-/* A number of GPUs that many ask for is not mixed with its neighbours, which are asked for something else. */
+/* A number of GPUs that many ask for is not mixed with its neighbours. */
 static void large_sizes(const struct hr_trace *trace) {
   static const uint32_t own[] = {16, 24, 32};
-  struct hr_like_model *model = fitted(trace);
+  struct hr_workload_model *model = fitted(trace);
   struct hr_trace *like = drawn(model, 500000, 31);
   for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
     double distance = distance_of_run_times(trace, like, own[i], own[i], LEAST_JOBS);
@@ -68,32 +68,7 @@ static void large_sizes(const struct hr_trace *trace) {
     CU_ASSERT(distance >= 0 && distance < 0.05);
   }
   hr_trace_destroy(like);
-  hr_like_destroy(model);
-}
-
-static uint32_t busiest_hour(const struct hr_trace *trace) {
-  uint32_t most = 0;
-  for (uint32_t first = 0, end = 0; first < trace->n_jobs; first = end) {
-    int64_t hour = trace->submit_us[first] / (3600 * HR_SECOND_US);
-    while (end < trace->n_jobs && trace->submit_us[end] / (3600 * HR_SECOND_US) == hour) end++;
-    if (end - first > most) most = end - first;
-  }
-  return most;
-}
-
-/* Some campaigns are submitted at once, others over days: the jobs of the busiest hour, the mean of a few seeds. */
-static void bursts(const struct hr_trace *trace) {
-  enum { SEEDS = 16 };
-  struct hr_like_model *model = fitted(trace);
-  double mean = 0;
-  for (uint64_t seed = 41; seed < 41 + SEEDS; seed++) {
-    struct hr_trace *like = drawn(model, trace->n_jobs, seed);
-    mean += (double)busiest_hour(like) / SEEDS;
-    hr_trace_destroy(like);
-  }
-  printf("\n    busiest hour: %u jobs, drawn %.0f ", busiest_hour(trace), mean);
-  CU_ASSERT(mean > busiest_hour(trace) / 2.0 && mean < busiest_hour(trace) * 2.0);
-  hr_like_destroy(model);
+  hr_workload_model_destroy(model);
 }
 
 static void helios(void) {
@@ -101,17 +76,14 @@ static void helios(void) {
   struct hr_trace *trace = read(HELIOS, "submit=arrival_s,duration=service_sec,gpus=gpu_count");
   compare(trace, trace->n_jobs, 0.05);
   large_sizes(trace);
-  bursts(trace);
   hr_trace_destroy(trace);
 }
 
-/* Seven in eight of Philly's jobs are of a few hundred campaigns: the law shows in more jobs than the trace has. */
 static void philly(void) {
   if (real_trace_missing(PHILLY)) return;
   struct hr_trace *trace = read(PHILLY, NULL);
   compare(trace, 500000, 0.05);
-  bursts(trace);
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("workloads like the public traces", TEST(helios), TEST(philly))
+TEST_MAIN("workload models of the public traces", TEST(helios), TEST(philly))

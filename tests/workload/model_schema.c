@@ -3,7 +3,7 @@
  * docs/reference/schemas/like-result.schema.json. */
 #include "harness.h"
 
-#include "headroom/unstable/like.h"
+#include "headroom/unstable/trace_report.h"
 #include "schema_check.h"
 #include "trace_files.h"
 
@@ -31,27 +31,27 @@ static void fits(const char *path, const char *schema_path) {
 static void models_fit_their_schema(void) {
   struct hr_error error = {0};
   struct hr_trace *trace = trace_at(PROJECT_DIR "/traces/reference/multi-tenant.csv", NULL);
-  struct hr_like_model *model = NULL;
-  struct hr_like_figures figures;
-  struct hr_like_spec spec;
-  hr_like_spec_init(&spec);
+  struct hr_workload_model *model = NULL;
+  struct hr_workload_model_figures figures;
+  struct hr_workload_model_spec spec;
+  hr_workload_model_spec_init(&spec);
   char model_path[200], jobs_path[200], figures_path[200];
   snprintf(model_path, sizeof model_path, "%s", file_path("model.json"));
   snprintf(jobs_path, sizeof jobs_path, "%s", file_path("jobs.csv"));
   snprintf(figures_path, sizeof figures_path, "%s", file_path("figures.json"));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT_EQUAL_FATAL(hr_like_fit(trace, &model, &error), HR_OK);
-  CU_ASSERT_EQUAL(hr_like_write(model, model_path, &error), HR_OK);
-  CU_ASSERT_EQUAL(hr_like_generate(model, &spec, jobs_path, &figures, &error), HR_OK);
-  CU_ASSERT_EQUAL(hr_like_figures_write(model, &spec, &figures, figures_path, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_workload_model_fit(trace, &model, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_workload_model_write(model, model_path, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_workload_model_generate(model, &spec, jobs_path, &figures, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_workload_model_figures_write(model, &spec, &figures, figures_path, &error), HR_OK);
   fits(model_path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");
   fits(figures_path, PROJECT_DIR "/docs/reference/schemas/like-result.schema.json");
-  hr_like_destroy(model);
+  hr_workload_model_destroy(model);
   hr_trace_destroy(trace);
 }
 
 static void shipped_models_fit_it_too(void) {
-  for (const char *const *name = hr_like_names(); *name; name++) {
+  for (const char *const *name = hr_workload_model_names(); *name; name++) {
     char path[300];
     snprintf(path, sizeof path, PROJECT_DIR "/scenarios/workloads/%s.json", *name);
     fits(path, PROJECT_DIR "/docs/reference/schemas/like.schema.json");

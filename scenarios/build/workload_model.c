@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Workload models as JSON files: their keys, reading and writing. MODEL_NUMBERS and SIZE_NUMBERS list the numbers that
+ * a key each holds, alone or as a list; the table of keys, the reader and the writer are generated from them. A new key
+ * is a line there, and one in docs/reference/schemas/like.schema.json.
+ */
+
+#include "headroom/unstable/workload_model.h"
+#include "base/output_file.h"
+#include "scenarios/build/builder.h"
+#include "scenarios/schema/keys.h"
+#include "scenarios/workloads/embedded.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STRATA HR_WORKLOAD_MODEL_STRATA
+#define MAX_FACTOR 1e6
+#define MAX_SECONDS 1e11 /* HR_MAX_INPUT_US */
+#define SIZE "sizes.*"
+#define REQUEST SIZE ".requests.*"
+
+/* ONE(key, required, min, max) and MANY(key, count, required, min, max). */
+#define MODEL_NUMBERS(ONE, MANY)                                                                                       \
+  ONE(jobs_per_day, true, 0, 1e12)                                                                                     \
+  MANY(hours, 24, true, 0, MAX_FACTOR)                                                                                 \
+  MANY(weekdays, 7, true, 0, MAX_FACTOR)                                                                               \
+  ONE(repeat_probability, false, 0, 0.99)                                                                              \
+  ONE(limit_share, false, 0, 1)                                                                                        \
+  MANY(limit_ratios, STRATA *HR_WORKLOAD_MODEL_LIMIT_KNOTS, false, 0, 1e9)
+#define SIZE_NUMBERS(ONE, MANY)                                                                                        \
+  ONE(share, true, 0, MAX_FACTOR)                                                                                      \
+  ONE(user_share, false, 0, 0.95)                                                                                      \
+  MANY(run_s, HR_WORKLOAD_MODEL_RUN_KNOTS, true, 0, MAX_SECONDS)                                                       \
+  MANY(completed, STRATA, false, 0, 1)                                                                                 \
+  MANY(failed, STRATA, false, 0, 1)                                                                                    \
+  MANY(cancelled, STRATA, false, 0, 1)
+
+#define WORD(name, text) text,
+static const char *const classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
+
+#define NUMBERS(path, required, min_count, max_count, min, max)                                                        \
+  {path, HR__KEY_LIST, required, min_count, max_count, NULL}, {                                                        \
+    path ".*", HR__KEY_REAL, true, min, max, NULL                                                                      \
+  }
+#define MODEL_ONE(key, required, min, max) {#key, HR__KEY_REAL, required, min, max, NULL},
+#define MODEL_MANY(key, n, required, min, max) NUMBERS(#key, required, n, n, min, max),
+#define SIZE_ONE(key, required, min, max) {SIZE "." #key, HR__KEY_REAL, required, min, max, NULL},
+#define SIZE_MANY(key, n, required, min, max) NUMBERS(SIZE "." #key, required, n, n, min, max),
+
+static const struct hr__key keys[] = {
+    OBJECT(""),
+    REQUIRED_WHOLE("headroom_workload", HR_WORKLOAD_MODEL_VERSION, HR_WORKLOAD_MODEL_VERSION),
+    TEXT("$schema", 0, MAX_TEXT),
+    REQUIRED_TEXT("name", MAX_NAME),
+    TEXT("source", 0, MAX_TEXT),
+    MODEL_NUMBERS(MODEL_ONE, MODEL_MANY) /* each with a comma */
+    NUMBERS("weeks", true, 1, HR_WORKLOAD_MODEL_MAX_WEEKS, 0, MAX_FACTOR),
+    NUMBERS("users", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
+    NUMBERS("tenants", false, 1, HR_WORKLOAD_MODEL_MAX_PEOPLE, 0, MAX_FACTOR),
+    {"sizes", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_SIZES, NULL},
+    OBJECT(SIZE),
+    SIZE_NUMBERS(SIZE_ONE, SIZE_MANY) /* each with a comma */
+    {SIZE ".requests", HR__KEY_LIST, true, 1, HR_WORKLOAD_MODEL_MAX_REQUESTS, NULL},
+    OBJECT(REQUEST),
+    REQUIRED_REAL(REQUEST ".share", 0, MAX_FACTOR),
+    REQUIRED_WHOLE(REQUEST ".gpus", 0, HR_MAX_GPUS),
+    WHOLE(REQUEST ".tasks", 1, HR_MAX_GPUS),
+    WHOLE(REQUEST ".gpu_milli", 1, 1000),
+    WHOLE(REQUEST ".cpu_milli", 0, 1e9),
+    WHOLE(REQUEST ".mem_mib", 0, 1073741824.0),
+    TEXT(REQUEST ".gpu_type", 1, 100000.0),
+    CHOICE(REQUEST ".class", classes),
+    {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};
+
+const struct hr__key *hr__workload_model_keys(void) {
+  return keys;
+}
+
+/* Where the numbers of a key are in their struct. */
+struct numbers {
+  const char *key;
+  size_t offset;
+  uint32_t count;
+  bool required;
+};
+#define MODEL_PLACE(key, required, ...) {#key, offsetof(struct hr_workload_model, key), 1, required},
+#define MODEL_PLACES(key, n, required, ...) {#key, offsetof(struct hr_workload_model, key), n, required},
+#define SIZE_PLACE(key, required, ...) {#key, offsetof(struct hr_workload_model_size, key), 1, required},
+#define SIZE_PLACES(key, n, required, ...) {#key, offsetof(struct hr_workload_model_size, key), n, required},
+static const struct numbers model_numbers[] = {MODEL_NUMBERS(MODEL_PLACE, MODEL_PLACES){NULL, 0, 0, false}};
+static const struct numbers size_numbers[] = {SIZE_NUMBERS(SIZE_PLACE, SIZE_PLACES){NULL, 0, 0, false}};
+
+/* ---- Reading ---------------------------------------------------------------------------------------- */
+
+static const cJSON *get(const cJSON *object, const char *key) {
+  return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+/* A number, or a list of them. */
+static void take(const cJSON *value, double *numbers) {
+  if (cJSON_IsNumber(value)) *numbers = value->valuedouble;
+  for (const cJSON *item = cJSON_IsArray(value) ? value->child : NULL; item; item = item->next)
+    *numbers++ = item->valuedouble;
+}
+
+static void read_numbers(const cJSON *object, const struct numbers *numbers, void *to) {
+  for (; numbers->key; numbers++) take(get(object, numbers->key), (double *)(void *)((char *)to + numbers->offset));
+}
+
+/* At least one of the numbers is above 0, and they do not have a mean above `max_mean`. */
+static enum hr_status check(struct hr__builder *builder, const char *key, const double *numbers, uint32_t n,
+                            double max_mean) {
+  const cJSON *root = builder->source.file.tree;
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum += numbers[i];
+  if (!(sum > 0)) return hr__build_fail_at(builder, root, key, "all numbers are 0; at least one above 0 is expected");
+  if (sum / n <= max_mean) return HR_OK;
+  return hr__build_fail_at(builder, root, key, "the mean of these factors is %.3g; about 1 is expected, at most %g",
+                           sum / n, max_mean);
+}
+
+static enum hr_status read_shares(struct hr__builder *builder, const char *key, double **shares, uint32_t *n) {
+  const cJSON *list = get(builder->source.file.tree, key);
+  *n = (uint32_t)cJSON_GetArraySize(list);
+  *shares = calloc(*n + (size_t)1, sizeof **shares);
+  if (!*shares) return hr__build_no_memory(builder);
+  take(list, *shares);
+  return *n ? check(builder, key, *shares, *n, HUGE_VAL) : HR_OK;
+}
+
+static enum hr_status read_request(struct hr__builder *builder, const cJSON *json,
+                                   struct hr_workload_model_size *size) {
+  const char *type = hr__text_of(json, "gpu_type", NULL);
+  struct hr_workload_model_request *request = &size->requests[size->n_requests++];
+  request->share = hr__number_of(json, "share", 0);
+  request->gpus = (uint32_t)hr__number_of(json, "gpus", 0);
+  request->tasks = (uint32_t)hr__number_of(json, "tasks", 1);
+  request->gpu_milli = (uint32_t)hr__number_of(json, "gpu_milli", 1000);
+  request->cpu_milli = (uint32_t)hr__number_of(json, "cpu_milli", 0);
+  request->mem_mib = (uint64_t)hr__number_of(json, "mem_mib", 0);
+  request->class_ = (uint8_t)hr__choice_of(json, "class", classes, HR_CLASS_UNKNOWN);
+  request->gpu_type = type ? strdup(type) : NULL;
+  if (type && !request->gpu_type) return hr__build_no_memory(builder);
+  if (request->gpus % request->tasks == 0) return HR_OK;
+  return hr__build_fail_at(builder, json, "tasks", "%u GPUs cannot be divided among %u tasks", request->gpus,
+                           request->tasks);
+}
+
+static enum hr_status check_size(struct hr__builder *builder, const cJSON *json,
+                                 const struct hr_workload_model_size *size) {
+  double shares = 0;
+  for (uint32_t i = 0; i < size->n_requests; i++) shares += size->requests[i].share;
+  if (!(shares > 0)) return hr__build_fail_at(builder, json, "requests", "all shares are 0; one above 0 is expected");
+  for (uint32_t i = 1; i < HR_WORKLOAD_MODEL_RUN_KNOTS; i++)
+    if (size->run_s[i] < size->run_s[i - 1])
+      return hr__build_fail_at(builder, json, "run_s", "number %u is below the previous one; quantiles never decrease",
+                               i + 1);
+  for (uint32_t i = 0; i < STRATA; i++)
+    if (size->completed[i] + size->failed[i] + size->cancelled[i] > 1 + 1e-5)
+      return hr__build_fail_at(builder, json, "completed",
+                               "with 'failed' and 'cancelled', the sum of number %u is above 1", i + 1);
+  return HR_OK;
+}
+
+static enum hr_status read_size(struct hr__builder *builder, const cJSON *json, struct hr_workload_model_size *size) {
+  read_numbers(json, size_numbers, size);
+  const cJSON *list = hr__build_enter(builder, json, "requests");
+  enum hr_status status = HR_OK;
+  for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
+    hr__place_enter(&builder->place, size->n_requests, NULL);
+    status = read_request(builder, item, size);
+    hr__build_leave(builder);
+  }
+  hr__build_leave(builder);
+  return status == HR_OK ? check_size(builder, json, size) : status;
+}
+
+static enum hr_status read_sizes(struct hr__builder *builder, struct hr_workload_model *model) {
+  const cJSON *list = hr__build_enter(builder, builder->source.file.tree, "sizes");
+  double shares = 0;
+  enum hr_status status = HR_OK;
+  for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
+    hr__place_enter(&builder->place, model->n_sizes, NULL);
+    struct hr_workload_model_size *size = &model->sizes[model->n_sizes++];
+    status = read_size(builder, item, size);
+    hr__build_leave(builder);
+    shares += size->share;
+  }
+  hr__build_leave(builder);
+  return status == HR_OK ? check(builder, "sizes", &shares, 1, HUGE_VAL) : status;
+}
+
+static enum hr_status build(struct hr__builder *builder, struct hr_workload_model *model) {
+  const cJSON *root = builder->source.file.tree, *version = get(root, "headroom_workload");
+  if (cJSON_IsNumber(version) && version->valuedouble == 1) /* another model, with other keys */
+    return hr__build_fail_at(builder, root, "headroom_workload",
+                             "workload models of version 1 are no longer read; fit the model again to its trace with "
+                             "'headroom trace generate --like TRACE --model-out FILE'");
+  enum hr_status status = hr__source_validate(&builder->source, keys, "the workload model", builder->error);
+  if (status != HR_OK) return status;
+  model->name = strdup(hr__text_of(root, "name", ""));
+  model->source = strdup(hr__text_of(root, "source", ""));
+  if (!model->name || !model->source) return hr__build_no_memory(builder);
+  read_numbers(root, model_numbers, model);
+  take(get(root, "weeks"), model->weeks);
+  model->n_weeks = (uint32_t)cJSON_GetArraySize(get(root, "weeks"));
+  if (model->limit_share > 0 && !get(root, "limit_ratios"))
+    return hr__build_fail_at(builder, root, "limit_share", "needs 'limit_ratios'");
+  status = check(builder, "jobs_per_day", &model->jobs_per_day, 1, HUGE_VAL);
+  if (status == HR_OK) status = check(builder, "hours", model->hours, 24, 2);
+  if (status == HR_OK) status = check(builder, "weekdays", model->weekdays, 7, 2);
+  if (status == HR_OK) status = check(builder, "weeks", model->weeks, model->n_weeks, 2);
+  if (status == HR_OK) status = read_shares(builder, "users", &model->users, &model->n_users);
+  if (status == HR_OK) status = read_shares(builder, "tenants", &model->tenants, &model->n_tenants);
+  return status == HR_OK ? read_sizes(builder, model) : status;
+}
+
+/* Of a file that was read into the builder, which is released. */
+static enum hr_status build_model(struct hr__builder *builder, struct hr_workload_model **model) {
+  struct hr_workload_model *fresh = calloc(1, sizeof *fresh);
+  enum hr_status status = fresh ? build(builder, fresh) : hr__build_no_memory(builder);
+  hr__json_file_finish(&builder->source.file);
+  if (status != HR_OK) hr_workload_model_destroy(fresh);
+  *model = status == HR_OK ? fresh : NULL;
+  return status;
+}
+
+enum hr_status hr_workload_model_load(const char *path, struct hr_workload_model **model, struct hr_error *error) {
+  struct hr__builder builder = {.source = {.path = path}, .error = error};
+  *model = NULL;
+  enum hr_status status = hr__json_file_read(path, &builder.source.file, error);
+  return status == HR_OK ? build_model(&builder, model) : status;
+}
+
+const char *const *hr_workload_model_names(void) {
+  static const char *const names[] = {"philly", "helios", "pai", "acme-seren", "acme-kalos", NULL};
+  return names;
+}
+
+#define SHIPPED(name)                                                                                                  \
+  { hr__workload_##name, hr__workload_##name##_size }
+enum hr_status hr_workload_model_shipped(const char *name, struct hr_workload_model **model, struct hr_error *error) {
+  const struct {
+    const unsigned char *bytes;
+    size_t size;
+  } texts[] = {SHIPPED(philly), SHIPPED(helios), SHIPPED(pai), SHIPPED(acme_seren), SHIPPED(acme_kalos)};
+  struct hr__builder builder = {.source = {.path = name}, .error = error};
+  const char *const *names = hr_workload_model_names();
+  uint32_t at = 0;
+  *model = NULL;
+  while (names[at] && strcmp(names[at], name) != 0) at++;
+  if (!names[at]) return hr_fail(error, HR_BAD_INPUT, "'%.200s' is not a shipped workload model", name);
+  enum hr_status status = hr__json_file_copy(name, texts[at].bytes, texts[at].size, &builder.source.file, error);
+  return status == HR_OK ? build_model(&builder, model) : status;
+}
+
+/* A model that is not valid JSON is recognised by its text, so that reading it reports what is wrong. */
+bool hr_workload_model_is_file(const char *path) {
+  char start[4096];
+  struct stat info;
+  struct hr__json_file json = {0};
+  FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  if (!file) return false;
+  start[fread(start, 1, sizeof start - 1, file)] = '\0';
+  fclose(file);
+  bool is_json = hr__json_file_read(path, &json, NULL) == HR_OK;
+  bool is_model =
+      is_json ? get(json.tree, "headroom_workload") != NULL : strstr(start, "\"headroom_workload\"") != NULL;
+  if (is_json) hr__json_file_finish(&json);
+  return is_model;
+}
+
+void hr_workload_model_destroy(struct hr_workload_model *model) {
+  if (!model) return;
+  for (uint32_t i = 0; i < model->n_sizes; i++)
+    for (uint32_t k = 0; k < model->sizes[i].n_requests; k++) free(model->sizes[i].requests[k].gpu_type);
+  free(model->users);
+  free(model->tenants);
+  free(model->name);
+  free(model->source);
+  free(model);
+}
+
+/* Takes `item`, of which NULL is a failure. cJSON writes numbers so that they are read as the same ones. */
+static void put(bool *failed, cJSON *to, const char *key, cJSON *item) {
+  bool added = item && (key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
+  if (!added) cJSON_Delete(item);
+  *failed = *failed || !added;
+}
+
+static cJSON *put_new(bool *failed, cJSON *to, const char *key, cJSON *item) {
+  put(failed, to, key, item);
+  return *failed ? NULL : item;
+}
+
+/* What is optional and 0 is left out. */
+static void put_numbers(bool *failed, cJSON *to, const struct numbers *numbers, const void *from) {
+  for (; numbers->key; numbers++) {
+    const double *first = (const double *)(const void *)((const char *)from + numbers->offset);
+    bool any = numbers->required;
+    for (uint32_t i = 0; i < numbers->count; i++) any = any || first[i] > 0;
+    int count = (int)numbers->count;
+    if (any)
+      put(failed, to, numbers->key, count > 1 ? cJSON_CreateDoubleArray(first, count) : cJSON_CreateNumber(*first));
+  }
+}
+
+static void put_request(bool *failed, cJSON *to, const struct hr_workload_model_request *request) {
+  put(failed, to, "share", cJSON_CreateNumber(request->share));
+  put(failed, to, "gpus", cJSON_CreateNumber(request->gpus));
+  if (request->tasks != 1) put(failed, to, "tasks", cJSON_CreateNumber(request->tasks));
+  if (request->gpu_milli != 1000) put(failed, to, "gpu_milli", cJSON_CreateNumber(request->gpu_milli));
+  if (request->cpu_milli) put(failed, to, "cpu_milli", cJSON_CreateNumber(request->cpu_milli));
+  if (request->mem_mib) put(failed, to, "mem_mib", cJSON_CreateNumber((double)request->mem_mib));
+  if (request->gpu_type) put(failed, to, "gpu_type", cJSON_CreateString(request->gpu_type));
+  if (request->class_) put(failed, to, "class", cJSON_CreateString(classes[request->class_]));
+}
+
+/* The whole as text, to be freed by cJSON_free; NULL if out of memory. */
+static char *model_text(const struct hr_workload_model *model) {
+  bool failed = false;
+  cJSON *root = cJSON_CreateObject();
+  put(&failed, root, "headroom_workload", cJSON_CreateNumber(HR_WORKLOAD_MODEL_VERSION));
+  put(&failed, root, "name", cJSON_CreateString(model->name));
+  put(&failed, root, "source", cJSON_CreateString(model->source));
+  put_numbers(&failed, root, model_numbers, model);
+  put(&failed, root, "weeks", cJSON_CreateDoubleArray(model->weeks, (int)model->n_weeks));
+  if (model->n_users) put(&failed, root, "users", cJSON_CreateDoubleArray(model->users, (int)model->n_users));
+  if (model->n_tenants) put(&failed, root, "tenants", cJSON_CreateDoubleArray(model->tenants, (int)model->n_tenants));
+  cJSON *sizes = put_new(&failed, root, "sizes", cJSON_CreateArray());
+  for (uint32_t i = 0; i < model->n_sizes; i++) {
+    cJSON *size = put_new(&failed, sizes, NULL, cJSON_CreateObject());
+    put_numbers(&failed, size, size_numbers, &model->sizes[i]);
+    cJSON *requests = put_new(&failed, size, "requests", cJSON_CreateArray());
+    for (uint32_t k = 0; k < model->sizes[i].n_requests; k++)
+      put_request(&failed, put_new(&failed, requests, NULL, cJSON_CreateObject()), &model->sizes[i].requests[k]);
+  }
+  char *text = failed ? NULL : cJSON_Print(root);
+  cJSON_Delete(root);
+  return text;
+}
+
+enum hr_status hr_workload_model_write(const struct hr_workload_model *model, const char *path,
+                                       struct hr_error *error) {
+  struct hr__output_file file;
+  char *text = model_text(model);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status == HR_OK) {
+    hr__output_write(&file, text, strlen(text));
+    hr__output_write(&file, "\n", 1);
+    status = hr__output_commit(&file, error);
+  }
+  cJSON_free(text);
+  return status;
+}
