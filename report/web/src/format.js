@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Numbers as the program prints them on a terminal (report/text.c).
+// Numbers as the program prints them on a terminal (base/text.c).
 
 // Between a number and its unit, where no line breaks.
 const GAP = '\u00a0';

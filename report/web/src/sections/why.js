@@ -6,7 +6,7 @@ import { amount, count, share } from '../format.js';
 import { total } from '../lines.js';
 import { axisTip } from '../tip.js';
 
-// As include/headroom/hold.h words them: a job waits ...
+// As include/headroom/policy.h words them: a job waits ...
 const WORDS = {
   policy: 'for a reason that the policy does not tell',
   capacity: 'for free GPUs',
