@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct advise_report_page {
+struct advice_page {
   struct hr__console console;
   const struct hr_advice *advice;
 };
@@ -42,7 +42,7 @@ static void put_quoted(FILE *out, const char *text, size_t length) {
   }
 }
 
-static void put_override(struct advise_report_page *page, const char *text) {
+static void put_override(struct advice_page *page, const char *text) {
   FILE *out = page->console.out;
   bool plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=")] == '\0';
   bool in_text = false;
@@ -77,7 +77,7 @@ static const char *usd_text(const struct hr_replicated *usd, char *text, size_t 
 }
 
 /* "training of retail in pool aws" */
-static void put_subject(struct advise_report_page *page, const struct hr_advice_item *item) {
+static void put_subject(struct advice_page *page, const struct hr_advice_item *item) {
   char text[700];
   snprintf(text, sizeof text, "%s%s%.200s%s%.200s", item->class_ ? item->class_ : "all jobs",
            item->tenant ? " of " : "", item->tenant ? item->tenant : "", item->pool ? " in pool " : " in all pools",
@@ -85,7 +85,7 @@ static void put_subject(struct advise_report_page *page, const struct hr_advice_
   hr__put_field(&page->console, "  for", "%s", text);
 }
 
-static void put_item(struct advise_report_page *page, size_t place) {
+static void put_item(struct advice_page *page, size_t place) {
   struct hr_advice_item item;
   struct hr__console *console = &page->console;
   char text[200], number[4][HR__FIGURE_BYTES];
@@ -108,7 +108,7 @@ static void put_item(struct advise_report_page *page, size_t place) {
   for (size_t i = 0; i < item.n_set; i++) put_override(page, item.set[i]);
 }
 
-static void put_items(struct advise_report_page *page, bool advised, const char *title, const char *nothing) {
+static void put_items(struct advice_page *page, bool advised, const char *title, const char *nothing) {
   const struct hr_advice *advice = page->advice;
   bool any = false;
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
@@ -122,7 +122,7 @@ static void put_items(struct advise_report_page *page, bool advised, const char 
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static void put_head(struct advise_report_page *page) {
+static void put_head(struct advice_page *page) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
   char text[2][HR__FIGURE_BYTES], counts[HR__NUMBER_BYTES];
@@ -133,13 +133,13 @@ static void put_head(struct advise_report_page *page) {
   hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
                 hr__count_text(advice->config.trace->n_jobs, counts));
   double usd = hr__advice_figure(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
-  size_t wait = hr__group_figure(advice, HR_N_CLASSES, HR__A_WAIT);
+  size_t wait = hr__advice_group_figure(advice, HR_N_CLASSES, HR__A_WAIT);
   hr__put_field(console, "today", "%s a month, p95 wait %s", hr__figure_text(HR__DOLLARS, usd, text[0]),
                 hr__figure_text(HR__SECONDS,
                                 hr__advice_figure(advice, advice->base, wait, advice->n_replications).before, text[1]));
 }
 
-static void put_foot(struct advise_report_page *page, const struct hr_perf *perf) {
+static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
   char text[2][HR__NUMBER_BYTES];
@@ -155,12 +155,12 @@ static void put_foot(struct advise_report_page *page, const struct hr_perf *perf
                 (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %u thread%s",
-                  hr__count_text(hr__runner_runs(advice->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+                  hr__count_text(hr__runner_runs(advice->runner), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
                   (unsigned)advice->config.n_threads, advice->config.n_threads == 1 ? "" : "s");
 }
 
 enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf, bool colour) {
-  struct advise_report_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
+  struct advice_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
   put_head(&page);
   put_items(&page, true, "Advised", "Nothing found that saves anything and serves as well.");
   if (advice->n_proposals) put_items(&page, false, "Looked at, not advised", "Nothing.");
@@ -171,46 +171,46 @@ enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const 
 
 /* Advice as JSON (docs/reference/schemas/advise.schema.json). */
 
-struct advise_report_writer {
+struct advice_json_writer {
   struct hr__json json;
   const struct hr_advice *advice;
 };
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-static void put_known(struct advise_report_writer *writer, cJSON *object, const char *key, double value) {
+static void put_if_known(struct advice_json_writer *writer, cJSON *object, const char *key, double value) {
   hr__json_number_if(&writer->json, object, key, isfinite(value), value);
 }
 
-static void put_pair(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t figure) {
+static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t figure) {
   const struct hr_advice *advice = writer->advice;
-  struct hr_advice_figure pair = hr__advice_figure(advice, mix, figure, advice->n_replications);
+  struct hr_advice_figure pair = hr__advice_figure(advice, candidate, figure, advice->n_replications);
   cJSON *inner = hr__json_object(&writer->json, object, hr__measure_infos[advice->figures[figure].measure].path);
-  put_known(writer, inner, "before", pair.before);
-  put_known(writer, inner, "after", pair.after);
+  put_if_known(writer, inner, "before", pair.before);
+  put_if_known(writer, inner, "after", pair.after);
 }
 
-static void put_group(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t first) {
-  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, mix, first + i);
+static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t first) {
+  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, candidate, first + i);
 }
 
 /* Those that use what would be changed, and what becomes of all that they do. */
-static void put_tenants(struct advise_report_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
+static void put_tenants(struct advice_json_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
   const struct hr_advice *advice = writer->advice;
   cJSON *list = hr__json_array(&writer->json, object, "tenants");
-  for (uint32_t i = 0; i < advice->look.n_tenants; i++) {
-    double gpu_hours = hr__run_profile_tenant_hours(&advice->look, i, proposal->class_, proposal->pool);
+  for (uint32_t i = 0; i < advice->profile.n_tenants; i++) {
+    double gpu_hours = hr__run_profile_tenant_hours(&advice->profile, i, proposal->class_, proposal->pool);
     if (gpu_hours <= 0) continue;
     cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
     hr__json_text(&writer->json, inner, "tenant", advice->config.trace->tenants.text[i]);
     hr__json_number(&writer->json, inner, "gpu_hours", gpu_hours);
-    put_group(writer, inner, proposal->mix, advice->tenant_at[i]);
+    put_group(writer, inner, proposal->candidate, advice->tenant_at[i]);
   }
 }
 
 /* ---- Items ------------------------------------------------------------------------------------------ */
 
-static void json_put_item(struct advise_report_writer *writer, cJSON *list, size_t place) {
+static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t place) {
   struct hr__json *json = &writer->json;
   const struct hr_advice *advice = writer->advice;
   const struct hr__proposal *proposal = &advice->proposals[place];
@@ -227,18 +227,18 @@ static void json_put_item(struct advise_report_writer *writer, cJSON *list, size
   cJSON *set = hr__json_array(json, inner, "set");
   for (size_t i = 0; i < item.n_set; i++) hr__json_append(json, set, cJSON_CreateString(item.set[i]));
   cJSON *usd = hr__json_object(json, inner, "monthly_usd");
-  put_known(writer, usd, "mean", item.monthly_usd.mean);
-  put_known(writer, usd, "low", item.monthly_usd.low);
-  put_known(writer, usd, "high", item.monthly_usd.high);
+  put_if_known(writer, usd, "mean", item.monthly_usd.mean);
+  put_if_known(writer, usd, "low", item.monthly_usd.low);
+  put_if_known(writer, usd, "high", item.monthly_usd.high);
   cJSON *metrics = hr__json_object(json, inner, "metrics");
-  put_group(writer, metrics, proposal->mix, hr__group_figure(advice, proposal->class_, 0));
-  put_pair(writer, metrics, proposal->mix, HR__A_LOST);
+  put_group(writer, metrics, proposal->candidate, hr__advice_group_figure(advice, proposal->class_, 0));
+  put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
   put_tenants(writer, inner, proposal);
   hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
   if (item.reason) hr__json_text(json, inner, "reason", item.reason);
 }
 
-static void json_put_items(struct advise_report_writer *writer, cJSON *root, const char *key, bool advised) {
+static void json_put_items(struct advice_json_writer *writer, cJSON *root, const char *key, bool advised) {
   cJSON *list = hr__json_array(&writer->json, root, key);
   for (size_t i = 0; i < writer->advice->n_proposals; i++)
     if (writer->advice->proposals[i].advised == advised) json_put_item(writer, list, i);
@@ -246,34 +246,34 @@ static void json_put_items(struct advise_report_writer *writer, cJSON *root, con
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static void put_base(struct advise_report_writer *writer, cJSON *root) {
+static void put_base(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   cJSON *base = hr__json_object(&writer->json, root, "base");
   for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_FIGURES; i++) {
     const struct hr__measure_info *info = &hr__measure_infos[advice->figures[i].measure];
     if (i == HR__A_GROUPS + HR__A_GROUP_COST) continue;
-    put_known(writer, base, info->path, hr__advice_figure(advice, advice->base, i, advice->n_replications).before);
+    put_if_known(writer, base, info->path, hr__advice_figure(advice, advice->base, i, advice->n_replications).before);
   }
 }
 
-static void put_uses(struct advise_report_writer *writer, cJSON *root) {
+static void put_uses(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   struct hr__json *json = &writer->json;
   cJSON *list = hr__json_array(json, root, "uses");
-  for (uint32_t pool = 0; pool < advice->look.n_pools; pool++) {
+  for (uint32_t pool = 0; pool < advice->profile.n_pools; pool++) {
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
-      double gpu_hours = hr__run_profile_gpu_hours(&advice->look, class_, pool);
+      double gpu_hours = hr__run_profile_gpu_hours(hr__run_profile_use(&advice->profile, class_, pool)->held_milli_us);
       if (gpu_hours <= 0) continue;
       cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
       hr__json_text(json, inner, "pool", hr__advice_pool(advice, pool)->name);
       hr__json_text(json, inner, "class", class_ ? hr_job_class_name((enum hr_job_class)class_) : NULL);
       hr__json_number(json, inner, "gpu_hours", gpu_hours);
-      hr__json_number(json, inner, "pool_utilization", hr__run_profile_utilization(&advice->look, pool));
+      hr__json_number(json, inner, "pool_utilization", hr__run_profile_utilization(&advice->profile, pool));
     }
   }
 }
 
-static void json_put_head(struct advise_report_writer *writer, cJSON *root) {
+static void json_put_head(struct advice_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_advise_config *config = &writer->advice->config;
   hr__json_text(json, root, "headroom", hr_version());
@@ -289,7 +289,7 @@ static void json_put_head(struct advise_report_writer *writer, cJSON *root) {
 enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
                                     struct hr_error *error) {
   static const struct hr_perf nothing = {0};
-  struct advise_report_writer writer = {.advice = advice};
+  struct advice_json_writer writer = {.advice = advice};
   struct hr__json *json = &writer.json;
   cJSON *root = cJSON_CreateObject();
   if (!perf) perf = &nothing;
@@ -298,7 +298,7 @@ enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *ad
   put_uses(&writer, root);
   json_put_items(&writer, root, "advice", true);
   json_put_items(&writer, root, "rejected", false);
-  hr__json_count(json, root, "runs", hr__runner_runs(advice->lab));
+  hr__json_count(json, root, "runs", hr__runner_runs(advice->runner));
   cJSON *notes = hr__json_array(json, root, "notes");
   hr__json_notes(json, notes, &advice->config.scenario->notes);
   hr__json_notes(json, notes, &advice->config.trace->notes);

@@ -11,10 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Means and intervals ----- */
+
+static double model_mean(const struct hr__forecast_model *model, const double *share, uint32_t n_weeks, uint32_t series,
+                         uint32_t ahead) {
+  double total = hr__forecast_fit_mean(&model->fits[model->n_series], model->growth, ahead);
+  return series < model->n_series ? total * share[(size_t)series * n_weeks + (ahead > 0 ? ahead - 1 : 0)] : total;
+}
+
+static void interval_of(const double *values, uint32_t count, double confidence, double *work,
+                        struct hr_forecast_band *band) {
+  for (uint32_t i = 0; i < count; i++) work[i] = values[i];
+  gsl_sort(work, 1, count);
+  band->low = gsl_stats_quantile_from_sorted_data(work, 1, count, (1 - confidence) / 2);
+  band->high = gsl_stats_quantile_from_sorted_data(work, 1, count, (1 + confidence) / 2);
+}
+
 /* ---- Factors ---------------------------------------------------------------------------------------- */
 
 static double mean_of(const struct hr_forecast *forecast, uint32_t series, uint32_t ahead) {
-  return hr__model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
+  return model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
 }
 
 static double mean_week(const struct hr__demand_history *demand, uint32_t series) {
@@ -36,7 +52,7 @@ enum hr_status hr_forecast_factors(const struct hr_forecast *forecast, uint64_t 
                    first_week, (uint64_t)first_week + n_weeks, HR_MAX_FORECAST_WEEKS);
   double total[HR_MAX_FORECAST_WEEKS], *paths = calloc((size_t)n_series * end + 1, sizeof *paths);
   if (!paths) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (!expected) hr__draw_path(&forecast->model, seed, end, paths, total);
+  if (!expected) hr__forecast_draw_path(&forecast->model, seed, end, paths, total);
   for (uint32_t i = 0; i < n_series; i++) {
     double mean = mean_week(&forecast->demand, i);
     for (uint32_t week = first_week; week < end; week++) {
@@ -52,7 +68,7 @@ enum hr_status hr_forecast_factors(const struct hr_forecast *forecast, uint64_t 
 
 struct hr_forecast_span hr_forecast_span(const struct hr_forecast *forecast) {
   const struct hr_forecast_config *config = &forecast->config;
-  double fade = config->growth > 0 ? 0 : forecast->fits[0].fade;
+  double damping = config->growth > 0 ? 0 : forecast->fits[0].damping;
   return (struct hr_forecast_span){.trace_weeks = forecast->demand.n_weeks,
                                    .first_week = forecast->demand.first_week,
                                    .months = config->months,
@@ -61,20 +77,21 @@ struct hr_forecast_span hr_forecast_span(const struct hr_forecast *forecast) {
                                    .profile = forecast->profiles[0].hours,
                                    .growth = config->growth > 0 ? config->growth : HR__UNKNOWN,
                                    .confidence = config->confidence,
-                                   .half_life_weeks = fade > 0 ? -1 / log2(fade) : HR__UNKNOWN};
+                                   .half_life_weeks = damping > 0 ? -1 / log2(damping) : HR__UNKNOWN};
 }
 
 struct hr_forecast_item hr_forecast_item(const struct hr_forecast *forecast, uint32_t series) {
   const struct hr__demand_history *demand = &forecast->demand;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];
   const struct hr__forecast_fit *fit = &forecast->fits[series];
+  struct hr__forecast_estimate estimate = hr__forecast_fit_estimate(fit);
   struct hr_forecast_item item = {.tenant = "(total)",
                                   .class_ = "(total)",
                                   .week_gpu_hours = mean_week(demand, series),
                                   .now_gpus = mean_of(forecast, series, 0) / HR__WEEK_HOURS,
-                                  .trend = exp(hr__fit_drift(fit) * HR__YEAR_WEEKS),
-                                  .smoothing = hr__fit_alpha(fit),
-                                  .spread = hr__fit_sigma(fit),
+                                  .trend = exp(estimate.drift * HR__YEAR_WEEKS),
+                                  .smoothing = estimate.alpha,
+                                  .spread = estimate.sigma,
                                   .score = forecast->score[series]};
   item.now_peak = item.now_gpus * profile->at[profile->peak] * profile->ratio[(HR__RATIO_POINTS - 1) * 95 / 100];
   if (forecast->config.holdout_weeks == 0)
@@ -119,19 +136,19 @@ const struct hr_notes *hr_forecast_notes(const struct hr_forecast *forecast) {
  * it was in the last week: its weeks are the last one. Which series there are is known from the whole trace.
  */
 
-struct sums {
+struct error_sums {
   double actual, error, absolute, naive;
   uint32_t count, inside;
 };
 
-struct test {
+struct backtest {
   const struct hr__demand_history *demand;
   double confidence, *work;
   struct hr__forecast_fit *fits; /* [n_series + 1] */
-  struct hr__model model;
+  struct hr__forecast_model model;
   double *share;
-  uint32_t origin, ahead; /* weeks that are known; weeks to forecast */
-  struct sums *sums;      /* [n_series + 1] */
+  uint32_t origin, ahead;        /* weeks that are known; weeks to forecast */
+  struct error_sums *error_sums; /* [n_series + 1] */
 };
 
 static const double *weeks_of(const struct hr__demand_history *demand, uint32_t series) {
@@ -139,73 +156,78 @@ static const double *weeks_of(const struct hr__demand_history *demand, uint32_t 
 }
 
 static void score(void *self, uint32_t series, const double *paths) {
-  struct test *test = self;
-  struct sums *sums = &test->sums[series];
-  const double *week = weeks_of(test->demand, series);
-  for (uint32_t i = 0; i < test->ahead; i++) {
+  struct backtest *backtest = self;
+  struct error_sums *error_sums = &backtest->error_sums[series];
+  const double *week = weeks_of(backtest->demand, series);
+  for (uint32_t i = 0; i < backtest->ahead; i++) {
     struct hr_forecast_band band;
-    hr__band_of(paths + (size_t)i * HR__FORECAST_PATHS, HR__FORECAST_PATHS, test->confidence, test->work, &band);
-    double actual = week[test->origin + i];
-    double error = hr__model_mean(&test->model, test->share, test->ahead, series, i + 1) - actual;
-    sums->actual += actual;
-    sums->error += error;
-    sums->absolute += fabs(error);
-    sums->naive += fabs(week[test->origin - 1] - actual);
-    sums->inside += actual >= band.low && actual <= band.high;
-    sums->count++;
+    interval_of(paths + (size_t)i * HR__FORECAST_PATHS, HR__FORECAST_PATHS, backtest->confidence, backtest->work,
+                &band);
+    double actual = week[backtest->origin + i];
+    double error = model_mean(&backtest->model, backtest->share, backtest->ahead, series, i + 1) - actual;
+    error_sums->actual += actual;
+    error_sums->error += error;
+    error_sums->absolute += fabs(error);
+    error_sums->naive += fabs(week[backtest->origin - 1] - actual);
+    error_sums->inside += actual >= band.low && actual <= band.high;
+    error_sums->count++;
   }
 }
 
-static enum hr_status test_origin(struct test *test) {
-  const struct hr__demand_history *demand = test->demand;
+static enum hr_status backtest_origin(struct backtest *backtest) {
+  const struct hr__demand_history *demand = backtest->demand;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
-    status = hr__fit_make(weeks_of(demand, i) + demand->first_week, test->origin - demand->first_week, &test->fits[i]);
-  return status == HR_OK ? hr__draw_all(&test->model, test->ahead, test->share, score, test) : status;
+    status = hr__forecast_fit_make(weeks_of(demand, i) + demand->first_week, backtest->origin - demand->first_week,
+                                   &backtest->fits[i]);
+  return status == HR_OK ? hr__forecast_draw_paths(&backtest->model, backtest->ahead, backtest->share, score, backtest)
+                         : status;
 }
 
 static struct hr_forecast_score score_of(const struct hr__demand_history *demand, uint32_t series,
-                                         uint32_t first_origin, const struct sums *sums) {
+                                         uint32_t first_origin, const struct error_sums *error_sums) {
   const double *week = weeks_of(demand, series);
   double change = 0;
   for (uint32_t i = demand->first_week + 1; i < first_origin; i++) change += fabs(week[i] - week[i - 1]);
   change /= first_origin - demand->first_week - 1;
-  double count = sums->count;
-  return (struct hr_forecast_score){.wape = sums->actual > 0 ? sums->absolute / sums->actual : HR__UNKNOWN,
-                                    .bias = sums->actual > 0 ? sums->error / sums->actual : HR__UNKNOWN,
-                                    .mase = change > 0 ? sums->absolute / count / change : HR__UNKNOWN,
-                                    .naive_wape = sums->actual > 0 ? sums->naive / sums->actual : HR__UNKNOWN,
-                                    .naive_mase = change > 0 ? sums->naive / count / change : HR__UNKNOWN,
-                                    .coverage = sums->inside / count};
+  double count = error_sums->count;
+  return (struct hr_forecast_score){
+      .wape = error_sums->actual > 0 ? error_sums->absolute / error_sums->actual : HR__UNKNOWN,
+      .bias = error_sums->actual > 0 ? error_sums->error / error_sums->actual : HR__UNKNOWN,
+      .mase = change > 0 ? error_sums->absolute / count / change : HR__UNKNOWN,
+      .naive_wape = error_sums->actual > 0 ? error_sums->naive / error_sums->actual : HR__UNKNOWN,
+      .naive_mase = change > 0 ? error_sums->naive / count / change : HR__UNKNOWN,
+      .coverage = error_sums->inside / count};
 }
 
-enum hr_status hr__forecast_test(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
-                                 struct hr_forecast_score *scores) {
+enum hr_status hr__forecast_backtest(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
+                                     struct hr_forecast_score *scores) {
   uint32_t first_origin = demand->n_weeks - holdout_weeks;
-  struct test test = {.demand = demand, .confidence = confidence};
-  test.fits = calloc(demand->n_series + 1, sizeof *test.fits);
-  test.share = calloc((size_t)demand->n_series * holdout_weeks, sizeof *test.share);
-  test.sums = calloc(demand->n_series + 1, sizeof *test.sums);
-  test.work = calloc(HR__FORECAST_PATHS, sizeof *test.work);
-  enum hr_status status = test.fits && test.share && test.sums && test.work ? HR_OK : HR_NO_MEMORY;
-  test.model = (struct hr__model){.fits = test.fits, .n_series = demand->n_series};
-  for (test.origin = first_origin; test.origin < demand->n_weeks && status == HR_OK; test.origin++) {
-    test.ahead = demand->n_weeks - test.origin;
-    status = test_origin(&test);
+  struct backtest backtest = {.demand = demand, .confidence = confidence};
+  backtest.fits = calloc(demand->n_series + 1, sizeof *backtest.fits);
+  backtest.share = calloc((size_t)demand->n_series * holdout_weeks, sizeof *backtest.share);
+  backtest.error_sums = calloc(demand->n_series + 1, sizeof *backtest.error_sums);
+  backtest.work = calloc(HR__FORECAST_PATHS, sizeof *backtest.work);
+  enum hr_status status =
+      backtest.fits && backtest.share && backtest.error_sums && backtest.work ? HR_OK : HR_NO_MEMORY;
+  backtest.model = (struct hr__forecast_model){.fits = backtest.fits, .n_series = demand->n_series};
+  for (backtest.origin = first_origin; backtest.origin < demand->n_weeks && status == HR_OK; backtest.origin++) {
+    backtest.ahead = demand->n_weeks - backtest.origin;
+    status = backtest_origin(&backtest);
   }
   for (uint32_t i = 0; status == HR_OK && i <= demand->n_series; i++)
-    scores[i] = score_of(demand, i, first_origin, &test.sums[i]);
-  free(test.fits);
-  free(test.share);
-  free(test.sums);
-  free(test.work);
+    scores[i] = score_of(demand, i, first_origin, &backtest.error_sums[i]);
+  free(backtest.fits);
+  free(backtest.share);
+  free(backtest.error_sums);
+  free(backtest.work);
   return status;
 }
 
 /* A forecast: demand, a fit for each series, figures by week and month from paths, the back-test, and what to say. */
 
-enum { DEFAULT_MONTHS = 3, DEFAULT_MOST_HOLDOUT = 8 };
-static const double default_confidence = 0.95, golden = 0.6180339887498949, hardly = 0.25, tie = 0.005;
+enum { DEFAULT_MONTHS = 3, DEFAULT_MAX_HOLDOUT = 8 };
+static const double default_confidence = 0.95, golden = 0.6180339887498949, low_demand = 0.25, tie = 0.005;
 
 /* ---- Settings --------------------------------------------------------------------------------------- */
 
@@ -225,95 +247,92 @@ static enum hr_status check_config(struct hr_forecast_config *config, struct hr_
 }
 
 /* Two weeks at least are fitted without those that are held back. */
-static enum hr_status settle_holdout(struct hr_forecast *forecast, struct hr_error *error) {
-  uint32_t fitted = forecast->demand.n_weeks - forecast->demand.first_week, most = fitted - 2;
+static enum hr_status set_holdout(struct hr_forecast *forecast, struct hr_error *error) {
+  uint32_t fitted = forecast->demand.n_weeks - forecast->demand.first_week, max = fitted - 2;
   uint32_t *weeks = &forecast->config.holdout_weeks;
-  if (*weeks > most)
+  if (*weeks > max)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: %" PRIu32 " weeks cannot be held back: of %" PRIu32
                    " weeks that tell of demand, at most %" PRIu32 " can, as 2 must be left to fit",
-                   forecast->trace->source, *weeks, fitted, most);
+                   forecast->trace->source, *weeks, fitted, max);
   if (*weeks > 0) return HR_OK;
-  *weeks = fitted / 5 > DEFAULT_MOST_HOLDOUT ? DEFAULT_MOST_HOLDOUT : fitted / 5;
+  *weeks = fitted / 5 > DEFAULT_MAX_HOLDOUT ? DEFAULT_MAX_HOLDOUT : fitted / 5;
   if (*weeks == 0) *weeks = 1;
-  if (*weeks > most) *weeks = most;
+  if (*weeks > max) *weeks = max;
   return HR_OK;
 }
 
 /* ---- Figures from paths ----------------------------------------------------------------------------- */
 
 /* The part of a week that is in a month of the future, both from 0. */
-static double hr__week_in_month(uint32_t week, uint32_t month) {
+static double week_in_month(uint32_t week, uint32_t month) {
   double begin = fmax(week, month * HR__MONTH_WEEKS), end = fmin(week + 1.0, (month + 1) * HR__MONTH_WEEKS);
   return fmax(end - begin, 0);
 }
 
-static double forecast_mean_of(const struct hr_forecast *forecast, uint32_t series, uint32_t ahead) {
-  return hr__model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
-}
-
-struct telling {
+struct path_summary {
   struct hr_forecast *forecast;
   double *month, *work; /* a figure of each path; room to sort them */
 };
 
-static void fill_weeks(const struct telling *telling, uint32_t series, const double *paths) {
-  struct hr_forecast *forecast = telling->forecast;
+static void fill_weeks(const struct path_summary *path_summary, uint32_t series, const double *paths) {
+  struct hr_forecast *forecast = path_summary->forecast;
   for (uint32_t week = 0; week < forecast->n_weeks; week++) {
     struct hr_forecast_band *band = &forecast->week[(size_t)series * forecast->n_weeks + week];
-    hr__band_of(paths + (size_t)week * HR__FORECAST_PATHS, HR__FORECAST_PATHS, forecast->config.confidence,
-                telling->work, band);
-    band->mean = forecast_mean_of(forecast, series, week + 1);
+    interval_of(paths + (size_t)week * HR__FORECAST_PATHS, HR__FORECAST_PATHS, forecast->config.confidence,
+                path_summary->work, band);
+    band->mean = mean_of(forecast, series, week + 1);
   }
 }
 
-static void fill_month(const struct telling *telling, uint32_t series, const double *paths, uint32_t month) {
-  struct hr_forecast *forecast = telling->forecast;
+static void fill_month(const struct path_summary *path_summary, uint32_t series, const double *paths, uint32_t month) {
+  struct hr_forecast *forecast = path_summary->forecast;
   struct hr_forecast_band *band = &forecast->month[(size_t)series * forecast->config.months + month];
-  memset(telling->month, 0, HR__FORECAST_PATHS * sizeof *telling->month);
+  memset(path_summary->month, 0, HR__FORECAST_PATHS * sizeof *path_summary->month);
   band->mean = 0;
   for (uint32_t week = 0; week < forecast->n_weeks; week++) {
-    double part = hr__week_in_month(week, month) / HR__MONTH_WEEKS / HR__WEEK_HOURS;
+    double part = week_in_month(week, month) / HR__MONTH_WEEKS / HR__WEEK_HOURS;
     if (part <= 0) continue;
-    band->mean += part * forecast_mean_of(forecast, series, week + 1);
+    band->mean += part * mean_of(forecast, series, week + 1);
     const double *of_week = paths + (size_t)week * HR__FORECAST_PATHS;
-    for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) telling->month[i] += part * of_week[i];
+    for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) path_summary->month[i] += part * of_week[i];
   }
-  hr__band_of(telling->month, HR__FORECAST_PATHS, forecast->config.confidence, telling->work, band);
+  interval_of(path_summary->month, HR__FORECAST_PATHS, forecast->config.confidence, path_summary->work, band);
 }
 
 /* Each path tells of one busiest hour: weeks of the month by turns, the hour's ratio by an even sequence. */
-static double peak_of(const struct telling *telling, uint32_t series, const double *paths, uint32_t month) {
-  const struct hr_forecast *forecast = telling->forecast;
+static double peak_of(const struct path_summary *path_summary, uint32_t series, const double *paths, uint32_t month) {
+  const struct hr_forecast *forecast = path_summary->forecast;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
     double part = (i + 0.5) / HR__FORECAST_PATHS, turn = (i + 0.5) * golden;
     size_t week = (size_t)((month + part) * HR__MONTH_WEEKS);
     double gpus = paths[week * HR__FORECAST_PATHS + i] / HR__WEEK_HOURS * profile->at[profile->peak];
-    telling->work[i] = gpus * profile->ratio[(size_t)((turn - floor(turn)) * HR__RATIO_POINTS)];
+    path_summary->work[i] = gpus * profile->ratio[(size_t)((turn - floor(turn)) * HR__RATIO_POINTS)];
   }
-  gsl_sort(telling->work, 1, HR__FORECAST_PATHS);
-  return gsl_stats_quantile_from_sorted_data(telling->work, 1, HR__FORECAST_PATHS, 0.95);
+  gsl_sort(path_summary->work, 1, HR__FORECAST_PATHS);
+  return gsl_stats_quantile_from_sorted_data(path_summary->work, 1, HR__FORECAST_PATHS, 0.95);
 }
 
 static void fill_series(void *self, uint32_t series, const double *paths) {
-  const struct telling *telling = self;
-  struct hr_forecast *forecast = telling->forecast;
-  fill_weeks(telling, series, paths);
+  const struct path_summary *path_summary = self;
+  struct hr_forecast *forecast = path_summary->forecast;
+  fill_weeks(path_summary, series, paths);
   for (uint32_t month = 0; month < forecast->config.months; month++) {
-    fill_month(telling, series, paths, month);
-    forecast->peak[(size_t)series * forecast->config.months + month] = peak_of(telling, series, paths, month);
+    fill_month(path_summary, series, paths, month);
+    forecast->peak[(size_t)series * forecast->config.months + month] = peak_of(path_summary, series, paths, month);
   }
 }
 
 /* Of all weeks that may be asked for, as shares of the total are. */
 static enum hr_status fill_figures(struct hr_forecast *forecast) {
-  struct telling telling = {.forecast = forecast};
+  struct path_summary path_summary = {.forecast = forecast};
   double *memory = calloc(2 * HR__FORECAST_PATHS, sizeof *memory);
   if (!memory) return HR_NO_MEMORY;
-  telling.month = memory;
-  telling.work = memory + HR__FORECAST_PATHS;
-  enum hr_status status = hr__draw_all(&forecast->model, HR_MAX_FORECAST_WEEKS, forecast->share, fill_series, &telling);
+  path_summary.month = memory;
+  path_summary.work = memory + HR__FORECAST_PATHS;
+  enum hr_status status =
+      hr__forecast_draw_paths(&forecast->model, HR_MAX_FORECAST_WEEKS, forecast->share, fill_series, &path_summary);
   free(memory);
   return status;
 }
@@ -352,7 +371,7 @@ static enum hr_status note_end(struct hr_forecast *forecast) {
   uint32_t fitted = demand->n_weeks - demand->first_week, few = 0;
   double sum = 0;
   for (uint32_t i = demand->first_week; i < demand->n_weeks; i++) sum += total[i];
-  while (few < fitted && total[demand->n_weeks - 1 - few] < hardly * sum / fitted) few++;
+  while (few < fitted && total[demand->n_weeks - 1 - few] < low_demand * sum / fitted) few++;
   if (few == 0) return HR_OK;
   return hr_notes_add(&forecast->notes,
                       "%s: the last %" PRIu32
@@ -411,25 +430,25 @@ static enum hr_status fit_series(struct hr_forecast *forecast) {
   const struct hr__demand_history *demand = &forecast->demand;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
-    status = hr__fit_make(demand->week + (size_t)i * demand->n_weeks + demand->first_week,
-                          demand->n_weeks - demand->first_week, &forecast->fits[i]);
+    status = hr__forecast_fit_make(demand->week + (size_t)i * demand->n_weeks + demand->first_week,
+                                   demand->n_weeks - demand->first_week, &forecast->fits[i]);
   for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
-    status = hr__shape_make(demand, i, &forecast->profiles[i]);
-  forecast->model = (struct hr__model){forecast->fits, demand->n_series, forecast->config.growth};
+    status = hr__forecast_shape_make(demand, i, &forecast->profiles[i]);
+  forecast->model = (struct hr__forecast_model){forecast->fits, demand->n_series, forecast->config.growth};
   return status;
 }
 
 static enum hr_status make(struct hr_forecast *forecast, struct hr_error *error) {
   enum hr_status status = check_config(&forecast->config, error);
-  if (status == HR_OK) status = hr__history_make(forecast->trace, &forecast->demand, error);
-  if (status == HR_OK) status = settle_holdout(forecast, error);
+  if (status == HR_OK) status = hr__forecast_history_make(forecast->trace, &forecast->demand, error);
+  if (status == HR_OK) status = set_holdout(forecast, error);
   if (status != HR_OK) return status;
   status = allocate(forecast);
   if (status == HR_OK) status = fit_series(forecast);
   if (status == HR_OK) status = fill_figures(forecast);
   if (status == HR_OK && forecast->config.holdout_weeks > 0)
-    status = hr__forecast_test(&forecast->demand, forecast->config.holdout_weeks, forecast->config.confidence,
-                               forecast->score);
+    status = hr__forecast_backtest(&forecast->demand, forecast->config.holdout_weeks, forecast->config.confidence,
+                                   forecast->score);
   if (status == HR_OK) status = note_all(forecast);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "%s: out of memory", forecast->trace->source);
 }
@@ -451,7 +470,7 @@ enum hr_status hr_forecast_make(const struct hr_trace *trace, const struct hr_fo
 
 void hr_forecast_destroy(struct hr_forecast *forecast) {
   if (!forecast) return;
-  hr__history_finish(&forecast->demand);
+  hr__forecast_history_finish(&forecast->demand);
   free(forecast->fits);
   free(forecast->share);
   free(forecast->profiles);

@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_JOBS = 50, MOST_WEEKS = 1040, AFTER = 4 };
-static const double min_share = 0.01, min_weeks = 0.75, hardly = 0.5;
-static const int64_t nearly_us = 12 * 3600 * HR_SECOND_US;
+enum { MIN_JOBS = 50, MAX_WEEKS = 1040, NEXT_WEEKS = 4 };
+static const double min_share = 0.01, min_weeks = 0.75, low_demand = 0.5;
+static const int64_t tolerated_gap_us = 12 * 3600 * HR_SECOND_US;
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 /* GPU hours that a job asks for. */
-static double hr__job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
+static double job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
   return (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 *
          ((double)trace->work_us[job] / (3600.0 * HR_SECOND_US));
 }
@@ -35,10 +35,10 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 /* The middle of the next few weeks. */
-static double usual_after(const double *week, uint32_t n, uint32_t place) {
-  double next[AFTER];
+static double median_after(const double *week, uint32_t n, uint32_t place) {
+  double next[NEXT_WEEKS];
   uint32_t count = 0;
-  while (count < AFTER && place + 1 + count < n) {
+  while (count < NEXT_WEEKS && place + 1 + count < n) {
     next[count] = week[place + 1 + count];
     count++;
   }
@@ -54,10 +54,11 @@ static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__d
   double *week = calloc(n, sizeof *week), total = 0;
   if (!week) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; i < trace->n_jobs && trace->submit_us[i] / HR__WEEK_US < n; i++) {
-    week[trace->submit_us[i] / HR__WEEK_US] += hr__job_gpu_hours(trace, i);
-    total += hr__job_gpu_hours(trace, i);
+    week[trace->submit_us[i] / HR__WEEK_US] += job_gpu_hours(trace, i);
+    total += job_gpu_hours(trace, i);
   }
-  while (demand->first_week + 2 < n && week[demand->first_week] < hardly * usual_after(week, n, demand->first_week))
+  while (demand->first_week + 2 < n &&
+         week[demand->first_week] < low_demand * median_after(week, n, demand->first_week))
     demand->first_week++;
   free(week);
   if (total > 0) return HR_OK;
@@ -67,21 +68,21 @@ static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__d
 /* A last week that lacks no more than half a day is whole: jobs do not come at its very end. */
 static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__demand_history *demand,
                                  struct hr_error *error) {
-  int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + nearly_us) / HR__WEEK_US;
+  int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + tolerated_gap_us) / HR__WEEK_US;
   if (weeks < 2)
     return hr_fail(error, HR_BAD_INPUT,
                    "%s: jobs come over %.1f days: a forecast wants at least 2 whole weeks of them, and 6 for a trend",
                    trace->source, (double)last_us / (86400.0 * HR_SECOND_US));
-  if (weeks > MOST_WEEKS)
+  if (weeks > MAX_WEEKS)
     return hr_fail(error, HR_BAD_INPUT, "%s: jobs come over %" PRId64 " weeks: at most %d can be fitted", trace->source,
-                   weeks, MOST_WEEKS);
+                   weeks, MAX_WEEKS);
   demand->n_weeks = (uint32_t)weeks;
   return find_first_week(trace, demand, error);
 }
 
 /* ---- Series ----------------------------------------------------------------------------------------- */
 
-struct pot {
+struct demand_group {
   uint64_t jobs;
   double gpu_hours;
   uint32_t weeks; /* in which jobs came */
@@ -90,76 +91,79 @@ struct pot {
   uint32_t series; /* its number + 1 */
 };
 
-struct pots {
-  struct pot *at;
+struct demand_groups {
+  struct demand_group *at;
   uint32_t n_tenants, first_class, last; /* tenants with the unknown one; places of what is pooled */
   double gpu_hours;
 };
 
-static void put(struct pots *pots, const struct hr__demand_history *demand, const struct hr_trace *trace,
-                uint32_t place, uint32_t job) {
-  struct pot *pot = &pots->at[place];
+static void put(struct demand_groups *demand_groups, const struct hr__demand_history *demand,
+                const struct hr_trace *trace, uint32_t place, uint32_t job) {
+  struct demand_group *demand_group = &demand_groups->at[place];
   int64_t week = trace->submit_us[job] / HR__WEEK_US;
-  pot->used = true;
+  demand_group->used = true;
   if (week >= demand->n_weeks || hr_trace_gpus_milli(trace, (hr_job){job}) == 0) return;
-  pot->jobs++;
-  pot->gpu_hours += hr__job_gpu_hours(trace, job);
-  if (week < demand->first_week || (pot->weeks > 0 && pot->last_week == week)) return;
-  pot->weeks++;
-  pot->last_week = week;
+  demand_group->jobs++;
+  demand_group->gpu_hours += job_gpu_hours(trace, job);
+  if (week < demand->first_week || (demand_group->weeks > 0 && demand_group->last_week == week)) return;
+  demand_group->weeks++;
+  demand_group->last_week = week;
 }
 
-static bool is_enough(const struct pots *pots, const struct hr__demand_history *demand, const struct pot *pot) {
-  return pot->jobs >= LEAST_JOBS && pot->gpu_hours >= min_share * pots->gpu_hours &&
-         pot->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
+static bool is_large_enough(const struct demand_groups *demand_groups, const struct hr__demand_history *demand,
+                            const struct demand_group *demand_group) {
+  return demand_group->jobs >= MIN_JOBS && demand_group->gpu_hours >= min_share * demand_groups->gpu_hours &&
+         demand_group->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
 }
 
 static uint32_t class_of(const struct hr_trace *trace, uint32_t job) {
   return trace->class_ ? trace->class_[job] : HR_CLASS_UNKNOWN;
 }
 
-static uint32_t place_of(const struct pots *pots, const struct hr_trace *trace, uint32_t job) {
+static uint32_t place_of(const struct demand_groups *demand_groups, const struct hr_trace *trace, uint32_t job) {
   uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
-  return (tenant == HR_NONE ? pots->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
+  return (tenant == HR_NONE ? demand_groups->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
 }
 
 /* One tenant and class alone need not be enough: nothing is there to be pooled with. */
-static bool is_alone(const struct pots *pots) {
+static bool is_alone(const struct demand_groups *demand_groups) {
   uint32_t used = 0;
-  for (uint32_t i = 0; i < pots->first_class; i++) used += pots->at[i].used;
+  for (uint32_t i = 0; i < demand_groups->first_class; i++) used += demand_groups->at[i].used;
   return used == 1;
 }
 
 /* Where the job's demand is counted in the end. `settled`: pools of classes are full, and may be too small. */
-static uint32_t pot_of(const struct pots *pots, const struct hr__demand_history *demand, const struct hr_trace *trace,
-                       uint32_t job, bool settled) {
-  uint32_t own = place_of(pots, trace, job), pooled = pots->first_class + class_of(trace, job);
-  if (is_enough(pots, demand, &pots->at[own])) return own;
-  return !settled || is_enough(pots, demand, &pots->at[pooled]) ? pooled : pots->last;
+static uint32_t group_of(const struct demand_groups *demand_groups, const struct hr__demand_history *demand,
+                         const struct hr_trace *trace, uint32_t job, bool settled) {
+  uint32_t own = place_of(demand_groups, trace, job), pooled = demand_groups->first_class + class_of(trace, job);
+  if (is_large_enough(demand_groups, demand, &demand_groups->at[own])) return own;
+  return !settled || is_large_enough(demand_groups, demand, &demand_groups->at[pooled]) ? pooled : demand_groups->last;
 }
 
 /* Notes each job's pot in series_of. */
-static void fill_pots(struct pots *pots, const struct hr_trace *trace, struct hr__demand_history *demand) {
+static void fill_groups(struct demand_groups *demand_groups, const struct hr_trace *trace,
+                        struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    put(pots, demand, trace, place_of(pots, trace, i), i);
-    if (trace->submit_us[i] / HR__WEEK_US < demand->n_weeks) pots->gpu_hours += hr__job_gpu_hours(trace, i);
+    put(demand_groups, demand, trace, place_of(demand_groups, trace, i), i);
+    if (trace->submit_us[i] / HR__WEEK_US < demand->n_weeks) demand_groups->gpu_hours += job_gpu_hours(trace, i);
   }
-  bool alone = is_alone(pots);
+  bool alone = is_alone(demand_groups);
   for (uint32_t i = 0; i < trace->n_jobs && !alone; i++) {
-    uint32_t place = pot_of(pots, demand, trace, i, false);
-    if (place >= pots->first_class) put(pots, demand, trace, place, i);
+    uint32_t place = group_of(demand_groups, demand, trace, i, false);
+    if (place >= demand_groups->first_class) put(demand_groups, demand, trace, place, i);
   }
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    uint32_t place = alone ? place_of(pots, trace, i) : pot_of(pots, demand, trace, i, true);
+    uint32_t place = alone ? place_of(demand_groups, trace, i) : group_of(demand_groups, demand, trace, i, true);
     demand->series_of[i] = place;
-    if (place == pots->last) put(pots, demand, trace, place, i);
+    if (place == demand_groups->last) put(demand_groups, demand, trace, place, i);
   }
 }
 
-static struct hr__series describe(const struct pots *pots, const struct hr_trace *trace, uint32_t place) {
-  struct hr__series series = {.tenant = "(others)", .class_ = "(all)", .jobs = pots->at[place].jobs};
-  if (place < pots->last) series.class_ = hr_job_class_name((enum hr_job_class)(place % HR_N_CLASSES));
-  if (place < pots->first_class) {
+static struct hr__forecast_series describe(const struct demand_groups *demand_groups, const struct hr_trace *trace,
+                                           uint32_t place) {
+  struct hr__forecast_series series = {.tenant = "(others)", .class_ = "(all)", .jobs = demand_groups->at[place].jobs};
+  if (place < demand_groups->last) series.class_ = hr_job_class_name((enum hr_job_class)(place % HR_N_CLASSES));
+  if (place < demand_groups->first_class) {
     uint32_t tenant = place / HR_N_CLASSES;
     series.tenant = tenant < trace->tenants.count ? trace->tenants.text[tenant] : "";
   }
@@ -167,36 +171,38 @@ static struct hr__series describe(const struct pots *pots, const struct hr_trace
 }
 
 /* Pots that hold jobs are numbered as series, and jobs have their numbers. */
-static enum hr_status number_series(struct pots *pots, const struct hr_trace *trace,
+static enum hr_status number_series(struct demand_groups *demand_groups, const struct hr_trace *trace,
                                     struct hr__demand_history *demand) {
-  for (uint32_t i = 0; i < trace->n_jobs; i++) pots->at[demand->series_of[i]].series = 1;
-  for (uint32_t i = 0; i <= pots->last; i++)
-    if (pots->at[i].series) pots->at[i].series = ++demand->n_series;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) demand_groups->at[demand->series_of[i]].series = 1;
+  for (uint32_t i = 0; i <= demand_groups->last; i++)
+    if (demand_groups->at[i].series) demand_groups->at[i].series = ++demand->n_series;
   demand->series = calloc(demand->n_series, sizeof *demand->series);
   if (!demand->series) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i <= pots->last; i++)
-    if (pots->at[i].series) demand->series[pots->at[i].series - 1] = describe(pots, trace, i);
-  for (uint32_t i = 0; i < trace->n_jobs; i++) demand->series_of[i] = pots->at[demand->series_of[i]].series - 1;
+  for (uint32_t i = 0; i <= demand_groups->last; i++)
+    if (demand_groups->at[i].series)
+      demand->series[demand_groups->at[i].series - 1] = describe(demand_groups, trace, i);
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    demand->series_of[i] = demand_groups->at[demand->series_of[i]].series - 1;
   return HR_OK;
 }
 
 /* Weeks, the first that counts, and which series each job is of: the first half of hr__history_make. */
-static enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__demand_history *demand,
-                                         struct hr_error *error) {
+static enum hr_status assign_series(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                    struct hr_error *error) {
   enum hr_status status = find_weeks(trace, demand, error);
   if (status != HR_OK) return status;
-  struct pots pots = {.n_tenants = trace->tenants.count + 1};
-  pots.first_class = pots.n_tenants * HR_N_CLASSES;
-  pots.last = pots.first_class + HR_N_CLASSES;
-  pots.at = calloc(pots.last + 1, sizeof *pots.at);
+  struct demand_groups demand_groups = {.n_tenants = trace->tenants.count + 1};
+  demand_groups.first_class = demand_groups.n_tenants * HR_N_CLASSES;
+  demand_groups.last = demand_groups.first_class + HR_N_CLASSES;
+  demand_groups.at = calloc(demand_groups.last + 1, sizeof *demand_groups.at);
   demand->series_of = calloc(trace->n_jobs, sizeof *demand->series_of);
-  if (pots.at && demand->series_of) {
-    fill_pots(&pots, trace, demand);
-    status = number_series(&pots, trace, demand);
+  if (demand_groups.at && demand->series_of) {
+    fill_groups(&demand_groups, trace, demand);
+    status = number_series(&demand_groups, trace, demand);
   } else {
     status = HR_NO_MEMORY;
   }
-  free(pots.at);
+  free(demand_groups.at);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
@@ -213,23 +219,23 @@ static const int64_t hour_us = 3600 * HR_SECOND_US;
 
 /* ---- Hours ------------------------------------------------------------------------------------------ */
 
-struct forecast_demand_hours {
+struct hour_sums {
   double *part;   /* GPUs, of jobs that begin or end within the hour */
   int64_t *steps; /* milli-GPUs, of jobs that take all of it: differences between hours */
 };
 
-static void add_part(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours, int64_t hour,
+static void add_part(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t hour,
                      double gpus) {
   if (hour < demand->n_hours) hours->part[hour] += gpus;
 }
 
-static void add_step(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours, int64_t hour,
+static void add_step(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t hour,
                      int64_t milli) {
   if (hour < demand->n_hours) hours->steps[hour] += milli;
 }
 
-static void add_job(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours,
-                    int64_t begin_us, int64_t end_us, uint64_t milli) {
+static void add_job(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t begin_us,
+                    int64_t end_us, uint64_t milli) {
   int64_t first = begin_us / hour_us, last = end_us / hour_us;
   double gpus = (double)milli / 1000;
   if (first == last) {
@@ -265,7 +271,7 @@ static void add_jobs(const struct hr_trace *trace, struct hr__demand_history *de
   demand->first_hour = (uint32_t)(clock_offset_us(trace) / hour_us);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     size_t row = (size_t)demand->series_of[i] * demand->n_hours;
-    struct forecast_demand_hours hours = {demand->hour + row, steps + row};
+    struct hour_sums hours = {demand->hour + row, steps + row};
     int64_t begin_us = trace->submit_us[i] + offset_us;
     add_job(demand, &hours, begin_us, begin_us + trace->work_us[i], hr_trace_gpus_milli(trace, (hr_job){i}));
   }
@@ -279,17 +285,17 @@ static void add_weeks(const struct hr_trace *trace, struct hr__demand_history *d
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     int64_t week = trace->submit_us[i] / HR__WEEK_US;
     if (week < demand->n_weeks)
-      demand->week[(size_t)demand->series_of[i] * demand->n_weeks + (size_t)week] += hr__job_gpu_hours(trace, i);
+      demand->week[(size_t)demand->series_of[i] * demand->n_weeks + (size_t)week] += job_gpu_hours(trace, i);
   }
   for (uint32_t i = 0; i < demand->n_series; i++)
     for (uint32_t week = 0; week < demand->n_weeks; week++)
       total[week] += demand->week[(size_t)i * demand->n_weeks + week];
 }
 
-enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
-                                struct hr_error *error) {
+enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                         struct hr_error *error) {
   *demand = (struct hr__demand_history){.dated = trace->dated};
-  enum hr_status status = hr__history_assign(trace, demand, error);
+  enum hr_status status = assign_series(trace, demand, error);
   if (status != HR_OK) return status;
   demand->n_hours = demand->n_weeks * HR__WEEK_HOURS;
   size_t rows = (size_t)demand->n_series + 1;
@@ -306,7 +312,7 @@ enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__demand_
   return status;
 }
 
-void hr__history_finish(struct hr__demand_history *demand) {
+void hr__forecast_history_finish(struct hr__demand_history *demand) {
   free(demand->series_of);
   free(demand->series);
   free(demand->week);
@@ -316,32 +322,33 @@ void hr__history_finish(struct hr__demand_history *demand) {
 /* ---- The week's shape ------------------------------------------------------------------------------- */
 
 /* Hours that share a figure share a place. */
-static uint32_t demand_place_of(uint32_t hours, uint32_t hour) {
+static uint32_t profile_slot(uint32_t hours, uint32_t hour) {
   if (hours == HR__WEEK_HOURS) return hour;
   bool weekend = hours == 2 * DAY_HOURS && hour / DAY_HOURS >= WORKDAYS;
   return hour % DAY_HOURS + (weekend ? DAY_HOURS : 0);
 }
 
-static uint32_t count_places(const struct hr__demand_history *demand) {
+static uint32_t count_slots(const struct hr__demand_history *demand) {
   if (demand->n_weeks - demand->first_week >= PROFILE_WEEKS) return HR__WEEK_HOURS;
   return demand->dated ? 2 * DAY_HOURS : DAY_HOURS;
 }
 
 /* Every week has the same say: an hour counts as a share of its week's mean. Of a series without demand, flat. */
-static void average(const struct hr__demand_history *demand, const double *hour, struct hr__forecast_shape *profile) {
+static void average_week(const struct hr__demand_history *demand, const double *hour,
+                         struct hr__forecast_shape *profile) {
   double sum[HR__WEEK_HOURS] = {0}, all = 0;
   uint32_t count[HR__WEEK_HOURS] = {0};
   for (uint32_t week = demand->first_week; week < demand->n_weeks; week++) {
     const double *row = hour + (size_t)week * HR__WEEK_HOURS;
     double mean = gsl_stats_mean(row, 1, HR__WEEK_HOURS);
     for (uint32_t i = 0; i < HR__WEEK_HOURS && mean > 0; i++) {
-      uint32_t place = demand_place_of(profile->hours, (demand->first_hour + i) % HR__WEEK_HOURS);
+      uint32_t place = profile_slot(profile->hours, (demand->first_hour + i) % HR__WEEK_HOURS);
       sum[place] += row[i] / mean;
       count[place]++;
     }
   }
   for (uint32_t i = 0; i < HR__WEEK_HOURS; i++) {
-    uint32_t place = demand_place_of(profile->hours, i);
+    uint32_t place = profile_slot(profile->hours, i);
     profile->at[i] = count[place] ? sum[place] / count[place] : 1;
     all += profile->at[i];
   }
@@ -352,8 +359,8 @@ static void average(const struct hr__demand_history *demand, const double *hour,
 }
 
 /* An hour of a week by what its week's mean and the profile make of it. */
-static size_t take_ratios(const struct hr__demand_history *demand, const double *hour,
-                          const struct hr__forecast_shape *profile, double *ratios) {
+static size_t collect_ratios(const struct hr__demand_history *demand, const double *hour,
+                             const struct hr__forecast_shape *profile, double *ratios) {
   size_t count = 0;
   for (uint32_t week = demand->first_week; week < demand->n_weeks; week++) {
     const double *row = hour + (size_t)week * HR__WEEK_HOURS;
@@ -366,14 +373,14 @@ static size_t take_ratios(const struct hr__demand_history *demand, const double 
   return count;
 }
 
-enum hr_status hr__shape_make(const struct hr__demand_history *demand, uint32_t series,
-                              struct hr__forecast_shape *profile) {
+enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, uint32_t series,
+                                       struct hr__forecast_shape *profile) {
   const double *hour = demand->hour + (size_t)series * demand->n_hours;
-  *profile = (struct hr__forecast_shape){.hours = count_places(demand)};
-  average(demand, hour, profile);
+  *profile = (struct hr__forecast_shape){.hours = count_slots(demand)};
+  average_week(demand, hour, profile);
   double *ratios = malloc(demand->n_hours * sizeof *ratios);
   if (!ratios) return HR_NO_MEMORY;
-  size_t count = take_ratios(demand, hour, profile, ratios);
+  size_t count = collect_ratios(demand, hour, profile, ratios);
   gsl_sort(ratios, 1, count);
   for (uint32_t i = 0; i < HR__RATIO_POINTS; i++)
     profile->ratio[i] = count ? gsl_stats_quantile_from_sorted_data(ratios, 1, count, i / (HR__RATIO_POINTS - 1.0)) : 1;

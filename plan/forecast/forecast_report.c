@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 16, CLASS_WIDTH = 14, CELL_WIDTH = 10, DAY_HOURS = 24, DAYS = 7, MOST_SERIES = 30 };
+enum { NAME_WIDTH = 16, CLASS_WIDTH = 14, CELL_WIDTH = 10, DAY_HOURS = 24, DAYS = 7, MAX_SERIES = 30 };
 
-struct forecast_report_page {
+struct forecast_page {
   struct hr__console console;
   const struct hr_forecast *forecast;
   struct hr_forecast_span span;
@@ -24,35 +24,35 @@ struct forecast_report_page {
 
 /* ---- Cells ------------------------------------------------------------------------------------------ */
 
-static void put_left(struct forecast_report_page *page, const char *text, size_t columns) {
+static void put_left(struct forecast_page *page, const char *text, size_t columns) {
   char *shown = hr__fitted(&page->console, text, columns - 1, false);
   size_t width = shown ? hr__width_of(shown, strlen(shown)) : 0;
   fprintf(page->console.out, "%s%*s", shown ? shown : "", (int)(columns - width), "");
   free(shown);
 }
 
-static void put_cell(struct forecast_report_page *page, const char *text) {
+static void put_cell(struct forecast_page *page, const char *text) {
   fprintf(page->console.out, "%*s", CELL_WIDTH, text);
 }
 
-static void put_gpus(struct forecast_report_page *page, double gpus) {
+static void put_gpus(struct forecast_page *page, double gpus) {
   char text[HR__NUMBER_BYTES];
   put_cell(page, hr__fixed_text(gpus, gpus < 999.95 ? 1 : 0, text));
 }
 
-static void put_per_cent(struct forecast_report_page *page, double value) {
+static void put_per_cent(struct forecast_page *page, double value) {
   char text[HR__NUMBER_BYTES], cell[HR__NUMBER_BYTES + 2] = "-";
   if (fabs(value) < 0.0005) value = 0; /* no "-0.0" */
   if (!isnan(value)) snprintf(cell, sizeof cell, "%s %%", hr__fixed_text(100 * value, 1, text));
   put_cell(page, cell);
 }
 
-static void put_ratio(struct forecast_report_page *page, double value) {
+static void put_ratio(struct forecast_page *page, double value) {
   char text[HR__NUMBER_BYTES];
   put_cell(page, isnan(value) ? "-" : hr__fixed_text(value, 2, text));
 }
 
-static void put_titles(struct forecast_report_page *page, const char *first, size_t width, const char *second,
+static void put_titles(struct forecast_page *page, const char *first, size_t width, const char *second,
                        const char *const *titles) {
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
   put_left(page, first, width);
@@ -63,7 +63,7 @@ static void put_titles(struct forecast_report_page *page, const char *first, siz
 
 /* ---- What was fitted -------------------------------------------------------------------------------- */
 
-static void put_model(struct forecast_report_page *page, const struct hr_forecast_item *total) {
+static void put_model(struct forecast_page *page, const struct hr_forecast_item *total) {
   struct hr__console *console = &page->console;
   char text[HR__NUMBER_BYTES], life[HR__NUMBER_BYTES], spread[HR__NUMBER_BYTES];
   hr__fixed_text(100 * total->spread, 0, spread);
@@ -78,7 +78,7 @@ static void put_model(struct forecast_report_page *page, const struct hr_forecas
                   hr__decimal_text(page->span.half_life_weeks, life), spread);
 }
 
-static void put_head(struct forecast_report_page *page) {
+static void put_head(struct forecast_page *page) {
   const struct hr_forecast *forecast = page->forecast;
   struct hr__console *console = &page->console;
   struct hr_forecast_item total = hr_forecast_item(forecast, page->n_series);
@@ -94,7 +94,7 @@ static void put_head(struct forecast_report_page *page) {
 
 /* ---- The total -------------------------------------------------------------------------------------- */
 
-static void put_months(struct forecast_report_page *page) {
+static void put_months(struct forecast_page *page) {
   static const char *const titles[] = {"mean", "low", "high", "peak p95", NULL};
   const struct hr_forecast *forecast = page->forecast;
   struct hr_forecast_item total = hr_forecast_item(forecast, page->n_series);
@@ -123,55 +123,55 @@ static void put_months(struct forecast_report_page *page) {
 /* ---- The week --------------------------------------------------------------------------------------- */
 
 /* Eighths of the busiest hour. */
-static void put_day(struct forecast_report_page *page, const char *name, const double *hours, double most) {
+static void put_day(struct forecast_page *page, const char *name, const double *hours, double max) {
   static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   put_left(page, name, NAME_WIDTH);
   for (unsigned i = 0; i < DAY_HOURS; i++) {
-    const char *bar = bars[(unsigned)(hours[i] / most * 8 + 0.5)];
+    const char *bar = bars[(unsigned)(hours[i] / max * 8 + 0.5)];
     fprintf(page->console.out, "%s%s", bar, bar);
   }
   fputc('\n', page->console.out);
 }
 
-static void put_week(struct forecast_report_page *page) {
+static void put_week(struct forecast_page *page) {
   static const char *const dated[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
   static const char *const plain[] = {"day 1", "day 2", "day 3", "day 4", "day 5", "day 6", "day 7"};
   const double *profile = hr_forecast_profile(page->forecast, page->n_series);
   const char *const *names = page->forecast->trace->dated ? dated : plain;
-  double most = profile[page->forecast->profiles[page->n_series].peak];
+  double max = profile[page->forecast->profiles[page->n_series].peak];
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
   put_left(page, "the week", NAME_WIDTH);
   fprintf(page->console.out, "%-12d%-12d%-12d%d%s\n", 0, 6, 12, 18, hr__plain(&page->console));
-  if (page->span.profile == DAY_HOURS) put_day(page, "every day", profile, most);
+  if (page->span.profile == DAY_HOURS) put_day(page, "every day", profile, max);
   if (page->span.profile == 2 * DAY_HOURS) {
-    put_day(page, "weekdays", profile, most);
-    put_day(page, "weekends", profile + (DAYS - 1) * DAY_HOURS, most);
+    put_day(page, "weekdays", profile, max);
+    put_day(page, "weekends", profile + (DAYS - 1) * DAY_HOURS, max);
   }
   for (unsigned i = 0; i < DAYS && page->span.profile == HR__WEEK_HOURS; i++)
-    put_day(page, names[i], profile + (size_t)i * DAY_HOURS, most);
+    put_day(page, names[i], profile + (size_t)i * DAY_HOURS, max);
 }
 
 /* ---- Series ----------------------------------------------------------------------------------------- */
 
-static void put_names(struct forecast_report_page *page, const struct hr_forecast_item *item) {
+static void put_names(struct forecast_page *page, const struct hr_forecast_item *item) {
   put_left(page, item->tenant[0] ? item->tenant : "(none)", NAME_WIDTH);
   put_left(page, item->class_[0] ? item->class_ : "(none)", CLASS_WIDTH);
 }
 
-static void put_more(struct forecast_report_page *page) {
+static void put_more(struct forecast_page *page) {
   char more[HR__NUMBER_BYTES];
-  if (page->n_series > MOST_SERIES)
+  if (page->n_series > MAX_SERIES)
     fprintf(page->console.out, "%sand %s more%s\n", hr__dim(&page->console),
-            hr__count_text(page->n_series - MOST_SERIES, more), hr__plain(&page->console));
+            hr__count_text(page->n_series - MAX_SERIES, more), hr__plain(&page->console));
 }
 
-static void put_series(struct forecast_report_page *page) {
+static void put_series(struct forecast_page *page) {
   char title[16];
   const char *const titles[] = {"now", title, "low", "high", "peak p95", NULL};
   if (page->n_series < 2) return;
   snprintf(title, sizeof title, "month %" PRIu32, page->span.months);
   put_titles(page, "tenant", NAME_WIDTH, "class", titles);
-  for (uint32_t i = 0; i < page->n_series && i < MOST_SERIES; i++) {
+  for (uint32_t i = 0; i < page->n_series && i < MAX_SERIES; i++) {
     struct hr_forecast_item item = hr_forecast_item(page->forecast, i);
     struct hr_forecast_band band = hr_forecast_month(page->forecast, i, page->span.months - 1);
     put_names(page, &item);
@@ -187,7 +187,7 @@ static void put_series(struct forecast_report_page *page) {
 
 /* ---- The back-test ---------------------------------------------------------------------------------- */
 
-static void put_score(struct forecast_report_page *page, uint32_t series) {
+static void put_score(struct forecast_page *page, uint32_t series) {
   struct hr_forecast_item item = hr_forecast_item(page->forecast, series);
   if (series < page->n_series)
     put_names(page, &item);
@@ -201,16 +201,16 @@ static void put_score(struct forecast_report_page *page, uint32_t series) {
   fputc('\n', page->console.out);
 }
 
-static void put_scores(struct forecast_report_page *page) {
+static void put_scores(struct forecast_page *page) {
   static const char *const titles[] = {"WAPE", "naive", "bias", "MASE", "inside", NULL};
   if (page->span.holdout_weeks == 0) return;
   put_titles(page, "held back", NAME_WIDTH, "", titles);
-  for (uint32_t i = 0; i < page->n_series && i < MOST_SERIES && page->n_series > 1; i++) put_score(page, i);
+  for (uint32_t i = 0; i < page->n_series && i < MAX_SERIES && page->n_series > 1; i++) put_score(page, i);
   if (page->n_series > 1) put_more(page);
   put_score(page, page->n_series);
 }
 
-static void put_legend(struct forecast_report_page *page) {
+static void put_legend(struct forecast_page *page) {
   struct hr__console *console = &page->console;
   uint32_t weeks = page->span.holdout_weeks, tests = weeks * (weeks + 1) / 2;
   fputc('\n', console->out);
@@ -226,10 +226,10 @@ static void put_legend(struct forecast_report_page *page) {
 }
 
 enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, bool colour) {
-  struct forecast_report_page page = {.console = {.out = out, .colour = colour},
-                                      .forecast = forecast,
-                                      .span = hr_forecast_span(forecast),
-                                      .n_series = forecast->demand.n_series};
+  struct forecast_page page = {.console = {.out = out, .colour = colour},
+                               .forecast = forecast,
+                               .span = hr_forecast_span(forecast),
+                               .n_series = forecast->demand.n_series};
   put_head(&page);
   put_months(&page);
   put_week(&page);

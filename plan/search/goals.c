@@ -14,24 +14,24 @@ size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *fi
 }
 
 /* The figure's place, made if it is not there; the list has room. */
-static uint32_t place_of(struct hr__goals *goals, const struct hr__figure *figure) {
+static uint32_t find_or_add(struct hr__goals *goals, const struct hr__figure *figure) {
   size_t at = hr__goals_find(goals, figure);
   if (at == SIZE_MAX) goals->figures[at = goals->n_figures++] = *figure;
   return (uint32_t)at;
 }
 
 /* What every answer shows, whatever was asked. */
-static const enum hr__measure always_shown[] = {
+static const enum hr__measure always_reported[] = {
     HR__M_MONTHLY,         HR__M_WAIT_MEAN,     HR__M_WAIT_P95,
     HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
     HR__M_PER_JOB,         HR__M_JCT_MEAN,      HR__M_SPOT_HOURS,
     HR__M_RECLAIMS,        HR__M_LOST};
-enum { N_ALWAYS_SHOWN = sizeof always_shown / sizeof *always_shown };
+enum { N_ALWAYS_REPORTED = sizeof always_reported / sizeof *always_reported };
 
 /* ---- Numbers ---------------------------------------------------------------------------------------- */
 
 /* What stands behind a bound, and what the bound is multiplied with. */
-static const struct goals_unit {
+static const struct bound_unit {
   const char *text;
   double factor;
   enum hr__unit of;
@@ -77,18 +77,18 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
 /* Waits, completion times and slowdowns are unknown where no job started or ended, shares of deadlines where none has
  * one.
  */
-static bool is_of_jobs_served(enum hr__measure measure) {
+static bool is_service_time(enum hr__measure measure) {
   return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
 }
 
 static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure *figure, bool at_most, double bound,
                                const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
-  *goal = (struct hr__goal){.figure = place_of(goals, figure),
+  *goal = (struct hr__goal){.figure = find_or_add(goals, figure),
                             .at_most = at_most,
                             .bound = bound,
                             .text = strdup(text),
-                            .unknown_misses = !at_most || is_of_jobs_served(figure->measure)};
+                            .unknown_misses = !at_most || is_service_time(figure->measure)};
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
@@ -117,23 +117,23 @@ static enum hr_status check_contradictions(const struct hr__goals *goals, const 
                                            struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
     for (size_t k = 0; k < goals->n_goals; k++) {
-      const struct hr__goal *most = &goals->goals[i], *least = &goals->goals[k];
-      if (most->figure != least->figure || !most->at_most || least->at_most || least->bound <= most->bound) continue;
+      const struct hr__goal *max = &goals->goals[i], *min = &goals->goals[k];
+      if (max->figure != min->figure || !max->at_most || min->at_most || min->bound <= max->bound) continue;
       return hr_fail(error, HR_BAD_INPUT, "%sno mix can meet both '%.200s' and '%.200s'",
-                     spec->constraints[i > k ? i : k].place, most->text, least->text);
+                     spec->constraints[i > k ? i : k].place, max->text, min->text);
     }
   return HR_OK;
 }
 
 /* What a figure says of jobs served, not of money or of capacity. */
-static bool is_of_service(enum hr__measure measure) {
+static bool measures_service(enum hr__measure measure) {
   enum hr__measure_kind kind = hr__measure_infos[measure].kind;
   enum hr__unit unit = hr__measure_infos[measure].unit;
   bool of_jobs = measure <= HR__M_SLOWDOWN_MAX || measure == HR__M_MAKESPAN || measure == HR__M_QUEUE_MEAN;
   return of_jobs || kind == HR__QUANTILE || unit == HR__SECONDS || measure == HR__M_USEFUL;
 }
 
-static bool is_of_completion(enum hr__measure measure) {
+static bool measures_completion(enum hr__measure measure) {
   return measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_REJECTED ||
          measure == HR__M_UNFINISHED;
 }
@@ -142,9 +142,9 @@ static bool is_of_completion(enum hr__measure measure) {
 static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_service(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+    if (measures_service(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
   for (size_t i = 0; i < goals->n_terms; i++)
-    if (is_of_service(goals->figures[goals->terms[i]].measure)) return HR_OK;
+    if (measures_service(goals->figures[goals->terms[i]].measure)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "%sthe objective is unbounded: nothing keeps the best mix from being empty; 'constraints' such as "
                  "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\" would",
@@ -155,7 +155,7 @@ static enum hr_status check_bounded(const struct hr__goals *goals, const struct 
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
   const struct hr__figure completed = {.measure = HR__M_COMPLETED_SHARE};
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_completion(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+    if (measures_completion(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
   enum hr_status status = add_goal(goals, &completed, false, 0.99, "completed >= 99 %", error);
   goals->goals[goals->n_goals - 1].assumed = true;
   return status;
@@ -174,7 +174,7 @@ static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_t
     return hr_fail(error, HR_BAD_INPUT,
                    "%sthe objective is '%.100s', but nothing in the scenario has a price; give pools a market",
                    term->figure.place, text);
-  goals->terms[goals->n_terms] = place_of(goals, &figure);
+  goals->terms[goals->n_terms] = find_or_add(goals, &figure);
   goals->weights[goals->n_terms++] = term->weight;
   return HR_OK;
 }
@@ -185,12 +185,6 @@ static enum hr_status check_weights(const struct hr__goals *goals, const struct 
     if (goals->weights[i] != 0) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so every mix is as good as any other",
                  spec->objective[0].figure.place);
-}
-
-double hr__goals_objective(const struct hr__goals *goals, const double *values) {
-  double sum = 0;
-  for (size_t i = 0; i < goals->n_terms; i++) sum += goals->weights[i] * values[goals->terms[i]];
-  return sum;
 }
 
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size) {
@@ -209,9 +203,9 @@ const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static bool make_room(const struct hr_plan_spec *spec, struct hr__goals *goals) {
-  size_t most = spec->n_constraints + spec->n_terms + N_ALWAYS_SHOWN + 2;
-  goals->figures = calloc(most, sizeof *goals->figures);
+static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
+  size_t max = spec->n_constraints + spec->n_terms + N_ALWAYS_REPORTED + 2;
+  goals->figures = calloc(max, sizeof *goals->figures);
   goals->goals = calloc((size_t)spec->n_constraints + 2, sizeof *goals->goals);
   goals->terms = calloc((size_t)spec->n_terms + 1, sizeof *goals->terms);
   goals->weights = calloc((size_t)spec->n_terms + 1, sizeof *goals->weights);
@@ -221,7 +215,7 @@ static bool make_room(const struct hr_plan_spec *spec, struct hr__goals *goals) 
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
                               struct hr__goals *goals, struct hr_error *error) {
   *goals = (struct hr__goals){0};
-  if (!make_room(spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!allocate(spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < spec->n_constraints && status == HR_OK; i++)
     status = parse_goal(goals, &spec->constraints[i], trace, error);
@@ -231,8 +225,8 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   if (status == HR_OK) status = check_contradictions(goals, spec, error);
   if (status == HR_OK) status = check_bounded(goals, spec, error);
   if (status == HR_OK) status = assume_completion(goals, error);
-  for (size_t i = 0; status == HR_OK && i < N_ALWAYS_SHOWN; i++)
-    place_of(goals, &(struct hr__figure){.measure = always_shown[i]});
+  for (size_t i = 0; status == HR_OK && i < N_ALWAYS_REPORTED; i++)
+    find_or_add(goals, &(struct hr__figure){.measure = always_reported[i]});
   goals->cost = hr__goals_find(goals, &(struct hr__figure){.measure = HR__M_MONTHLY});
   return status;
 }
@@ -259,21 +253,15 @@ double hr__goal_violation(const struct hr__goal *goal, double value) {
 bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal) {
   enum hr__measure measure = goals->figures[goal->figure].measure;
   bool more_is_better = measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_USEFUL;
-  return is_of_service(measure) && goal->at_most != more_is_better;
+  return measures_service(measure) && goal->at_most != more_is_better;
 }
 
 bool hr__goals_bound_waits(const struct hr__goals *goals) {
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__figure *figure = &goals->figures[goals->goals[i].figure];
-    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_of_jobs_served(figure->measure);
+    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_service_time(figure->measure);
     if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
   }
-  return false;
-}
-
-bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {
-  for (size_t i = 0; i < goals->n_goals; i++)
-    if (goals->figures[goals->goals[i].figure].measure == measure) return true;
   return false;
 }
 

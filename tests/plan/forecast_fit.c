@@ -31,9 +31,9 @@ static double errors_of(const double *z, double alpha, double level, double drif
 /* Errors are linear in the first level and the drift: their columns are differences. The prior of the drift is one more
    row. Solved by QR. */
 static void expect_fit(const double *week, uint32_t place) {
-  double alpha = hr__alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
+  double alpha = hr__forecast_alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
   struct hr__forecast_fit fit;
-  CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fit), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fit), HR_OK);
   for (int i = 0; i < N; i++) scale += week[i] / N;
   for (int i = 0; i < N; i++) z[i] = log(week[i] / scale + 0.1);
   for (int i = 1; i < N; i++) squares += pow(z[i] - z[i - 1], 2) / (N - 1);
@@ -55,7 +55,7 @@ static void expect_fit(const double *week, uint32_t place) {
   gsl_linalg_cholesky_invert(inverse);
   double a = end_level - end_none, b = end_drift - end_none;
   double c = gsl_matrix_get(inverse, 0, 0), d = gsl_matrix_get(inverse, 0, 1), e = gsl_matrix_get(inverse, 1, 1);
-  const struct hr__fit_at *at = &fit.at[place];
+  const struct hr__forecast_posterior *at = &fit.at[place];
   expect_near(at->level, end_none + a * gsl_vector_get(found, 0) + b * gsl_vector_get(found, 1), 1e-9);
   expect_near(at->drift, gsl_vector_get(found, 1), 1e-9);
   expect_near(at->var_level, a * a * c + 2 * a * b * d + b * b * e, 1e-9);
@@ -93,11 +93,11 @@ static struct means fit_many(double drift, double sigma, double hold, uint32_t n
     struct hr__forecast_fit fit;
     demand_draw(i, drift, sigma, hold, n_weeks, week);
     for (uint32_t k = 0; k < n_weeks; k++) week[k] *= 1000;
-    CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, n_weeks, &fit), HR_OK);
-    means.trend += hr__fit_drift(&fit) / SERIES;
-    means.sigma += hr__fit_sigma(&fit) / SERIES;
-    means.alpha += hr__fit_alpha(&fit) / SERIES;
-    means.level += hr__fit_mean(&fit, 0, 0) / (1000 * exp(drift * (n_weeks - 1))) / SERIES;
+    CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, n_weeks, &fit), HR_OK);
+    means.trend += hr__forecast_fit_estimate(&fit).drift / SERIES;
+    means.sigma += hr__forecast_fit_estimate(&fit).sigma / SERIES;
+    means.alpha += hr__forecast_fit_estimate(&fit).alpha / SERIES;
+    means.level += hr__forecast_fit_mean(&fit, 0, 0) / (1000 * exp(drift * (n_weeks - 1))) / SERIES;
   }
   return means;
 }
@@ -120,15 +120,15 @@ static void the_trend_fades(void) {
   double week[N];
   struct hr__forecast_fit fit;
   for (uint32_t i = 0; i < N; i++) week[i] = exp(0.02 * i);
-  CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fit), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fit), HR_OK);
   expect_near(pow(fit.fade, N / 2.0), 0.5, 1e-12);
-  double now = hr__fit_mean(&fit, 0, 0), soon = hr__fit_mean(&fit, 0, 1), late = hr__fit_mean(&fit, 0, 79);
+  double now = hr__forecast_fit_mean(&fit, 0, 0), soon = hr__forecast_fit_mean(&fit, 0, 1), late = hr__forecast_fit_mean(&fit, 0, 79);
   expect_near(log(soon / now), 0.02, 0.002);
   CU_ASSERT(late / now < exp(0.02 * N / 2 / log(2) * 1.1));
   CU_ASSERT(late / now > 1.2);
-  CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, HR__TREND_WEEKS - 1, &fit), HR_OK);
-  expect_near(hr__fit_mean(&fit, 0, 79), hr__fit_mean(&fit, 0, 0), 0);
-  CU_ASSERT_EQUAL(hr__fit_drift(&fit), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, HR__TREND_WEEKS - 1, &fit), HR_OK);
+  expect_near(hr__forecast_fit_mean(&fit, 0, 79), hr__forecast_fit_mean(&fit, 0, 0), 0);
+  CU_ASSERT_EQUAL(hr__forecast_fit_estimate(&fit).drift, 0);
 }
 
 /* Of weeks that wander, whose paths spread far. */
@@ -137,16 +137,16 @@ static void paths_keep_the_mean(void) {
   double week[N], series[AHEAD], total[AHEAD], sum = 0, squares = 0;
   struct hr__forecast_fit fits[2];
   demand_draw(3, 0, 0.4, 0.95, N, week);
-  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fits[i]), HR_OK);
-  struct hr__model model = {.fits = fits, .n_series = 1};
+  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fits[i]), HR_OK);
+  struct hr__forecast_model model = {.fits = fits, .n_series = 1};
   for (uint32_t i = 0; i < PATHS; i++) {
-    hr__draw_path(&model, hr_replication_seed(1, i), AHEAD, series, total);
+    hr__forecast_draw_path(&model, hr_replication_seed(1, i), AHEAD, series, total);
     CU_ASSERT_EQUAL_FATAL(series[AHEAD - 1], total[AHEAD - 1]);
     sum += total[AHEAD - 1] / PATHS;
     squares += total[AHEAD - 1] * total[AHEAD - 1] / PATHS;
   }
-  CU_ASSERT(hr__fit_alpha(&fits[0]) > 0.6);
-  expect_near(sum, hr__fit_mean(&fits[0], 0, AHEAD), 3 * sqrt((squares - sum * sum) / PATHS));
+  CU_ASSERT(hr__forecast_fit_estimate(&fits[0]).alpha > 0.6);
+  expect_near(sum, hr__forecast_fit_mean(&fits[0], 0, AHEAD), 3 * sqrt((squares - sum * sum) / PATHS));
 }
 
 /* ---- What came ----------------------------------------------------------------------------------------- */

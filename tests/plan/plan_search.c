@@ -96,15 +96,15 @@ struct tally {
 /* No mix that meets the goal is cheaper than its prices alone say, but for what a bill of micro-dollars rounds away. */
 static void expect_bounds(const struct hr_plan *all) {
   for (uint32_t i = 0; i < all->space.n_candidates; i++) {
-    struct hr__evaluation verdict = hr__evaluator_evaluation(&all->judge, i, all->screening);
-    if (verdict.violation == 0) CU_ASSERT(hr__bounds_least(&all->bounds, i) <= verdict.objective * (1 + 1e-6));
+    struct hr__evaluation evaluation = hr__evaluator_evaluate(&all->evaluator, i, all->screening);
+    if (evaluation.violation == 0) CU_ASSERT(hr__bounds_min_objective(&all->bounds, i) <= evaluation.objective * (1 + 1e-6));
   }
 }
 
 static void compare(struct tally *tally, const struct hr_plan *fast, const struct hr_plan *all, int number) {
   tally->worlds++;
-  tally->runs += (double)(fast->runs_of_search + fast->runs_of_selection);
-  tally->all_runs += (double)(all->runs_of_search + all->runs_of_selection);
+  tally->runs += (double)(fast->search_runs + fast->selection_runs);
+  tally->all_runs += (double)(all->search_runs + all->selection_runs);
   CU_ASSERT_FATAL(all->space.n_candidates >= 60 && all->space.n_candidates <= 420);
   CU_ASSERT_EQUAL(all->search.counts.run, all->space.n_candidates);
   if (hr_plan_feasible(fast) != hr_plan_feasible(all)) {
@@ -114,8 +114,8 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
   tally->infeasible += !hr_plan_feasible(all);
   if (!hr_plan_feasible(all)) return;
   uint32_t replications = all->screening;
-  struct hr__evaluation found = hr__evaluator_evaluation(&all->judge, fast->choice.candidate, replications),
-                        best = hr__evaluator_evaluation(&all->judge, all->choice.candidate, replications);
+  struct hr__evaluation found = hr__evaluator_evaluate(&all->evaluator, fast->choice.candidate, replications),
+                        best = hr__evaluator_evaluate(&all->evaluator, all->choice.candidate, replications);
   double miss = found.violation > 0 ? 1 : found.objective / best.objective - 1;
   tally->same += fast->choice.candidate == all->choice.candidate;
   tally->within_1 += miss <= 0.01;

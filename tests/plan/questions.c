@@ -242,7 +242,7 @@ static struct hr_scenario *grid(void) {
 static void candidates_are_numbered(void) {
   struct hr_scenario *scenario = grid();
   struct hr__space space;
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, &space, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, NULL, &space, NULL), HR_OK);
   CU_ASSERT(space.n_candidates == 24 && space.n_slices == 2 && space.n_capacity == 2);
   uint32_t expected = 0;
   for (uint32_t a = 0; a < 3; a++)
@@ -265,7 +265,7 @@ static void candidates_are_numbered(void) {
 static void candidates_cover_others(void) {
   struct hr_scenario *scenario = grid();
   struct hr__space space;
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, &space, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, NULL, &space, NULL), HR_OK);
   for (uint32_t i = 0; i < 24; i++)
     for (uint32_t k = 0; k < 24; k++) {
       bool covers = i / 8 >= k / 8 && i / 4 % 2 == k / 4 % 2 && i % 4 >= k % 4;
@@ -278,7 +278,7 @@ static void candidates_set_nodes(void) {
   struct hr_scenario *scenario = grid();
   struct hr__space space;
   size_t count;
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, &space, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, NULL, &space, NULL), HR_OK);
   const char **overrides = hr__space_overrides(&space, 2 * 8 + 4 + 3, &count);
   CU_ASSERT_FATAL(overrides && count == 4);
   CU_ASSERT_STRING_EQUAL(overrides[0], "cluster.pools.0.nodes=2");
