@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Advice, from a look at one run to what is worth doing. The look says what to try; each try is the scenario under some
- * overrides, run over the same replications as the scenario itself, and only the paired difference decides.
+ * Advice: from a profile of one run (run_profile.c) to changes that are worth making.
+ *
+ * The profile suggests what to try. Each proposal is the scenario under some overrides, run over the same replications
+ * as the unchanged scenario, and only the paired difference decides whether it is advised.
  */
 
 #include "plan/advise/advise.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Words ------------------------------------------------------------------------------------------ */
+/* ---- Names ----------------------------------------------------------------------------------------- */
 
 const char *hr_advice_kind_name(enum hr_advice_kind kind) {
 #define WORD(name, text) text,
@@ -42,7 +44,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
 }
 
-/* ---- What is kept of every run ---------------------------------------------------------------------- */
+/* ---- Metrics kept of every run --------------------------------------------------------------------- */
 
 static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const char *name) {
   static const enum hr__measure measures[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
@@ -50,7 +52,7 @@ static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const 
     advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i], .of = of, .name = name};
 }
 
-/* Classes that a job of the trace has. */
+/* Marks the classes of the trace's jobs. */
 static void find_classes(const struct hr_trace *trace, bool there[HR_N_CLASSES]) {
   for (uint32_t job = 0; trace->class_ && job < trace->n_jobs; job++) there[trace->class_[job]] = true;
 }
@@ -79,7 +81,7 @@ static enum hr_status list_figures(struct hr_advice *advice, struct hr_error *er
   return HR_OK;
 }
 
-/* ---- What is asked ---------------------------------------------------------------------------------- */
+/* ---- Preparation ----------------------------------------------------------------------------------- */
 
 static enum hr_status parse_part(const struct hr_advise_config *config, const char *key, cJSON **value,
                                  struct hr_error *error) {
@@ -100,8 +102,9 @@ static enum hr_status read_parts(struct hr_advice *advice, struct hr_error *erro
     status =
         hr_scenario_catalog(config->scenario->path, config->overrides, config->n_overrides, &advice->catalog, error);
   if (status != HR_OK || advice->pools) return status;
-  status = hr_notes_add(&advice->notes, "the pools come from a list of nodes, which overrides do not change: only "
-                                        "checkpoints were looked at");
+  status = hr_notes_add(
+      &advice->notes,
+      "the pools come from a list of nodes, which overrides cannot change: only checkpoints were examined");
   return status == HR_OK ? HR_OK : no_memory(error);
 }
 
@@ -110,7 +113,7 @@ static void find_policy(struct hr_advice *advice) {
   for (size_t i = 0; i < policy->n_params; i++) {
     char buffer[32];
     if (strcmp(policy->ops->params[i].key, "market") != 0) continue;
-    /* Where GPUs are told apart it knows no other market rule. */
+    /* With per-GPU allocation the policy has no other market rule. */
     advice->queue = !hr_cluster_spec_by_gpu(&advice->config.scenario->cluster);
     advice->managed = strcmp(hr_policy_choice_text(policy, i, buffer), "static") != 0;
   }
@@ -155,9 +158,9 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
                          : status;
 }
 
-/* ---- Judgement -------------------------------------------------------------------------------------- */
+/* ---- Evaluation ------------------------------------------------------------------------------------ */
 
-/* What is advised must save something at the catalogue's speeds, too, where it takes all types to be as fast. */
+/* If the scenario has no GPU speeds, a proposal must also save money at the catalogue's speeds. */
 static enum hr_status evaluate_stricter(struct hr_advice *advice, struct hr__proposal *proposal,
                                         struct hr_error *error) {
   struct hr__interval usd;
@@ -167,7 +170,7 @@ static enum hr_status evaluate_stricter(struct hr_advice *advice, struct hr__pro
   if (status != HR_OK) return status;
   hr__usd_text((int64_t)llround(-usd.mean * 1e6), text);
   if (!(usd.high < 0))
-    snprintf(why, sizeof why, "it saves nothing for sure");
+    snprintf(why, sizeof why, "savings are not significant");
   else if (hr__advice_serves(advice, candidate, count, why, sizeof why))
     return hr__proposal_assume(proposal, error, "at the catalogue's speeds it saves %s a month", text);
   proposal->advised = false;
@@ -182,13 +185,14 @@ static enum hr_status evaluate(struct hr_advice *advice, struct hr__proposal *pr
   const struct hr__interval *usd = &proposal->monthly_usd;
   if (status != HR_OK) return status;
   if (usd->count == 0)
-    snprintf(proposal->reason, sizeof proposal->reason, "what a month costs cannot be told");
+    snprintf(proposal->reason, sizeof proposal->reason, "the monthly cost is unknown");
   else if (usd->mean >= 0)
     snprintf(proposal->reason, sizeof proposal->reason, "it saves nothing");
   else if (isnan(usd->high))
-    snprintf(proposal->reason, sizeof proposal->reason, "one replication does not tell whether it saves anything");
+    snprintf(proposal->reason, sizeof proposal->reason,
+             "one replication cannot show whether the savings are significant");
   else if (usd->high >= 0)
-    snprintf(proposal->reason, sizeof proposal->reason, "that it saves anything is not sure: the interval has 0 in it");
+    snprintf(proposal->reason, sizeof proposal->reason, "savings are not significant (the interval includes 0)");
   else
     proposal->advised =
         hr__advice_serves(advice, proposal->candidate, count, proposal->reason, sizeof proposal->reason);
@@ -203,7 +207,7 @@ static bool are_rivals(const struct hr__proposal *a, const struct hr__proposal *
   return a->kind == b->kind && a->pool == b->pool && a->class_ == b->class_;
 }
 
-/* Of several ways to change one thing the one that saves most is advised. */
+/* Among proposals that change the same thing only the one that saves most is advised. */
 static void keep_best_rival(struct hr_advice *advice) {
   for (size_t i = 0; i < advice->n_proposals; i++) {
     struct hr__proposal *loser = &advice->proposals[i];
@@ -219,7 +223,7 @@ static void keep_best_rival(struct hr_advice *advice) {
     if (advice->proposals[i].reason[0]) advice->proposals[i].advised = false;
 }
 
-/* What is advised goes first, then the most dollars; what cannot be told last. */
+/* Advised proposals first, then by savings; unknown savings last. */
 static int compare(const void *a, const void *b) {
   const struct hr__proposal *x = a, *y = b;
   double usd_x = x->monthly_usd.mean, usd_y = y->monthly_usd.mean;
@@ -247,7 +251,7 @@ static enum hr_status evaluate_all(struct hr_advice *advice, struct hr_error *er
   return HR_OK;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------------- */
 
 static enum hr_status advise(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = prepare(advice, error);
@@ -288,7 +292,7 @@ void hr_advice_destroy(struct hr_advice *advice) {
   free(advice);
 }
 
-/* ---- The answer ------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------------- */
 
 size_t hr_advice_count(const struct hr_advice *advice) {
   return advice->n_proposals;

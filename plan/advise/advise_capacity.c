@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checkpoints that are too rare or too frequent. The best time between two, for writes of d and a mean time M between
- * losses, is by Daly (A higher order estimate of the optimum checkpoint interval for restart dumps, 2006)
+ * Advice on capacity: checkpoint intervals, spot capacity and idle reservations.
  *
- *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    for d < 2 M, else M,
+ * Checkpoints. The best interval for writes of d and a mean time M between losses is, by Daly (A higher order estimate
+ * of the optimum checkpoint interval for restart dumps, 2006),
  *
- * whose first term is Young's (1974). What is more than half again as long, or as short, is tried with the policy that
- * takes the interval from the pool.
+ *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    for d < 2 M, else M.
+ *
+ * Its first term is Young's (1974). For a class whose interval is more than 1.5 times longer or shorter, the policy
+ * that derives the interval from the pool is tried.
+ *
+ * Spot. Classes that run on demand and tolerate interruptions, because they have checkpoints or nearly all their jobs
+ * are short, get a spot pool of as many nodes, for that class alone. Its spot model is copied from a spot pool of the
+ * same GPU type if the scenario has one, else from the catalogue's presets; of equally good presets the one with most
+ * interruptions.
+ *
+ * Idle reservations. Reserved and owned pools are tried with fewer nodes, replaced by on-demand nodes: first at the
+ * newsvendor's level (a node pays off if it is busy for a share of the time larger than its price / the on-demand
+ * price), then by a local search with steps that halve, judged by runs. On-demand nodes that a policy keeps while they
+ * are idle are tried with a market rule that releases them.
  */
 
 #include "plan/advise/advise.h"
+
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,13 +34,13 @@ static const double tolerated_ratio = 1.5;
 static const double assumed_write_s = 60;
 
 struct spot_use {
-  uint32_t pool; /* where most of the class's spot GPU time was; HR_NONE: it had none */
+  uint32_t pool; /* with most of the class's spot GPU time; HR_NONE: it had none */
   double life_s; /* mean time between losses of its jobs */
   double write_s;
-  double lost_h; /* GPU hours, in all spot pools */
+  double lost_h; /* GPU hours of lost work in all spot pools */
 };
 
-/* Jobs on several nodes lose any of them so much the sooner, where nodes have fates of their own. */
+/* If nodes fail independently, the time to the first loss is inversely proportional to the nodes of a job. */
 static double mean_life_s(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t pool) {
   enum hr_spot_model spot_model = hr__advice_pool(advice, pool)->market.spot.model;
   double nodes = (double)use->held_times_nodes / (double)use->held_milli_us;
@@ -65,9 +79,9 @@ static double daly_s(double write_s, double life_s) {
   return sqrt(2 * write_s * life_s) * (1 + sqrt(half) / 3 + half / 9) - write_s;
 }
 
-/* ---- The change ------------------------------------------------------------------------------------- */
+/* ---- Checkpoints: the change ----------------------------------------------------------------------- */
 
-/* The class's own entry, or what holds for those without one, but for its checkpoints. */
+/* The class's entry, or the default one if it has none, with new checkpoint settings. */
 static cJSON *class_entry(const struct hr_advice *advice, const char *name, double write_s) {
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(advice->classes, name);
   if (!own) own = cJSON_GetObjectItemCaseSensitive(advice->classes, "default");
@@ -82,24 +96,24 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
   return NULL;
 }
 
-/* `write_s`: to be supposed; 0: it is known. */
+/* `write_s`: write time to assume; 0: it is known. */
 static enum hr_status propose(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot, const char *from,
                               double write_s, struct hr_error *error) {
   const char *name = class_ == HR_CLASS_UNKNOWN ? "default" : hr_job_class_name((enum hr_job_class)class_);
   struct hr__proposal proposal;
-  char path[60];
+  char path[60], text[HR__NUMBER_BYTES];
   hr__proposal_init(&proposal, HR_ADVICE_CHECKPOINT, class_ == HR_CLASS_UNKNOWN ? HR_N_CLASSES : class_, spot->pool);
   snprintf(proposal.from, sizeof proposal.from, "%s", from);
-  snprintf(proposal.to, sizeof proposal.to, "young-daly: every %.0f s here",
-           daly_s(write_s > 0 ? write_s : spot->write_s, spot->life_s));
+  snprintf(proposal.to, sizeof proposal.to, "every %s (young-daly)",
+           hr__duration_text(daly_s(write_s > 0 ? write_s : spot->write_s, spot->life_s), text));
   snprintf(path, sizeof path, "classes.%s", name);
   enum hr_status status = hr__proposal_set_json(&proposal, path, class_entry(advice, name, write_s), error);
   if (status == HR_OK && write_s > 0)
-    status = hr__proposal_assume(&proposal, error,
-                                 "a checkpoint takes %.0f s, as neither its size nor its time is told", write_s);
+    status = hr__proposal_assume(
+        &proposal, error, "a checkpoint takes %.0f s, since neither its size nor its write time is known", write_s);
   if (status == HR_OK)
     status = hr__proposal_assume(&proposal, error,
-                                 "jobs of the class lose their place every %.3g h on average in pool %.100s",
+                                 "jobs of the class are interrupted every %.3g h on average in pool %.100s",
                                  spot->life_s / 3600, hr__advice_pool(advice, spot->pool)->name);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
@@ -121,17 +135,16 @@ static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, st
   struct spot_use spot = find_spot(advice, class_);
   if (spot.pool == HR_NONE) return HR_OK;
   if (hr__run_profile_use(&advice->profile, class_, spot.pool)->own_checkpoints)
-    return note(advice, error, class_,
-                "jobs bring intervals of their own in the trace, which go before the scenario's");
+    return note(advice, error, class_, "jobs have intervals in the trace, which override the scenario's");
   if (spec->checkpoint == HR_CHECKPOINT_NONE) {
     if (spot.lost_h <= 0) return HR_OK;
     return propose(advice, class_, &spot, "no checkpoints", spot.write_s > 0 ? 0 : assumed_write_s, error);
   }
   if (spec->checkpoint != HR_CHECKPOINT_INTERVAL) return HR_OK;
-  if (spot.write_s <= 0) return note(advice, error, class_, "they take no time, so no interval is too short");
+  if (spot.write_s <= 0) return note(advice, error, class_, "writing takes no time, so no interval is too short");
   double interval_s = (double)spec->interval_us / (double)HR_SECOND_US, best_s = daly_s(spot.write_s, spot.life_s);
-  char from[100];
-  snprintf(from, sizeof from, "every %.6g s", interval_s);
+  char from[100], text[HR__NUMBER_BYTES];
+  snprintf(from, sizeof from, "every %s", hr__duration_text(interval_s, text));
   if (interval_s <= tolerated_ratio * best_s && best_s <= tolerated_ratio * interval_s) return HR_OK;
   return propose(advice, class_, &spot, from, 0, error);
 }
@@ -139,31 +152,27 @@ static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, st
 static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES && status == HR_OK; i++) {
-    /* What holds for jobs without a class holds for all classes that are not named, too. */
+    /* The settings of jobs without a class also apply to all classes that the scenario does not name. */
     if (i == HR_CLASS_UNKNOWN && advice->config.trace->class_) continue;
     status = advise_class(advice, i, error);
   }
   return status;
 }
 
-/*
- * Classes that run on demand and could stand being interrupted: they checkpoint, or nearly all of their jobs are short.
- * A spot pool of as many such nodes is put beside, for that class alone. How its nodes are taken away is copied from a
- * spot pool of the same GPUs where the scenario has one, else from the catalogue's presets, the worst of equal ones.
- */
+/* ---- Spot capacity --------------------------------------------------------------------------------- */
 
-/* The share of jobs of more than an hour that a class which begins anew may have. */
+/* Maximum share of jobs of more than an hour in a class without checkpoints. */
 static const double max_long_share = 0.05;
-static const double usual_discount = 0.7; /* where nothing tells it */
+static const double usual_discount = 0.7; /* if unknown */
 
-/* What stands behind a spot pool. */
+/* What a spot pool is modelled after. */
 struct spot_model {
-  const struct hr_spot_preset *preset; /* NULL: that of a pool of the scenario */
-  const cJSON *spot, *like;            /* what the pool says of it, and the pool's entry; NULL likewise */
+  const struct hr_spot_preset *preset; /* NULL: a pool of the scenario */
+  const cJSON *spot, *like;            /* of that pool: its `spot` key, and its entry; NULL with a preset */
   double price_share;                  /* of the on-demand price; 0: the catalogue has a price */
 };
 
-/* ---- Models ----------------------------------------------------------------------------------------- */
+/* ---- Spot capacity: models ------------------------------------------------------------------------- */
 
 static bool model_of_pool(const struct hr_advice *advice, uint32_t pool, struct spot_model *spot_model) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
@@ -180,7 +189,7 @@ static bool model_of_pool(const struct hr_advice *advice, uint32_t pool, struct 
   return false;
 }
 
-/* How well a preset fits: its GPU type by name, then its region by name; 0: not at all. */
+/* How well a preset fits: GPU type by name weighs most, then region by name; 0: not at all. */
 static int fit_of(const struct hr_spot_preset *preset, const struct hr_pool_spec *spec, const char *provider) {
   bool any_gpu = strcmp(preset->gpu, "*") == 0, any_region = strcmp(preset->region, "*") == 0;
   bool this_gpu = spec->gpu && strcasecmp(preset->gpu, spec->gpu) == 0;
@@ -205,7 +214,8 @@ static bool model_of_preset(const struct hr_advice *advice, uint32_t pool, struc
   return best > 0;
 }
 
-/* A price that is stated, or that the catalogue has no spot price beside, goes by the preset's discount. */
+/* If the on-demand price is stated in the scenario, or the catalogue has no spot price, the preset's discount applies.
+ */
 static void find_price_share(const struct hr_advice *advice, uint32_t pool, struct spot_model *spot_model) {
   const struct hr_pool_source *source = &advice->config.scenario->pool_sources[pool];
   struct hr_price_quote quote;
@@ -219,7 +229,7 @@ static void find_price_share(const struct hr_advice *advice, uint32_t pool, stru
   spot_model->price_share = 1 - (spot_model->preset->discount >= 0 ? spot_model->preset->discount : usual_discount);
 }
 
-/* ---- The pool --------------------------------------------------------------------------------------- */
+/* ---- Spot capacity: the pool ----------------------------------------------------------------------- */
 
 static cJSON *spot_object(const struct spot_model *spot_model) {
   if (!spot_model->preset) return cJSON_Duplicate(spot_model->spot, true);
@@ -253,28 +263,27 @@ static cJSON *spot_entry(const struct hr_advice *advice, uint32_t class_, uint32
   return NULL;
 }
 
-/* ---- The change ------------------------------------------------------------------------------------- */
+/* ---- Spot capacity: the change --------------------------------------------------------------------- */
 
 static enum hr_status assume(const struct hr_advice *advice, const struct spot_model *spot_model,
                              struct hr__proposal *proposal, struct hr_error *error) {
   enum hr_status status;
   if (spot_model->preset)
-    status = hr__proposal_assume(proposal, error, "nodes are taken away as the catalogue's preset %s says (%s)",
+    status = hr__proposal_assume(proposal, error, "nodes are interrupted as in the catalogue's preset %s (%s)",
                                  spot_model->preset->name, spot_model->preset->status);
   else
-    status =
-        hr__proposal_assume(proposal, error, "as many spot nodes can be had, and are taken away, as in pool %.100s",
-                            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(spot_model->like, "name")));
+    status = hr__proposal_assume(proposal, error, "spot nodes are available and interrupted as in pool %.100s",
+                                 cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(spot_model->like, "name")));
   if (status == HR_OK && spot_model->price_share > 0)
-    status =
-        hr__proposal_assume(proposal, error, "a spot GPU-hour costs %.3g of one on demand%s", spot_model->price_share,
-                            !spot_model->preset                 ? ", as there"
-                            : spot_model->preset->discount >= 0 ? ", as the preset has it"
-                                                                : ", as nothing tells it");
+    status = hr__proposal_assume(proposal, error, "a spot GPU-hour costs %.3g of the on-demand price%s",
+                                 spot_model->price_share,
+                                 !spot_model->preset                 ? ", as in that pool"
+                                 : spot_model->preset->discount >= 0 ? ", by the preset"
+                                                                     : ", a default, since the discount is unknown");
   if (status == HR_OK && !advice->managed)
     status = hr__proposal_assume(proposal, error,
-                                 "the policy then asks for nodes when they are wanted, on demand, too; part of the "
-                                 "difference is of that");
+                                 "the policy then also acquires on-demand nodes only when needed, which causes "
+                                 "part of the difference");
   return status;
 }
 
@@ -302,21 +311,21 @@ static const char *why_not_spot(const struct hr_advice *advice, uint32_t class_,
   const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, class_, pool);
   bool saves = spec->checkpoint != HR_CHECKPOINT_NONE || use->own_checkpoints > 0;
   if (spec->no_spot) return "the scenario keeps it off spot nodes";
-  if (use->uninterruptible_milli_us == use->held_milli_us) return "its jobs may not be interrupted";
+  if (use->uninterruptible_milli_us == use->held_milli_us) return "its jobs must not be interrupted";
   if (!saves && (double)use->long_starts > max_long_share * (double)use->starts)
-    return "jobs of more than an hour begin anew when they are interrupted: they have no checkpoints";
+    return "jobs of more than an hour have no checkpoints and start over after an interruption";
   return NULL;
 }
 
 static enum hr_status advise_use(struct hr_advice *advice, uint32_t class_, uint32_t pool, struct hr_error *error) {
   struct spot_model spot_model = {0};
   const char *why = why_not_spot(advice, class_, pool);
-  if (!why && !advice->queue) why = "the policy keeps all nodes that come and go at all times, or knows no other way";
+  if (!why && !advice->queue) why = "the policy keeps elastic nodes at all times and has no other market rule";
   if (!why && !model_of_pool(advice, pool, &spot_model)) {
     if (model_of_preset(advice, pool, &spot_model))
       find_price_share(advice, pool, &spot_model);
     else
-      why = "neither a pool nor a preset of the catalogue tells how nodes of its provider are taken away";
+      why = "neither a pool nor a catalogue preset describes the spot interruptions of its provider";
   }
   if (!why) return spot_propose(advice, class_, pool, &spot_model, error);
   return hr_notes_add(&advice->notes, "%s was not tried on spot nodes: %s", hr__advice_class_text(class_), why) == HR_OK
@@ -337,28 +346,23 @@ static enum hr_status advise_spot(struct hr_advice *advice, struct hr_error *err
   return status;
 }
 
-/*
- * Nodes that are paid for whether they are used or not. Of reserved and owned pools fewer nodes are tried, with
- * on-demand nodes for what is taken away: first as many as the newsvendor's rule says (a node pays if it is busy for a
- * longer share of the time than its price is of the on-demand price), then, from there, in steps that are halved, as
- * runs are the judge. On-demand nodes that a policy keeps whether they are used or not are tried on request.
- */
+/* ---- Idle reservations ----------------------------------------------------------------------------- */
 
 enum { MAX_TRIALS = 6, SCREENING = 3 };
 static const double high_utilization = 0.95;
 
-/* A reservation that is made smaller. */
+/* The search for a smaller reservation. */
 struct node_search {
   struct hr_advice *advice;
   uint32_t pool;
-  uint32_t beside; /* an on-demand pool of the same GPUs that there is; HR_NONE */
-  bool add;        /* one is added */
+  uint32_t beside; /* an existing on-demand pool of the same GPU type; HR_NONE: there is none */
+  bool add;        /* a new on-demand pool is added */
   struct hr__proposal best;
   double best_usd;
   uint32_t best_nodes, trials;
 };
 
-/* ---- On-demand nodes beside it ---------------------------------------------------------------------- */
+/* ---- Idle reservations: on-demand nodes ------------------------------------------------------------ */
 
 static uint32_t on_demand_like(const struct hr_advice *advice, uint32_t pool) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
@@ -372,7 +376,7 @@ static uint32_t on_demand_like(const struct hr_advice *advice, uint32_t pool) {
   return HR_NONE;
 }
 
-/* The longest boot of nodes that come and go, in seconds; 0 where there are none. */
+/* The longest fixed boot time of elastic nodes in seconds, and the pool it is from; 0 and NULL if there are none. */
 static double boot_s(const struct hr_advice *advice, const char **like) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   double longest_s = 0;
@@ -412,19 +416,19 @@ static enum hr_status add_on_demand(const struct node_search *search, uint32_t n
   enum hr_status status = hr__proposal_set_json(proposal, path, on_demand_entry(search, nodes, boot), error);
   if (status == HR_OK) status = hr__proposal_manage(search->advice, proposal, false, error);
   if (status != HR_OK) return status;
-  return hr__proposal_assume(proposal, error, "on-demand nodes cost $%.6g per GPU-hour and are there after %.6g s%s%s",
+  return hr__proposal_assume(proposal, error, "on-demand nodes cost $%.6g per GPU-hour and boot in %.6g s%s%s",
                              (double)market->on_demand_uusd_h / 1e6, boot,
-                             like ? ", as in pool " : ", as no pool says otherwise", like ? like : "");
+                             like ? ", as in pool " : ", since no pool has a boot time", like ? like : "");
 }
 
 static const char *why_none_added(const struct node_search *search) {
   if (hr__advice_pool(search->advice, search->pool)->market.on_demand_uusd_h <= 0)
-    return "their price is not known (on_demand_usd_per_gpu_hour)";
-  return search->advice->queue ? "the policy keeps those that there are, used or not"
-                               : "the policy would keep them, used or not";
+    return "their price is unknown (on_demand_usd_per_gpu_hour)";
+  return search->advice->queue ? "the policy keeps the existing ones while they are idle"
+                               : "the policy would keep them while they are idle";
 }
 
-/* ---- So many nodes ---------------------------------------------------------------------------------- */
+/* ---- Idle reservations: number of nodes ------------------------------------------------------------ */
 
 static enum hr_status make(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal,
                            struct hr_error *error) {
@@ -444,7 +448,7 @@ static enum hr_status make(const struct node_search *search, uint32_t nodes, str
   return status;
 }
 
-/* Runs it with few replications and keeps it if it is better than all before. */
+/* Runs a number of nodes with few replications. It replaces the best so far if it saves more. */
 static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, struct hr_error *error) {
   struct hr_advice *advice = search->advice;
   struct hr__proposal proposal;
@@ -475,7 +479,7 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
   return HR_OK;
 }
 
-/* The least number of nodes of which one more would be busy for too small a share of the time. */
+/* The minimum number of nodes at which one more would be busy for too small a share of the time. */
 static uint32_t newsvendor_nodes(const struct node_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   const struct hr__pool_profile *profile = &search->advice->profile.pools[search->pool];
@@ -517,7 +521,7 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
   if (hr__run_profile_utilization(&advice->profile, pool) >= high_utilization) return HR_OK;
   struct node_search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
   hr__proposal_init(&search.best, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
-  /* Where all elastic nodes are kept, used or not, to change that is advice of its own. */
+  /* If all elastic nodes are kept while idle, releasing them is a separate proposal. */
   bool unmanaged = !advice->managed;
   for (uint32_t i = 0; i < cluster->n_pools && unmanaged; i++)
     unmanaged = !cluster->pools[i].nodes || !hr_market_is_elastic(cluster->pools[i].market.market);
@@ -526,9 +530,10 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
   return search_nodes(&search, error);
 }
 
-/* ---- Nodes that are kept though they could be given back ---------------------------------------------- */
+/* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
-/* The only on-demand pool of which much is idle; HR_NONE: several; `n_pools`: none. */
+/* The only elastic pool that is idle to a large part; HR_NONE: there are several; the number of pools: there is none.
+ */
 static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   uint32_t found = cluster->n_pools;
@@ -548,8 +553,8 @@ static enum hr_status advise_release(struct hr_advice *advice, struct hr_error *
   struct hr__proposal proposal;
   if (!advice->queue || advice->managed || pool == advice->config.scenario->cluster.n_pools) return HR_OK;
   hr__proposal_init(&proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
-  snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept, used or not");
-  snprintf(proposal.to, sizeof proposal.to, "asked for when wanted, given back when idle");
+  snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept while idle");
+  snprintf(proposal.to, sizeof proposal.to, "acquired on demand, released when idle");
   enum hr_status status = hr__proposal_manage(advice, &proposal, any_spot, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * GPU types. A run knows which GPUs are held, not how hard they work: so a type is in doubt where GPUs stand idle
- * (under half of those that are there are held), where all of them are held, and where the memory that jobs ask for is
- * less than half or nearly all of what a GPU has. Smaller types are the cheaper ones of the provider, or of the
- * scenario's other pools, whose memory is enough; larger ones the next dearer. As many GPUs of them take the place of
- * the pool's, or, where several classes use the pool and one is in doubt, stand beside it for that class.
+ * Advice on GPU types.
+ *
+ * A run shows which GPUs are allocated, not how hard they work. Another type is tried if less than half of a pool's
+ * GPUs are allocated, if nearly all are, or if the GPU memory that jobs request is less than half or nearly all of what
+ * a GPU has. Smaller types are cheaper types of the provider, or of the scenario's other pools, with enough memory;
+ * larger types are the next more expensive ones. As many GPUs of the other type replace those of the pool. If several
+ * classes use the pool and another type is of interest for one of them, the new GPUs form a pool of their own for that
+ * class.
  */
 
 #include "plan/advise/advise.h"
@@ -23,9 +26,9 @@ static const double low = 0.5, high = 0.9;
 struct gpu_option {
   const char *gpu;
   uint32_t gpus_per_node;
-  int64_t price_uusd_h, on_demand_uusd_h;  /* of a GPU; the latter HR_UNKNOWN_UUSD_H where it is not known */
+  int64_t price_uusd_h, on_demand_uusd_h;  /* of one GPU; on_demand_uusd_h: HR_UNKNOWN_UUSD_H if unknown */
   double mem_gb;                           /* 0: unknown */
-  const struct hr_instance_type *instance; /* the catalogue's; NULL: of a pool */
+  const struct hr_instance_type *instance; /* of the catalogue; NULL: from a pool of the scenario */
   uint32_t pool;
 };
 
@@ -34,24 +37,24 @@ struct gpu_options {
   size_t count;
 };
 
-/* What is in doubt. */
+/* For which jobs another type is sought. */
 struct question {
-  uint32_t pool, class_; /* HR_N_CLASSES: all jobs of the pool */
+  uint32_t pool, class_; /* class_: HR_N_CLASSES for all jobs of the pool */
   bool larger;
-  uint64_t need_mib; /* of a GPU; 0: no job tells */
-  bool unknown;      /* some job does not tell */
-  uint64_t typed;    /* starts of jobs that name the types they accept */
+  uint64_t need_mib; /* of one GPU; 0: unknown for all jobs */
+  bool unknown;      /* unknown for some job */
+  uint64_t typed;    /* starts of jobs that name acceptable GPU types */
 };
 
-/* Of a pool whose GPUs are paid for whether they are held or not: what is held of them; NaN of others. */
+/* The allocated share of a pool whose GPUs are paid for while idle; NaN for other pools. */
 static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
   bool comes_and_goes = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
   return comes_and_goes && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->profile, pool);
 }
 
-/* ---- Candidates ------------------------------------------------------------------------------------- */
+/* ---- Other types ----------------------------------------------------------------------------------- */
 
-/* Keeps the cheapest; of one type the first. */
+/* Inserts an option in order of price if it qualifies. Keeps the cheapest ones, and the first one of each type. */
 static void add_option(const struct hr_advice *advice, const struct question *question, const struct gpu_option *option,
                        struct gpu_options *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
@@ -70,7 +73,7 @@ static void add_option(const struct hr_advice *advice, const struct question *qu
   found->at[place] = *option;
 }
 
-/* Nodes with as many GPUs first, then larger ones, then those that come nearest. */
+/* Prefers nodes with the same number of GPUs, then larger nodes, then the nearest number. */
 static bool is_closer_match(const struct hr_instance_type *a, const struct hr_instance_type *b, double gpus) {
   bool a_same = a->gpus == gpus, b_same = b->gpus == gpus;
   if (a_same != b_same) return a_same;
@@ -94,7 +97,7 @@ static enum hr_status quote(const struct hr_advice *advice, uint32_t pool, const
   return hr_catalog_price(advice->catalog, &query, quote, NULL);
 }
 
-/* Accelerators whose price leaves out the machine around them, as Google's. */
+/* Accelerators priced without the machine around them, such as Google's. */
 static bool is_bare_accelerator(const struct hr_instance_type *type) {
   return strncmp(type->name, "gpu-attach-", strlen("gpu-attach-")) == 0;
 }
@@ -146,13 +149,13 @@ static void find_in_pools(const struct hr_advice *advice, const struct question 
   }
 }
 
-/* ---- The pool --------------------------------------------------------------------------------------- */
+/* ---- The pool -------------------------------------------------------------------------------------- */
 
 static uint32_t nodes_for(uint64_t gpus, const struct gpu_option *option) {
   return (uint32_t)((gpus + option->gpus_per_node - 1) / option->gpus_per_node);
 }
 
-/* What a node is, from the catalogue or from the other pool's entry. */
+/* Copies the node's properties from the catalogue or from the other pool's entry. */
 static bool put_node(const struct hr_advice *advice, const struct gpu_option *option, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
   if (option->instance) return hr__put_text(entry, "instance", option->instance->name);
@@ -201,7 +204,7 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct question 
   return NULL;
 }
 
-/* The other classes that use the pool, which it is then for; none without a class may. */
+/* The other classes that may use the pool. Jobs without a class may not use it afterwards. */
 static cJSON *other_classes(const struct hr_advice *advice, const struct question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {
@@ -216,8 +219,8 @@ static cJSON *other_classes(const struct hr_advice *advice, const struct questio
   return list;
 }
 
-/* Beside the pool, for the class alone, and the pool for all others. Standing pools give up as many GPUs as are put
-   beside them. */
+/* Adds a pool for the class and restricts the old pool to the other classes. A fixed pool shrinks by as many GPUs as
+ * are added. */
 static enum hr_status set_beside(const struct hr_advice *advice, const struct question *question,
                                  const struct gpu_option *option, struct hr__proposal *proposal,
                                  struct hr_error *error) {
@@ -246,9 +249,9 @@ static enum hr_status set_in_place(const struct hr_advice *advice, const struct 
       proposal, path, typed_entry(advice, question, option, (uint64_t)spec->nodes * spec->gpus_per_node), error);
 }
 
-/* ---- What is taken for granted ---------------------------------------------------------------------- */
+/* ---- Assumptions ----------------------------------------------------------------------------------- */
 
-/* What the catalogue says of two types, one against the other; NaN: nothing. */
+/* The ratio of the two types' dense FP16 TFLOPS by the catalogue; NaN if unknown. */
 static double speed_ratio(const struct hr_advice *advice, const char *gpu, const char *old) {
   const struct hr_gpu_type *a, *b;
   if (!old || hr_catalog_gpu(advice->catalog, gpu, &a, NULL) != HR_OK ||
@@ -268,10 +271,11 @@ static enum hr_status assume_speed(const struct hr_advice *advice, const struct 
   if (speeds) return hr_speed_notes(advice->config.trace, speeds, &proposal->assumed, error);
   if (!isnan(ratio))
     snprintf(known, sizeof known, "; by the catalogue's dense FP16 TFLOPS it is %.3g times as fast", ratio);
-  return hr__proposal_assume(proposal, error,
-                             "speed assumed equal, as the scenario has no 'models': per GPU-hour it pays only while %s "
-                             "is at least %.3g times as fast as %s%s",
-                             option->gpu, share, spec->gpu ? spec->gpu : "the pool's GPUs", known);
+  return hr__proposal_assume(
+      proposal, error,
+      "speed assumed equal, since the scenario has no 'models': it saves per GPU-hour only if %s "
+      "is at least %.3g times as fast as %s%s",
+      option->gpu, share, spec->gpu ? spec->gpu : "the pool's GPUs", known);
 }
 
 static enum hr_status assume(const struct hr_advice *advice, const struct question *question,
@@ -279,20 +283,20 @@ static enum hr_status assume(const struct hr_advice *advice, const struct questi
   enum hr_status status = assume_speed(advice, question, option, proposal, error);
   if (status == HR_OK && question->typed)
     status = hr__proposal_assume(proposal, error,
-                                 "%" PRIu64 " starts there are of jobs that name the GPU types they "
-                                 "accept, and keep to them",
+                                 "%" PRIu64 " job starts in the pool name acceptable GPU types, which are respected",
                                  question->typed);
   if (status == HR_OK && question->unknown)
-    status = hr__proposal_assume(
-        proposal, error, "jobs that do not tell what GPU memory they need are assumed to fit %.4g GB", option->mem_gb);
+    status = hr__proposal_assume(proposal, error, "jobs with unknown GPU memory are assumed to fit in %.4g GB",
+                                 option->mem_gb);
   if (status != HR_OK) return status;
-  return hr__proposal_assume(proposal, error, "a GPU-hour of %s costs $%.6g, as %s%.100s has it", option->gpu,
-                             (double)option->price_uusd_h / 1e6, option->instance ? "the catalogue for " : "pool ",
+  return hr__proposal_assume(proposal, error, "a GPU-hour of %s costs $%.6g (%s%.100s)", option->gpu,
+                             (double)option->price_uusd_h / 1e6, option->instance ? "catalogue: " : "pool ",
                              option->instance ? option->instance->name : hr__advice_pool(advice, option->pool)->name);
 }
 
-/* Where all pools have GPUs of one type, the catalogue's speeds against it leave the scenario as it is, and can be run.
-   Else they can only be held against the prices, of nodes that are paid for while they are held. */
+/* If all pools have GPUs of one type, adding the catalogue's speeds relative to that type does not change the unchanged
+ * scenario, so the proposal is also run with them. Otherwise speed can only be compared with price, for nodes that are
+ * paid while allocated. */
 static enum hr_status check_speed(struct hr_advice *advice, const struct question *question,
                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {
@@ -334,7 +338,7 @@ static enum hr_status propose(struct hr_advice *advice, const struct question *q
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   struct hr__proposal proposal;
   hr__proposal_init(&proposal, HR_ADVICE_GPU_TYPE, question->class_, question->pool);
-  snprintf(proposal.from, sizeof proposal.from, "%.90s", spec->gpu ? spec->gpu : "GPUs of no type");
+  snprintf(proposal.from, sizeof proposal.from, "%.90s", spec->gpu ? spec->gpu : "untyped GPUs");
   snprintf(proposal.to, sizeof proposal.to, "%.90s%s%.90s", option->gpu, option->instance ? " on " : "",
            option->instance ? option->instance->name : "");
   enum hr_status status = question->class_ == HR_N_CLASSES ? set_in_place(advice, question, option, &proposal, error)
@@ -356,15 +360,15 @@ static enum hr_status propose_all(struct hr_advice *advice, const struct questio
   if (sources && sources[question->pool].provider &&
       hr__advice_pool(advice, question->pool)->market.market != HR_MARKET_OWNED)
     find_in_catalog(advice, question, &found);
-  /* At the same speed what is dearer saves nothing but by its memory: one will do to show it. */
+  /* At equal speed a more expensive type can save money only by its memory, so one option suffices. */
   if (question->larger && !advice->config.scenario->speeds && found.count > 1) found.count = 1;
   for (size_t i = 0; i < found.count && status == HR_OK; i++) status = propose(advice, question, &found.at[i], error);
   return status;
 }
 
-/* ---- Doubts ----------------------------------------------------------------------------------------- */
+/* ---- Pools and classes to examine ------------------------------------------------------------------ */
 
-/* Below 0: a smaller type would do; above 0: a larger one may be wanted. By memory alone. */
+/* By memory alone: below 0 if a smaller type would suffice, above 0 if a larger one may be needed. */
 static int memory_fit(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
   if (!spec->gpu_mem_mib || !use->max_mem_mib) return 0;
   double share = (double)use->max_mem_mib / spec->gpu_mem_mib;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Advice for a person, 80 columns wide: dollars first, then what to change, with overrides that can be copied. */
+/*
+ * Writes advice as a table 80 columns wide, savings first, with overrides that can be copied, and as JSON
+ * (docs/reference/schemas/advise.schema.json).
+ */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -15,10 +18,10 @@ struct advice_page {
   const struct hr_advice *advice;
 };
 
-/* ---- Overrides -------------------------------------------------------------------------------------- */
+/* ---- Overrides ------------------------------------------------------------------------------------- */
 
-/* The length of the piece at `text` behind which a line may end: JSON takes a new line behind a comma, and a shell one
-   within quotes. Within a JSON text no line may end. */
+/* Length of the piece at `text` after which a line may end. JSON allows a new line after a comma, and a shell allows
+ * one within quotes, but no line may end within a JSON string. */
 static size_t piece_length(const char *text, bool *in_text) {
   size_t at = 0;
   for (; text[at]; at++) {
@@ -32,7 +35,7 @@ static size_t piece_length(const char *text, bool *in_text) {
   return at;
 }
 
-/* Characters as they stand within single quotes. */
+/* Prints text for use within single quotes of a shell. */
 static void put_quoted(FILE *out, const char *text, size_t length) {
   for (size_t i = 0; i < length; i++) {
     if (text[i] == '\'')
@@ -61,7 +64,7 @@ static void put_override(struct advice_page *page, const char *text) {
   fputs(plain ? "\n" : "'\n", out);
 }
 
-/* ---- Items ------------------------------------------------------------------------------------------ */
+/* ---- Items ----------------------------------------------------------------------------------------- */
 
 static const char *usd_text(const struct hr_replicated *usd, char *text, size_t size) {
   char number[3][HR__FIGURE_BYTES];
@@ -100,8 +103,8 @@ static void put_item(struct advice_page *page, size_t place) {
                 hr__figure_text(HR__SHARE, item.completed.before, number[2]),
                 hr__figure_text(HR__SHARE, item.completed.after, number[3]));
   if (item.reason) {
-    hr__put_field(console, "  but", "%s", item.reason);
-    return; /* the rest of what is not advised is in the JSON */
+    hr__put_field(console, "  reason", "%s", item.reason);
+    return; /* the JSON has the rest of proposals that are not advised */
   }
   for (size_t i = 0; i < item.assumed->count; i++)
     hr__put_field(console, i ? "" : "  assumed", "%s", item.assumed->text[i]);
@@ -120,7 +123,7 @@ static void put_items(struct advice_page *page, bool advised, const char *title,
   if (!any) fprintf(page->console.out, "  %s\n", nothing);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------------- */
 
 static void put_head(struct advice_page *page) {
   const struct hr_advice *advice = page->advice;
@@ -144,14 +147,14 @@ static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
   struct hr__console *console = &page->console;
   char text[2][HR__NUMBER_BYTES];
   fputc('\n', console->out);
-  hr__put_field(console, "each",
-                "is run alone, over %s replication%s at most, beside the scenario as it is over the "
-                "same random events; together they need not save the sum. Intervals: %.4g %%.",
+  hr__put_field(console, "method",
+                "each change is run alone, over at most %s replication%s, on the same random events as the "
+                "unchanged scenario; savings do not add up. Confidence of intervals: %.4g %%.",
                 hr__count_text(advice->n_replications, text[0]), advice->n_replications == 1 ? "" : "s",
                 100 * advice->config.scenario->replications.confidence);
   hr__put_field(console, "advised",
-                "is what surely saves something, lets as large a share of each class complete and "
-                "makes no p95 wait longer by more than %d %% and %d s.",
+                "savings are significant, each class completes as large a share of its jobs, and no p95 "
+                "wait grows by more than %d %% or %d s, whichever is larger.",
                 (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %u thread%s",
@@ -163,20 +166,18 @@ enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const 
   struct advice_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
   put_head(&page);
   put_items(&page, true, "Advised", "Nothing found that saves anything and serves as well.");
-  if (advice->n_proposals) put_items(&page, false, "Looked at, not advised", "Nothing.");
+  if (advice->n_proposals) put_items(&page, false, "Examined, not advised", "Nothing.");
   put_foot(&page, perf);
   if (page.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* Advice as JSON (docs/reference/schemas/advise.schema.json). */
+/* ---- JSON ------------------------------------------------------------------------------------------ */
 
 struct advice_json_writer {
   struct hr__json json;
   const struct hr_advice *advice;
 };
-
-/* ---- Figures ---------------------------------------------------------------------------------------- */
 
 static void put_if_known(struct advice_json_writer *writer, cJSON *object, const char *key, double value) {
   hr__json_number_if(&writer->json, object, key, isfinite(value), value);
@@ -194,7 +195,7 @@ static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t
   for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, candidate, first + i);
 }
 
-/* Those that use what would be changed, and what becomes of all that they do. */
+/* The tenants that use what would change, with the metrics of all their jobs. */
 static void put_tenants(struct advice_json_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
   const struct hr_advice *advice = writer->advice;
   cJSON *list = hr__json_array(&writer->json, object, "tenants");
@@ -207,8 +208,6 @@ static void put_tenants(struct advice_json_writer *writer, cJSON *object, const 
     put_group(writer, inner, proposal->candidate, advice->tenant_at[i]);
   }
 }
-
-/* ---- Items ------------------------------------------------------------------------------------------ */
 
 static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t place) {
   struct hr__json *json = &writer->json;
@@ -243,8 +242,6 @@ static void json_put_items(struct advice_json_writer *writer, cJSON *root, const
   for (size_t i = 0; i < writer->advice->n_proposals; i++)
     if (writer->advice->proposals[i].advised == advised) json_put_item(writer, list, i);
 }
-
-/* ---- The whole -------------------------------------------------------------------------------------- */
 
 static void put_base(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A change in the making: overrides that a person can repeat with --set, what they take for granted, and edits of the
-   scenario's own entries, so that whatever else a pool says stays as it is. */
+/*
+ * A proposal: overrides that a user can repeat with --set, the assumptions behind them, and its runs beside the
+ * unchanged scenario. Pool entries are copied from the scenario's JSON and edited, so keys that a proposal does not
+ * change keep their values.
+ */
 
 #include "plan/advise/advise.h"
 
@@ -24,9 +27,9 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
 }
 
-/* ---- Overrides -------------------------------------------------------------------------------------- */
+/* ---- Overrides ------------------------------------------------------------------------------------- */
 
-/* Takes the text over. */
+/* Takes ownership of the text. */
 static enum hr_status add_text(struct hr__texts *texts, char *text, struct hr_error *error) {
   char **grown = text ? realloc(texts->at, (texts->count + 1) * sizeof *grown) : NULL;
   if (!grown) {
@@ -85,9 +88,9 @@ enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__pr
   return HR_OK;
 }
 
-/* ---- Keeping one ------------------------------------------------------------------------------------ */
+/* ---- Loading --------------------------------------------------------------------------------------- */
 
-/* Whether it can be run is then known to the policy alone. */
+/* A policy may reject its parameters only when it runs. */
 static bool changes_policy(const struct hr__proposal *proposal) {
   for (size_t i = 0; i < proposal->set.count; i++)
     if (strncmp(proposal->set.at[i], "policy.", strlen("policy.")) == 0) return true;
@@ -124,7 +127,7 @@ enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *
   return HR_OK;
 }
 
-/* ---- Entries of pools ------------------------------------------------------------------------------- */
+/* ---- Entries of pools ------------------------------------------------------------------------------ */
 
 static bool is_taken(const struct hr_advice *advice, const char *name) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
@@ -161,7 +164,7 @@ cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char 
   return NULL;
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
+/* ---- Runs ------------------------------------------------------------------------------------------ */
 
 enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidates, size_t count, uint32_t replications,
                               struct hr_error *error) {
@@ -199,7 +202,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t ca
   return status == HR_OK ? HR_OK : no_memory(error);
 }
 
-/* The mean of the values that are known, or of a quantile the median. */
+/* The mean of the known values, or for quantiles their median. */
 static double centre_of(const struct hr_advice *advice, uint32_t candidate, size_t figure, uint32_t count) {
   for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->runner, candidate, r)[figure];
   return hr__metric_centre(advice->scratch, count, hr__measure_infos[advice->figures[figure].measure].kind);
@@ -212,7 +215,12 @@ struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32
                                    centre_of(advice, candidate, figure, count)};
 }
 
-/* ---- Service -----*/
+/* ---- Service --------------------------------------------------------------------------------------- */
+
+const char *hr__advice_class_text(uint32_t class_) {
+  if (class_ == HR_N_CLASSES) return "all jobs";
+  return class_ == HR_CLASS_UNKNOWN ? "jobs without a class" : hr_job_class_name((enum hr_job_class)class_);
+}
 
 static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
                          char *reason, size_t size) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A fold beside a run. Jobs' time is summed when they leave their place, a pool's time whenever what it holds changes;
- * all sums are of integers.
+ * Profiles one run: an observer that sums, by class and pool, the GPU time of jobs, and by pool, the allocated time.
+ *
+ * A job's time is added when it ends or is interrupted, a pool's whenever its allocation changes. All sums are integers
+ * (milli-GPU x microseconds), so their order does not matter.
  */
 
 #include "plan/advise/advise.h"
@@ -13,7 +15,7 @@
 
 static const int64_t long_us = INT64_C(3600) * HR_SECOND_US;
 
-/* ---- Making and unmaking ---------------------------------------------------------------------------- */
+/* ---- Allocation ------------------------------------------------------------------------------------ */
 
 static bool allocate_levels(struct hr__run_profile *profile) {
   for (uint32_t i = 0; i < profile->n_pools; i++) {
@@ -46,7 +48,7 @@ void hr__run_profile_finish(struct hr__run_profile *profile) {
   *profile = (struct hr__run_profile){0};
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ---------------------------------------------------------------------------------------- */
 
 static void advance(struct hr__run_profile *profile, uint32_t number, int64_t now_us) {
   struct hr__pool_profile *pool = &profile->pools[number];
@@ -79,7 +81,7 @@ static void note_wants(const struct hr_trace *trace, hr_job job, struct hr__pool
   if (gpus_per_task > use->max_gpus_per_task) use->max_gpus_per_task = gpus_per_task;
 }
 
-/* A gang has a slice on each node, or, where GPUs are told apart, one for each task, in the order of nodes. */
+/* A gang has a slice on each node or, with per-GPU allocation, one per task; slices are in the order of nodes. */
 static uint32_t node_count(const struct hr_placement *placement) {
   uint32_t nodes = 1;
   for (uint32_t i = 1; i < placement->n_slices; i++)
@@ -136,9 +138,9 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     note_leave(profile, event->job, event->at_us);
 }
 
-/* ---- When all is over ------------------------------------------------------------------------------- */
+/* ---- The end of the run ---------------------------------------------------------------------------- */
 
-/* GPUs x microseconds that nodes of a pool were there. */
+/* GPU time that nodes of a pool were available. */
 static hr__wide available_of(const struct hr__run_profile *profile, uint32_t number, const struct hr_result *result) {
   const struct hr_pool_spec *spec = &profile->cluster->pools[number];
   const struct hr_market_spec *market = &spec->market;
@@ -192,7 +194,7 @@ enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const st
   return status;
 }
 
-/* ---- What was seen ---------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------------- */
 
 double hr__run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant, uint32_t class_,
                                     uint32_t pool) {

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a forecast tells to who asks: factors of demand, and its figures one by one. */
+/*
+ * A forecast: settings, the fit of each series, demand by week and month from sampled paths, the back-test, notes, and
+ * the public getters.
+ *
+ * All arrays by series have one row more for the total. Paths are not stored: they are drawn once, in a fixed order,
+ * and summarized as they arrive, so memory is O(series x weeks).
+ *
+ * The back-test uses a rolling origin (Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", 5.10): for
+ * each of the last weeks all series are fitted again as if the trace ended before it, and the weeks that follow are
+ * forecast. Errors of all origins and horizons have equal weight. The seasonal naive forecast repeats the last known
+ * week. The list of series is taken from the whole trace.
+ */
 
 #include "plan/forecast/forecasting.h"
 #include "plan/runner/measures.h"
@@ -11,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Means and intervals ----- */
+/* ---- Means and intervals --------------------------------------------------------------------------- */
 
 static double model_mean(const struct hr__forecast_model *model, const double *share, uint32_t n_weeks, uint32_t series,
                          uint32_t ahead) {
@@ -27,7 +38,7 @@ static void interval_of(const double *values, uint32_t count, double confidence,
   band->high = gsl_stats_quantile_from_sorted_data(work, 1, count, (1 + confidence) / 2);
 }
 
-/* ---- Factors ---------------------------------------------------------------------------------------- */
+/* ---- Demand factors -------------------------------------------------------------------------------- */
 
 static double mean_of(const struct hr_forecast *forecast, uint32_t series, uint32_t ahead) {
   return model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
@@ -48,7 +59,7 @@ enum hr_status hr_forecast_factors(const struct hr_forecast *forecast, uint64_t 
                                    uint32_t first_week, uint32_t n_weeks, double *factors, struct hr_error *error) {
   uint32_t n_series = forecast->demand.n_series, end = first_week + n_weeks;
   if (first_week > HR_MAX_FORECAST_WEEKS || n_weeks > HR_MAX_FORECAST_WEEKS - first_week)
-    return hr_fail(error, HR_BAD_INPUT, "factors of weeks %" PRIu32 " to %" PRIu64 ": a forecast goes over %d weeks",
+    return hr_fail(error, HR_BAD_INPUT, "weeks %" PRIu32 " to %" PRIu64 " are out of range; a forecast covers %d weeks",
                    first_week, (uint64_t)first_week + n_weeks, HR_MAX_FORECAST_WEEKS);
   double total[HR_MAX_FORECAST_WEEKS], *paths = calloc((size_t)n_series * end + 1, sizeof *paths);
   if (!paths) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -64,7 +75,7 @@ enum hr_status hr_forecast_factors(const struct hr_forecast *forecast, uint64_t 
   return HR_OK;
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Getters --------------------------------------------------------------------------------------- */
 
 struct hr_forecast_span hr_forecast_span(const struct hr_forecast *forecast) {
   const struct hr_forecast_config *config = &forecast->config;
@@ -129,12 +140,7 @@ const struct hr_notes *hr_forecast_notes(const struct hr_forecast *forecast) {
   return &forecast->notes;
 }
 
-/*
- * The back-test: from each of the last weeks but the first two on, as if the trace ended there, all series are fitted
- * anew and the weeks that follow are forecast (a rolling origin: Hyndman and Athanasopoulos, "Forecasting: Principles
- * and Practice", 5.10). Errors of all origins and horizons count alike. The seasonal naive forecast takes every hour as
- * it was in the last week: its weeks are the last one. Which series there are is known from the whole trace.
- */
+/* ---- The back-test --------------------------------------------------------------------------------- */
 
 struct error_sums {
   double actual, error, absolute, naive;
@@ -147,7 +153,7 @@ struct backtest {
   struct hr__forecast_fit *fits; /* [n_series + 1] */
   struct hr__forecast_model model;
   double *share;
-  uint32_t origin, ahead;        /* weeks that are known; weeks to forecast */
+  uint32_t origin, ahead;        /* known weeks; weeks to forecast */
   struct error_sums *error_sums; /* [n_series + 1] */
 };
 
@@ -224,36 +230,34 @@ enum hr_status hr__forecast_backtest(const struct hr__demand_history *demand, ui
   return status;
 }
 
-/* A forecast: demand, a fit for each series, figures by week and month from paths, the back-test, and what to say. */
-
 enum { DEFAULT_MONTHS = 3, DEFAULT_MAX_HOLDOUT = 8 };
 static const double default_confidence = 0.95, golden = 0.6180339887498949, low_demand = 0.25, tie = 0.005;
 
-/* ---- Settings --------------------------------------------------------------------------------------- */
+/* ---- Settings -------------------------------------------------------------------------------------- */
 
 static enum hr_status check_config(struct hr_forecast_config *config, struct hr_error *error) {
   if (config->months == 0) config->months = DEFAULT_MONTHS;
   if (config->confidence == 0) config->confidence = default_confidence;
   if (config->months > HR_MAX_FORECAST_MONTHS)
-    return hr_fail(error, HR_BAD_INPUT, "a forecast of %" PRIu32 " months: 1 to %d are wanted", config->months,
+    return hr_fail(error, HR_BAD_INPUT, "invalid number of months %" PRIu32 "; expected 1 to %d", config->months,
                    HR_MAX_FORECAST_MONTHS);
   if (config->growth != 0 && !(config->growth >= HR_MIN_FORECAST_GROWTH && config->growth <= HR_MAX_FORECAST_GROWTH))
     return hr_fail(error, HR_BAD_INPUT,
-                   "a growth of %g per year: %g to %g are wanted, 1.5 for half as much again in a year", config->growth,
-                   HR_MIN_FORECAST_GROWTH, HR_MAX_FORECAST_GROWTH);
+                   "invalid growth %g per year; expected %g to %g (1.5: half as much again after a year)",
+                   config->growth, HR_MIN_FORECAST_GROWTH, HR_MAX_FORECAST_GROWTH);
   if (!(config->confidence >= 0.5 && config->confidence <= 0.999))
-    return hr_fail(error, HR_BAD_INPUT, "intervals of a confidence of %g: 0.5 to 0.999 are wanted", config->confidence);
+    return hr_fail(error, HR_BAD_INPUT, "invalid confidence %g; expected 0.5 to 0.999", config->confidence);
   return HR_OK;
 }
 
-/* Two weeks at least are fitted without those that are held back. */
+/* At least two weeks must remain for the fit. */
 static enum hr_status set_holdout(struct hr_forecast *forecast, struct hr_error *error) {
   uint32_t fitted = forecast->demand.n_weeks - forecast->demand.first_week, max = fitted - 2;
   uint32_t *weeks = &forecast->config.holdout_weeks;
   if (*weeks > max)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: %" PRIu32 " weeks cannot be held back: of %" PRIu32
-                   " weeks that tell of demand, at most %" PRIu32 " can, as 2 must be left to fit",
+                   "%s: cannot hold back %" PRIu32 " weeks: of %" PRIu32 " usable weeks at most %" PRIu32
+                   ", since 2 must remain to fit",
                    forecast->trace->source, *weeks, fitted, max);
   if (*weeks > 0) return HR_OK;
   *weeks = fitted / 5 > DEFAULT_MAX_HOLDOUT ? DEFAULT_MAX_HOLDOUT : fitted / 5;
@@ -262,9 +266,9 @@ static enum hr_status set_holdout(struct hr_forecast *forecast, struct hr_error 
   return HR_OK;
 }
 
-/* ---- Figures from paths ----------------------------------------------------------------------------- */
+/* ---- Summaries of paths ---------------------------------------------------------------------------- */
 
-/* The part of a week that is in a month of the future, both from 0. */
+/* The part of a future week that lies in a future month; both count from 0. */
 static double week_in_month(uint32_t week, uint32_t month) {
   double begin = fmax(week, month * HR__MONTH_WEEKS), end = fmin(week + 1.0, (month + 1) * HR__MONTH_WEEKS);
   return fmax(end - begin, 0);
@@ -272,7 +276,7 @@ static double week_in_month(uint32_t week, uint32_t month) {
 
 struct path_summary {
   struct hr_forecast *forecast;
-  double *month, *work; /* a figure of each path; room to sort them */
+  double *month, *work; /* value of each path; scratch space for sorting */
 };
 
 static void fill_weeks(const struct path_summary *path_summary, uint32_t series, const double *paths) {
@@ -300,7 +304,8 @@ static void fill_month(const struct path_summary *path_summary, uint32_t series,
   interval_of(path_summary->month, HR__FORECAST_PATHS, forecast->config.confidence, path_summary->work, band);
 }
 
-/* Each path tells of one busiest hour: weeks of the month by turns, the hour's ratio by an even sequence. */
+/* The 95 % quantile of a month's busiest hour. Each path contributes one value: paths rotate through the weeks of the
+ * month, and the hourly ratio follows an even sequence (multiples of the golden ratio). */
 static double peak_of(const struct path_summary *path_summary, uint32_t series, const double *paths, uint32_t month) {
   const struct hr_forecast *forecast = path_summary->forecast;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];
@@ -324,7 +329,7 @@ static void fill_series(void *self, uint32_t series, const double *paths) {
   }
 }
 
-/* Of all weeks that may be asked for, as shares of the total are. */
+/* Draws all weeks that a caller may ask for, since shares of the total cover all of them. */
 static enum hr_status fill_figures(struct hr_forecast *forecast) {
   struct path_summary path_summary = {.forecast = forecast};
   double *memory = calloc(2 * HR__FORECAST_PATHS, sizeof *memory);
@@ -337,7 +342,7 @@ static enum hr_status fill_figures(struct hr_forecast *forecast) {
   return status;
 }
 
-/* ---- What to say ------------------------------------------------------------------------------------ */
+/* ---- Notes ----------------------------------------------------------------------------------------- */
 
 static enum hr_status note_weeks(struct hr_forecast *forecast) {
   const struct hr__demand_history *demand = &forecast->demand;
@@ -346,25 +351,25 @@ static enum hr_status note_weeks(struct hr_forecast *forecast) {
   uint32_t fitted = demand->n_weeks - demand->first_week;
   enum hr_status status = HR_OK;
   if (rest_us > 0)
-    status = hr_notes_add(&forecast->notes, "%s: the last %.1f days are no whole week and are left out", source,
+    status = hr_notes_add(&forecast->notes, "%s: the last %.1f days are not a whole week and are ignored", source,
                           (double)rest_us / (86400.0 * HR_SECOND_US));
   if (status == HR_OK && demand->first_week > 0)
     status = hr_notes_add(&forecast->notes,
-                          "%s: of the first %" PRIu32 " week%s less than half of the demand of those that follow "
-                          "is recorded; the fit begins after that",
+                          "%s: ignored the first %" PRIu32
+                          " week%s, with less than half of the demand of the following weeks",
                           source, demand->first_week, demand->first_week == 1 ? "" : "s");
   if (status == HR_OK && fitted < HR__TREND_WEEKS)
     status = hr_notes_add(&forecast->notes,
-                          "%" PRIu32 " weeks are too few to tell a trend, for which %d are wanted: the level stays%s",
-                          fitted, HR__TREND_WEEKS, forecast->config.growth > 0 ? ", but for the growth" : "");
+                          "%" PRIu32 " weeks are too few for a trend, which needs %d: the level is constant%s", fitted,
+                          HR__TREND_WEEKS, forecast->config.growth > 0 ? ", apart from the given growth" : "");
   if (status == HR_OK && forecast->config.months * HR__MONTH_WEEKS > fitted)
-    status =
-        hr_notes_add(&forecast->notes, "%" PRIu32 " month%s ahead are more than the %" PRIu32 " weeks that were fitted",
-                     forecast->config.months, forecast->config.months == 1 ? "" : "s", fitted);
+    status = hr_notes_add(&forecast->notes,
+                          "the forecast of %" PRIu32 " month%s is longer than the %" PRIu32 " weeks that were fitted",
+                          forecast->config.months, forecast->config.months == 1 ? "" : "s", fitted);
   return status;
 }
 
-/* A trace that ends with next to nothing may have ended before its last job. */
+/* Very little demand in the last weeks may mean that recording ended before the last job. */
 static enum hr_status note_end(struct hr_forecast *forecast) {
   const struct hr__demand_history *demand = &forecast->demand;
   const double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
@@ -380,7 +385,7 @@ static enum hr_status note_end(struct hr_forecast *forecast) {
                       forecast->trace->source, few, few == 1 ? " has" : "s have");
 }
 
-/* By more than nothing: paths are many, but not without number. */
+/* By a margin, since the number of paths is finite. */
 static bool is_beaten(const struct hr_forecast_score *score) {
   return score->naive_wape + tie < score->wape;
 }
@@ -389,17 +394,17 @@ static enum hr_status note_test(struct hr_forecast *forecast) {
   uint32_t total = forecast->demand.n_series, worse = 0;
   const struct hr_forecast_score *score = &forecast->score[total];
   if (forecast->config.holdout_weeks == 0)
-    return hr_notes_add(&forecast->notes, "2 weeks are too few to hold one back: the forecast is not tested");
+    return hr_notes_add(&forecast->notes, "2 weeks are too few to hold one back, so the forecast is not tested");
   for (uint32_t i = 0; i < total; i++) worse += is_beaten(&forecast->score[i]);
   if (is_beaten(score))
     return hr_notes_add(&forecast->notes,
-                        "on held-back weeks the seasonal naive forecast, that every week is as the last one, beats the "
-                        "model: an error (WAPE) of %.1f %% against %.1f %%",
+                        "on held-back weeks the seasonal naive forecast, which repeats the last week, beats the model: "
+                        "WAPE %.1f %% against %.1f %%",
                         100 * score->naive_wape, 100 * score->wape);
   if (worse == 0) return HR_OK;
   return hr_notes_add(&forecast->notes,
                       "on held-back weeks the seasonal naive forecast beats the model for %" PRIu32 " of %" PRIu32
-                      " series, though not for the total",
+                      " series, but not for the total",
                       worse, total);
 }
 
@@ -409,7 +414,7 @@ static enum hr_status note_all(struct hr_forecast *forecast) {
   return status == HR_OK ? note_test(forecast) : status;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- The whole forecast ---------------------------------------------------------------------------- */
 
 static enum hr_status allocate(struct hr_forecast *forecast) {
   size_t rows = (size_t)forecast->demand.n_series + 1, months = forecast->config.months;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which weeks of a trace tell of demand, and which series each job is of.
+ * The history of demand: which weeks of a trace are usable, which series each job belongs to, demand by week and by
+ * hour, and the weekly profile.
  *
- * A tenant's jobs of a class stand alone if they are enough to be fitted: `is_enough`. What is too small is pooled with
- * its like of the same class, and what is still too small then in one series for all classes. Pots are numbered
- * tenant by tenant: (tenant, class), then the pooled ones of each class, then the last.
+ * Series: the jobs of one tenant and class form a series if they are enough to fit (is_large_enough). Smaller groups
+ * are pooled by class, and what is still too small is pooled over all classes. Groups are numbered (tenant, class)
+ * first, then the pool of each class, then the last pool. Only groups with jobs become series.
+ *
+ * Demand by week counts work when it is submitted; demand by hour counts it when it would run if no job waited. A job
+ * that spans whole hours is an increment and a decrement in a list of differences, in exact thousandths of a GPU, so
+ * long jobs cost no more than short ones. Partial hours are added as doubles.
  */
 
 #include "plan/forecast/forecasting.h"
@@ -19,22 +24,22 @@ enum { MIN_JOBS = 50, MAX_WEEKS = 1040, NEXT_WEEKS = 4 };
 static const double min_share = 0.01, min_weeks = 0.75, low_demand = 0.5;
 static const int64_t tolerated_gap_us = 12 * 3600 * HR_SECOND_US;
 
-/* ---- Jobs ------------------------------------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------------------------------------ */
 
-/* GPU hours that a job asks for. */
+/* GPU hours that a job requests. */
 static double job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
   return (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 *
          ((double)trace->work_us[job] / (3600.0 * HR_SECOND_US));
 }
 
-/* ---- Weeks ------------------------------------------------------------------------------------------ */
+/* ---- Usable weeks ---------------------------------------------------------------------------------- */
 
 static int compare_doubles(const void *a, const void *b) {
   double first = *(const double *)a, second = *(const double *)b;
   return (first > second) - (first < second);
 }
 
-/* The middle of the next few weeks. */
+/* The median of the next few weeks. */
 static double median_after(const double *week, uint32_t n, uint32_t place) {
   double next[NEXT_WEEKS];
   uint32_t count = 0;
@@ -46,8 +51,8 @@ static double median_after(const double *week, uint32_t n, uint32_t place) {
   return (next[(count - 1) / 2] + next[count / 2]) / 2;
 }
 
-/* A trace often begins before all is recorded. Its first weeks are left out for as long as they have less than half of
-   what the next ones have: that is no growth, but a step. Two weeks stay. */
+/* Recording often starts gradually. Initial weeks are skipped while they have less than half of the median demand of
+ * the next weeks: such a step is not growth. At least two weeks remain. */
 static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__demand_history *demand,
                                       struct hr_error *error) {
   uint32_t n = demand->n_weeks;
@@ -62,38 +67,39 @@ static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__d
     demand->first_week++;
   free(week);
   if (total > 0) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: no job asks for GPU time: there is no demand to forecast", trace->source);
+  return hr_fail(error, HR_BAD_INPUT, "%s: no job requests GPU time, so there is no demand to forecast", trace->source);
 }
 
-/* A last week that lacks no more than half a day is whole: jobs do not come at its very end. */
+/* A last week that lacks at most half a day counts as whole, since the last submit rarely falls on its very end. */
 static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__demand_history *demand,
                                  struct hr_error *error) {
   int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + tolerated_gap_us) / HR__WEEK_US;
   if (weeks < 2)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: jobs come over %.1f days: a forecast wants at least 2 whole weeks of them, and 6 for a trend",
+                   "%s: the trace covers %.1f days; a forecast needs at least 2 whole weeks, and 6 for a trend",
                    trace->source, (double)last_us / (86400.0 * HR_SECOND_US));
   if (weeks > MAX_WEEKS)
-    return hr_fail(error, HR_BAD_INPUT, "%s: jobs come over %" PRId64 " weeks: at most %d can be fitted", trace->source,
-                   weeks, MAX_WEEKS);
+    return hr_fail(error, HR_BAD_INPUT, "%s: the trace covers %" PRId64 " weeks; at most %d can be fitted",
+                   trace->source, weeks, MAX_WEEKS);
   demand->n_weeks = (uint32_t)weeks;
   return find_first_week(trace, demand, error);
 }
 
-/* ---- Series ----------------------------------------------------------------------------------------- */
+/* ---- Series ---------------------------------------------------------------------------------------- */
 
 struct demand_group {
   uint64_t jobs;
   double gpu_hours;
-  uint32_t weeks; /* in which jobs came */
+  uint32_t weeks; /* with jobs */
   int64_t last_week;
-  bool used;       /* a job is in it, be it without GPUs */
-  uint32_t series; /* its number + 1 */
+  bool used;       /* has a job, possibly without GPUs */
+  uint32_t series; /* number of the series + 1 */
 };
 
 struct demand_groups {
   struct demand_group *at;
-  uint32_t n_tenants, first_class, last; /* tenants with the unknown one; places of what is pooled */
+  uint32_t n_tenants, first_class,
+      last; /* n_tenants: with the unknown one; first_class, last: indexes of the pooled groups */
   double gpu_hours;
 };
 
@@ -125,14 +131,15 @@ static uint32_t place_of(const struct demand_groups *demand_groups, const struct
   return (tenant == HR_NONE ? demand_groups->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
 }
 
-/* One tenant and class alone need not be enough: nothing is there to be pooled with. */
+/* A single group cannot be pooled, so it need not be large enough. */
 static bool is_alone(const struct demand_groups *demand_groups) {
   uint32_t used = 0;
   for (uint32_t i = 0; i < demand_groups->first_class; i++) used += demand_groups->at[i].used;
   return used == 1;
 }
 
-/* Where the job's demand is counted in the end. `settled`: pools of classes are full, and may be too small. */
+/* The group that a job's demand is counted in. `settled`: the class pools are complete, so it is known whether they are
+ * large enough. */
 static uint32_t group_of(const struct demand_groups *demand_groups, const struct hr__demand_history *demand,
                          const struct hr_trace *trace, uint32_t job, bool settled) {
   uint32_t own = place_of(demand_groups, trace, job), pooled = demand_groups->first_class + class_of(trace, job);
@@ -140,7 +147,7 @@ static uint32_t group_of(const struct demand_groups *demand_groups, const struct
   return !settled || is_large_enough(demand_groups, demand, &demand_groups->at[pooled]) ? pooled : demand_groups->last;
 }
 
-/* Notes each job's pot in series_of. */
+/* Stores each job's group in series_of. */
 static void fill_groups(struct demand_groups *demand_groups, const struct hr_trace *trace,
                         struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -170,7 +177,7 @@ static struct hr__forecast_series describe(const struct demand_groups *demand_gr
   return series;
 }
 
-/* Pots that hold jobs are numbered as series, and jobs have their numbers. */
+/* Numbers the groups that have jobs as series, and replaces groups in series_of by these numbers. */
 static enum hr_status number_series(struct demand_groups *demand_groups, const struct hr_trace *trace,
                                     struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) demand_groups->at[demand->series_of[i]].series = 1;
@@ -186,7 +193,7 @@ static enum hr_status number_series(struct demand_groups *demand_groups, const s
   return HR_OK;
 }
 
-/* Weeks, the first that counts, and which series each job is of: the first half of hr__history_make. */
+/* Finds the usable weeks and the series of each job. */
 static enum hr_status assign_series(const struct hr_trace *trace, struct hr__demand_history *demand,
                                     struct hr_error *error) {
   enum hr_status status = find_weeks(trace, demand, error);
@@ -206,22 +213,14 @@ static enum hr_status assign_series(const struct hr_trace *trace, struct hr__dem
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/*
- * Demand by week, where it is submitted, and by hour, where it would run if nobody waited; and the shape of a week.
- *
- * A job that runs over whole hours is an entry and an exit in a list of differences, so that long jobs cost no more
- * than short ones. These are whole thousandths of GPUs and exact; the hours that a job shares in part are added as they
- * are.
- */
-
 enum { DAY_HOURS = 24, WORKDAYS = 5, PROFILE_WEEKS = 6 };
 static const int64_t hour_us = 3600 * HR_SECOND_US;
 
-/* ---- Hours ------------------------------------------------------------------------------------------ */
+/* ---- Demand by hour -------------------------------------------------------------------------------- */
 
 struct hour_sums {
-  double *part;   /* GPUs, of jobs that begin or end within the hour */
-  int64_t *steps; /* milli-GPUs, of jobs that take all of it: differences between hours */
+  double *part;   /* GPUs of jobs that start or end within the hour */
+  int64_t *steps; /* milli-GPUs of jobs that run through it, as differences between hours */
 };
 
 static void add_part(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t hour,
@@ -248,7 +247,7 @@ static void add_job(const struct hr__demand_history *demand, const struct hour_s
   add_step(demand, hours, last, -(int64_t)milli);
 }
 
-/* Where the input's clock is dates, hours are its own, and the week begins on Monday: 1970-01-01 was a Thursday. */
+/* With calendar dates, hours are those of the clock, and the week starts on Monday: 1970-01-01 was a Thursday. */
 static int64_t clock_offset_us(const struct hr_trace *trace) {
   const int64_t day_us = DAY_HOURS * hour_us;
   int64_t offset_us = trace->dated ? (trace->origin_us + 3 * day_us) % HR__WEEK_US : 0;
@@ -278,7 +277,7 @@ static void add_jobs(const struct hr_trace *trace, struct hr__demand_history *de
   for (uint32_t i = 0; i < demand->n_series; i++) sum_steps(demand, steps + (size_t)i * demand->n_hours, i);
 }
 
-/* ---- Weeks ------------------------------------------------------------------------------------------ */
+/* ---- Demand by week -------------------------------------------------------------------------------- */
 
 static void add_weeks(const struct hr_trace *trace, struct hr__demand_history *demand) {
   double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
@@ -319,9 +318,9 @@ void hr__forecast_history_finish(struct hr__demand_history *demand) {
   free(demand->hour);
 }
 
-/* ---- The week's shape ------------------------------------------------------------------------------- */
+/* ---- The weekly profile ---------------------------------------------------------------------------- */
 
-/* Hours that share a figure share a place. */
+/* The slot of the profile that an hour of the week belongs to. */
 static uint32_t profile_slot(uint32_t hours, uint32_t hour) {
   if (hours == HR__WEEK_HOURS) return hour;
   bool weekend = hours == 2 * DAY_HOURS && hour / DAY_HOURS >= WORKDAYS;
@@ -333,7 +332,8 @@ static uint32_t count_slots(const struct hr__demand_history *demand) {
   return demand->dated ? 2 * DAY_HOURS : DAY_HOURS;
 }
 
-/* Every week has the same say: an hour counts as a share of its week's mean. Of a series without demand, flat. */
+/* All weeks have equal weight: an hour counts relative to the mean of its week. The profile of a series without demand
+ * is flat. */
 static void average_week(const struct hr__demand_history *demand, const double *hour,
                          struct hr__forecast_shape *profile) {
   double sum[HR__WEEK_HOURS] = {0}, all = 0;
@@ -358,7 +358,7 @@ static void average_week(const struct hr__demand_history *demand, const double *
   }
 }
 
-/* An hour of a week by what its week's mean and the profile make of it. */
+/* Collects demand by hour / (mean of the week x profile). */
 static size_t collect_ratios(const struct hr__demand_history *demand, const double *hour,
                              const struct hr__forecast_shape *profile, double *ratios) {
   size_t count = 0;

@@ -1,19 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The fit of one series: exponential smoothing with drift of the logarithm of weekly demand,
+ * The model of one series, and random paths of future demand.
+ *
+ * The model is exponential smoothing with drift of the logarithm of weekly demand,
  *
  *   z(w) = log(y(w) / scale + offset) = l(w-1) + b + e(w),   l(w) = l(w-1) + b + alpha e(w),   e ~ N(0, sigma^2).
  *
  * It is the model of the Theta method (Hyndman and Billah, "Unmasking the Theta method", International Journal of
- * Forecasting 19, 2003); alpha 0 is a log-linear trend, 1 a random walk with drift. Given alpha, the errors are linear
- * in what is unknown, e(w) = z(w) - P(w) - A(w) l(0) - B(w) b with
+ * Forecasting 19, 2003); alpha 0 is a log-linear trend, alpha 1 a random walk with drift. Given alpha, the errors are
+ * linear in the unknowns, e(w) = z(w) - P(w) - A(w) l(0) - B(w) b with
  *
  *   P(1) = 0, A(1) = B(1) = 1;  P(w+1) = (1 - alpha) P(w) + alpha z(w),  A(w+1) = (1 - alpha) A(w),
  *   B(w+1) = (1 - alpha) B(w) + 1,
  *
- * so that alpha's posterior, and that of l, b and sigma under it, are those of a linear regression with conjugate
- * priors: l(0) flat, b ~ N(0, (sigma drift_prior)^2), sigma^2 a scaled inverse chi^2 of one week's worth. alpha has a
- * grid with even weights. No search, no start values: a series always has its fit.
+ * so the posteriors of alpha and, given alpha, of l, b and sigma are those of a linear regression with conjugate
+ * priors: l(0) flat, b ~ N(0, (sigma drift_prior)^2), sigma^2 a scaled inverse chi^2 worth one week. alpha is on a grid
+ * with equal prior weights. There is no numerical search and there are no start values, so every series can be fitted.
+ *
+ * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
+ * errors. Every path has random streams of its own, so it does not depend on which other paths are drawn.
+ *
+ * A path is drawn in logarithms, where its variance V(h) grows with the horizon h. Its exponential would have a mean
+ * that grows by exp(V / 2) without any expected growth. V(h) / 2 is therefore subtracted, as in a martingale: the mean
+ * of all paths equals hr__forecast_fit_mean, while their median decreases.
+ *
+ * The total has a fit of its own, since summing forecasts of parts is less accurate: events that are rare in each part
+ * are frequent in the sum. Series are drawn in the same way and scaled to the total (top-down by forecast proportions:
+ * Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009). A growth that the user gives
+ * applies to the total; series then have no drift.
  */
 
 #include "base/random.h"
@@ -25,12 +39,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double offset = 0.1;       /* of the mean week: a week without demand is bad, not impossible */
-static const double drift_prior = 0.02; /* a week's drift: a factor of 2.8 a year, or of 1 / 2.8, is no surprise */
+static const double offset = 0.1; /* of the mean week: keeps the logarithm of a week without demand finite */
+static const double drift_prior =
+    0.02; /* standard deviation of a week's drift: a factor of 2.8 or 1 / 2.8 per year is plausible */
 static const double sigma_prior = 0.1, prior_weeks = 1;
 static const double longest_half_life = 26;
 
-/* ---- The regression under one alpha ----------------------------------------------------------------- */
+/* ---- The regression under one alpha ---------------------------------------------------------------- */
 
 struct filter_state {
   double past, level, drift; /* P, A, B */
@@ -41,7 +56,7 @@ static struct filter_state filter_next(const struct filter_state *now, double al
                                (1 - alpha) * now->drift + 1};
 }
 
-/* Normal equations of z - P on A and B, of which B's is left out where there is no drift. */
+/* Normal equations of z - P on A and B. Without a drift, B's are not used. */
 struct equations {
   double aa, ab, bb, az, bz, zz;
   struct filter_state end;
@@ -68,7 +83,7 @@ struct solution {
   double level, drift, var_level, covariance, var_drift, log_determinant, squares;
 };
 
-/* `precision` of the drift's prior, in sigmas; 0 where there is no drift. */
+/* `precision`: of the drift's prior, for a unit variance; 0: there is no drift. */
 static struct solution solve(const struct equations *error_sums, double precision) {
   struct solution found = {0};
   if (precision <= 0) {
@@ -89,7 +104,7 @@ static struct solution solve(const struct equations *error_sums, double precisio
   return found;
 }
 
-/* What it says of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
+/* The posterior of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
 static void carry(const struct solution *found, const struct filter_state *end, bool has_drift,
                   struct hr__forecast_posterior *at) {
   double a = end->level, b = has_drift ? end->drift - 1 : 0;
@@ -100,8 +115,8 @@ static void carry(const struct solution *found, const struct filter_state *end, 
   at->var_drift = found->var_drift;
 }
 
-/* How much more than exp(mean) the mean of exp(mean + residual) is (Duan, "Smearing estimate", JASA 78, 1983): asks for
-   no distribution. */
+/* The ratio of the mean of exp(mean + residual) to exp(mean) (Duan, "Smearing estimate", JASA 78, 1983). Assumes no
+ * distribution. */
 static double smear_of(const double *z, uint32_t n, double alpha, const struct solution *found) {
   struct filter_state now = {0, 1, 1};
   double sum = 0;
@@ -112,7 +127,7 @@ static double smear_of(const double *z, uint32_t n, double alpha, const struct s
   return sum / n;
 }
 
-/* ---- All alphas ------------------------------------------------------------------------------------- */
+/* ---- All alphas ------------------------------------------------------------------------------------ */
 
 static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   double sum = 0;
@@ -122,7 +137,8 @@ static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   for (uint32_t i = 0; i < HR__ALPHAS; i++) fit->at[i].weight /= sum;
 }
 
-/* Of the drift's prior. A series that hardly changes is taken to change by as much as a drift may. */
+/* Precision of the drift's prior. For a series with hardly any variation, sigma is taken to be at least the drift's
+ * standard deviation. */
 static double precision_of(const double *z, uint32_t n) {
   double squares = 0;
   for (uint32_t i = 1; i < n; i++) squares += (z[i] - z[i - 1]) * (z[i] - z[i - 1]);
@@ -146,7 +162,7 @@ static void fit_all(struct hr__forecast_fit *fit, const double *z) {
   weigh(fit, log_weight);
 }
 
-/* The half-life of the drift is half of the time that it was seen in. */
+/* The half-life of the drift is half of the fitted time, within a limit. */
 static double damping_of(uint32_t n_weeks) {
   return n_weeks < HR__TREND_WEEKS ? 0 : exp2(-1 / fmin(n_weeks / 2.0, longest_half_life));
 }
@@ -164,7 +180,7 @@ enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struc
   return HR_OK;
 }
 
-/* ---- What is known then ----------------------------------------------------------------------------- */
+/* ---- Estimates ------------------------------------------------------------------------------------- */
 
 struct hr__forecast_estimate hr__forecast_fit_estimate(const struct hr__forecast_fit *fit) {
   struct hr__forecast_estimate mean = {0};
@@ -186,33 +202,18 @@ double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, 
   return growth > 0 ? mean * pow(growth, ahead / HR__YEAR_WEEKS) : mean;
 }
 
-/* GPU hours for the logarithm of a week under an alpha, less what is added for the mean. */
+/* GPU hours of a week from its logarithm, less the offset. */
 static double demand_of_log(const struct hr__forecast_fit *fit, uint32_t place, double log_demand) {
   return fmax(fit->at[place].smear * exp(log_demand) - offset, 0) * fit->scale;
 }
 
-/*
- * Paths of demand to come, drawn from all that a fit leaves open: alpha by its posterior, then sigma, then the last
- * level and the drift, then the weeks' errors. Every path has streams of its own, so it does not matter which others
- * are drawn.
- *
- * A path is drawn in logarithms, in which its variance V(h) grows with the horizon; exponentials of it would then have
- * a mean that grows by exp(V / 2) where nobody expects growth. V(h) / 2 is taken off, as it is in a martingale: the
- * mean of all paths is the mean that hr__fit_mean tells, while their median sinks.
- *
- * The total has a fit of its own, for the sum of many forecasts of parts is worse: what is rare in each part is common
- * in the sum. Series are drawn likewise, and scaled to make up the total (top-down by forecast proportions:
- * Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009). A growth that is given is the
- * total's; the series then have no drifts.
- */
-
 static const uint64_t ensemble_seed = 1;
 
-/* ---- One path --------------------------------------------------------------------------------------- */
+/* ---- One path -------------------------------------------------------------------------------------- */
 
-/* What a path is drawn under. */
+/* Parameters that a path is drawn under. */
 struct path_start {
-  uint32_t place; /* of alpha */
+  uint32_t place; /* index of alpha */
   double sigma, level, drift;
 };
 
@@ -222,7 +223,7 @@ static uint32_t draw_place(const struct hr__forecast_fit *fit, struct hr__stream
     left -= fit->at[i].weight;
     if (left < 0) return i;
   }
-  return fit->best; /* sums of weights are 1 but for rounding */
+  return fit->best; /* weights sum to 1 except for rounding */
 }
 
 static struct path_start draw_path_start(const struct hr__forecast_fit *fit, struct hr__stream *stream,
@@ -238,12 +239,12 @@ static struct path_start draw_path_start(const struct hr__forecast_fit *fit, str
   return path_start;
 }
 
-/* V of a week under a unit sigma. */
+/* V of a week for a unit sigma. */
 static double variance_of(const struct hr__forecast_posterior *at, double alpha, double drifts, uint32_t week) {
   return at->var_level + 2 * drifts * at->covariance + drifts * drifts * at->var_drift + alpha * alpha * week + 1;
 }
 
-/* Of a fit alone. `growth` 0: with the fit's drift. */
+/* Draws a path of one fit. `growth` 0: the fit's drift. */
 static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
                        uint32_t replication, uint32_t n_weeks, double *path) {
   struct hr__stream stream;
@@ -268,13 +269,13 @@ static void draw_total(const struct hr__forecast_model *model, uint64_t seed, ui
   draw_alone(&model->fits[model->n_series], model->growth, seed, HR_NONE, replication, n_weeks, path);
 }
 
-/* Before it is scaled to the total. */
+/* Draws a path of a series, before scaling to the total. */
 static void draw_part(const struct hr__forecast_model *model, uint32_t series, uint64_t seed, uint32_t replication,
                       uint32_t n_weeks, double *path) {
   draw_alone(&model->fits[series], model->growth > 0 ? 1 : 0, seed, series, replication, n_weeks, path);
 }
 
-/* Of a sum of no demand at all, each has the same. */
+/* The share of a series in the sum of all; equal shares if the sum is 0. */
 static double part_of(const struct hr__forecast_model *model, double part, double sum) {
   return sum > 0 ? part / sum : 1.0 / model->n_series;
 }
@@ -293,12 +294,12 @@ void hr__forecast_draw_path(const struct hr__forecast_model *model, uint64_t see
   }
 }
 
-/* ---- Many ------------------------------------------------------------------------------------------- */
+/* ---- All paths ------------------------------------------------------------------------------------- */
 
 struct ensemble {
   const struct hr__forecast_model *model;
   uint32_t n_weeks;
-  double *total, *sum, *paths; /* [n_weeks][paths]; the second of the parts before they are scaled */
+  double *total, *sum, *paths; /* [n_weeks][paths]; sum: of the series before scaling */
   double *path;                /* [n_weeks] */
 };
 
@@ -318,7 +319,7 @@ static void add_parts(const struct ensemble *all, uint32_t series) {
   }
 }
 
-/* Draws them again, which is cheaper than to remember all, and scales them. */
+/* Draws the paths a second time, which is cheaper than storing them, and scales them. */
 static void scale_parts(const struct ensemble *all, uint32_t series, double *share) {
   for (uint32_t week = 0; week < all->n_weeks; week++) share[week] = 0;
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A forecast for a person, 80 columns wide: the total month by month, the shape of its week, each series now and at the
-   end, and how forecasts of held-back weeks did. */
+/*
+ * Writes a forecast as a table 80 columns wide (the total by month, the weekly profile, each series, the back-test), as
+ * JSON (docs/reference/schemas/forecast.schema.json) and as CSV (one row per series and week, the total first).
+ */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -22,7 +24,7 @@ struct forecast_page {
   uint32_t n_series;
 };
 
-/* ---- Cells ------------------------------------------------------------------------------------------ */
+/* ---- Cells ----------------------------------------------------------------------------------------- */
 
 static void put_left(struct forecast_page *page, const char *text, size_t columns) {
   char *shown = hr__fitted(&page->console, text, columns - 1, false);
@@ -61,21 +63,21 @@ static void put_titles(struct forecast_page *page, const char *first, size_t wid
   fprintf(page->console.out, "%s\n", hr__plain(&page->console));
 }
 
-/* ---- What was fitted -------------------------------------------------------------------------------- */
+/* ---- The model ------------------------------------------------------------------------------------- */
 
 static void put_model(struct forecast_page *page, const struct hr_forecast_item *total) {
   struct hr__console *console = &page->console;
   char text[HR__NUMBER_BYTES], life[HR__NUMBER_BYTES], spread[HR__NUMBER_BYTES];
   hr__fixed_text(100 * total->spread, 0, spread);
   if (!isnan(page->span.growth))
-    hr__put_field(console, "trend", "as asked: in a year %s times the demand of today; weeks differ by %s %%",
+    hr__put_field(console, "trend", "as given, a factor of %s per year; weekly spread %s %%",
                   hr__decimal_text(page->span.growth, text), spread);
   else if (isnan(page->span.half_life_weeks))
-    hr__put_field(console, "trend", "none; weeks differ by %s %%", spread);
+    hr__put_field(console, "trend", "none; weekly spread %s %%", spread);
   else
-    hr__put_field(console, "trend", "%s%s %% a year as of now, halving every %s weeks; weeks differ by %s %%",
-                  total->trend < 1 ? "" : "+", hr__fixed_text(100 * (total->trend - 1), 0, text),
-                  hr__decimal_text(page->span.half_life_weeks, life), spread);
+    hr__put_field(console, "trend", "growth %s %% a year, damped (half-life %s weeks); weekly spread %s %%",
+                  hr__fixed_text(100 * (total->trend - 1), 0, text), hr__decimal_text(page->span.half_life_weeks, life),
+                  spread);
 }
 
 static void put_head(struct forecast_page *page) {
@@ -86,13 +88,13 @@ static void put_head(struct forecast_page *page) {
   fprintf(console->out, "%sHeadroom %s: demand of the next %" PRIu32 " month%s%s\n\n", hr__bold(console), hr_version(),
           page->span.months, page->span.months == 1 ? "" : "s", hr__plain(console));
   hr__put_field(console, "trace", "%s (%s)", forecast->trace->source, forecast->trace->format);
-  hr__put_field(console, "demand", "%s jobs that ask for GPUs, in %" PRIu32 " whole weeks", //
+  hr__put_field(console, "demand", "%s jobs that request GPUs, in %" PRIu32 " whole weeks", //
                 hr__count_text(total.jobs, jobs), page->span.trace_weeks);
   put_model(page, &total);
   hr__put_field(console, "intervals", "%s %%", hr__decimal_text(100 * page->span.confidence, text));
 }
 
-/* ---- The total -------------------------------------------------------------------------------------- */
+/* ---- The total ------------------------------------------------------------------------------------- */
 
 static void put_months(struct forecast_page *page) {
   static const char *const titles[] = {"mean", "low", "high", "peak p95", NULL};
@@ -120,9 +122,9 @@ static void put_months(struct forecast_page *page) {
   }
 }
 
-/* ---- The week --------------------------------------------------------------------------------------- */
+/* ---- The weekly profile ---------------------------------------------------------------------------- */
 
-/* Eighths of the busiest hour. */
+/* In eighths of the busiest hour. */
 static void put_day(struct forecast_page *page, const char *name, const double *hours, double max) {
   static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   put_left(page, name, NAME_WIDTH);
@@ -140,7 +142,7 @@ static void put_week(struct forecast_page *page) {
   const char *const *names = page->forecast->trace->dated ? dated : plain;
   double max = profile[page->forecast->profiles[page->n_series].peak];
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
-  put_left(page, "the week", NAME_WIDTH);
+  put_left(page, "weekly profile", NAME_WIDTH);
   fprintf(page->console.out, "%-12d%-12d%-12d%d%s\n", 0, 6, 12, 18, hr__plain(&page->console));
   if (page->span.profile == DAY_HOURS) put_day(page, "every day", profile, max);
   if (page->span.profile == 2 * DAY_HOURS) {
@@ -151,7 +153,7 @@ static void put_week(struct forecast_page *page) {
     put_day(page, names[i], profile + (size_t)i * DAY_HOURS, max);
 }
 
-/* ---- Series ----------------------------------------------------------------------------------------- */
+/* ---- Series ---------------------------------------------------------------------------------------- */
 
 static void put_names(struct forecast_page *page, const struct hr_forecast_item *item) {
   put_left(page, item->tenant[0] ? item->tenant : "(none)", NAME_WIDTH);
@@ -185,7 +187,7 @@ static void put_series(struct forecast_page *page) {
   put_more(page);
 }
 
-/* ---- The back-test ---------------------------------------------------------------------------------- */
+/* ---- The back-test --------------------------------------------------------------------------------- */
 
 static void put_score(struct forecast_page *page, uint32_t series) {
   struct hr_forecast_item item = hr_forecast_item(page->forecast, series);
@@ -214,15 +216,15 @@ static void put_legend(struct forecast_page *page) {
   struct hr__console *console = &page->console;
   uint32_t weeks = page->span.holdout_weeks, tests = weeks * (weeks + 1) / 2;
   fputc('\n', console->out);
-  hr__put_field(console, "GPUs", "GPU hours of work submitted, by the hour");
-  hr__put_field(console, "peak p95", "what 5 %% of the week's busiest hours exceed, if all jobs start as they come");
+  hr__put_field(console, "GPUs", "GPU hours submitted per hour");
+  hr__put_field(console, "peak p95", "95 %% quantile of a week's busiest hour, if all jobs start when submitted");
   if (weeks == 0) return;
   hr__put_field(console, "held back", "the last %" PRIu32 " week%s: %" PRIu32 " forecast%s of each series%s", weeks,
                 weeks == 1 ? "" : "s", tests, tests == 1 ? "" : "s",
                 isnan(page->span.growth) ? "" : ", with the trend as fitted");
-  hr__put_field(console, "WAPE", "error / demand; naive: that of taking the last week again");
-  hr__put_field(console, "MASE", "error / change from week to week before");
-  hr__put_field(console, "inside", "weeks within the interval");
+  hr__put_field(console, "WAPE", "absolute error / demand; naive: if the last week repeats");
+  hr__put_field(console, "MASE", "absolute error / absolute change from week to week before");
+  hr__put_field(console, "inside", "share of weeks within the interval");
 }
 
 enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, bool colour) {
@@ -240,7 +242,7 @@ enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, 
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* A forecast as JSON (docs/reference/schemas/forecast.schema.json). */
+/* ---- JSON ------------------------------------------------------------------------------------------ */
 
 static void put_figure(struct hr__json *json, cJSON *object, const char *key, double value) {
   hr__json_number_if(json, object, key, !isnan(value), value);
@@ -342,7 +344,7 @@ enum hr_status hr_forecast_write_json(const char *path, const struct hr_forecast
   return hr__json_write(&json, root, path, error);
 }
 
-/* A forecast as CSV: a row for each series and week, the total first. */
+/* ---- CSV ------------------------------------------------------------------------------------------- */
 
 static void put_number(struct hr__csv_out *out, double value) {
   char buffer[HR__NUMBER_BYTES];

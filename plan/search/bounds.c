@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Starts and ends of all jobs in order of time make a step function; its steps in order of height make the curve. */
+/*
+ * What is known of candidates before any run: the demand of the trace, a lower bound of each candidate's cost, and a
+ * starting point of the search.
+ *
+ * The demand curve: starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function; its
+ * steps, sorted by height, give the share of time at each level.
+ *
+ * The lower bound: a month costs at least the fixed capacity of the candidate. If all work must be done at its recorded
+ * speed, it also costs the work that exceeds the fixed capacity even if that is always busy, at the minimum price of
+ * elastic capacity.
+ */
 
 #include "plan/search/search.h"
 
@@ -33,7 +43,7 @@ static size_t list_changes(const struct hr_trace *trace, struct usage_change *ch
   return count;
 }
 
-/* In place: changes become spells within the window, `at_us` their length and `milli` their level. */
+/* Converts the changes in place into levels within the window: `at_us` becomes a duration, `milli` the level. */
 static size_t list_levels(struct usage_change *changes, size_t count, int64_t window_us) {
   int64_t now_us = 0, level = 0;
   size_t n_levels = 0;
@@ -73,7 +83,7 @@ static bool sum_work(struct hr__demand_curve *demand, const struct hr_trace *tra
     hours[i] = (double)(int64_t)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000 * (double)trace->work_us[i] /
                (3600.0 * (double)HR_SECOND_US);
   gsl_sort(hours, 1, trace->n_jobs);
-  /* 7 of 100 where the share is 1 - 0.93, which as a double is a little less. */
+  /* Rounds up 1 - 0.93 of 100 jobs, which as a double is slightly less than 7. */
   uint32_t kept = trace->n_jobs - (uint32_t)(may_fail * trace->n_jobs + 1e-6);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     demand->gpu_hours += hours[i] * growth;
@@ -114,10 +124,7 @@ double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) 
   return 0;
 }
 
-/*
- * A month of a mix costs at least what stands in it; and, where all work must be done at its recorded speed, for what
- * standing capacity cannot do if it is busy at every moment, the least price of a GPU that comes when it is wanted.
- */
+/* ---- Bounds ---------------------------------------------------------------------------------------- */
 
 #define MONTH_H 730.0
 
@@ -125,7 +132,7 @@ static bool is_fixed(const struct hr_market_spec *market) {
   return market->market == HR_MARKET_OWNED || market->market == HR_MARKET_RESERVED;
 }
 
-/* The least price that a pool ever has, dollars an hour of a GPU. */
+/* The minimum over time of a pool's price, in dollars per GPU-hour. */
 static double min_price(const struct hr_market_spec *market) {
   int64_t min = market->price_uusd_h;
   for (uint32_t i = 0; i < market->n_prices; i++)
@@ -133,15 +140,15 @@ static double min_price(const struct hr_market_spec *market) {
   return (double)min / 1e6;
 }
 
-/* Paid for all the time, at a price that never changes: what else stands may cost less. */
+/* Zero unless the pool is paid all the time. The price may change over time, so this is a lower bound. */
 static double fixed_price(const struct hr_market_spec *market) {
   bool always = market->from_us == 0 && market->to_us == HR_NEVER_US;
   return is_fixed(market) && always ? min_price(market) : 0;
 }
 
-/* ---- Prices of a slice ------------------------------------------------------------------------------ */
+/* ---- Prices of a slice ----------------------------------------------------------------------------- */
 
-/* An axis' GPUs are spread over its pools node by node. */
+/* The GPUs of an axis are distributed over its pools node by node. */
 static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *fixed,
                        double *elastic) {
   double gpus = 0;
@@ -186,7 +193,7 @@ static void price_slice(const struct hr__space *space, const struct hr_scenario 
   prices->min_elastic = isfinite(min) ? min : 0;
 }
 
-/* Whether a job takes its recorded time, on whole GPUs or its share of one, and what it costs is its GPUs' price. */
+/* Whether every job takes its recorded time, on whole GPUs or its share of one, and is billed by GPU price alone. */
 static bool work_counts(const struct hr_scenario *scenario) {
   return !scenario->speeds && !scenario->network_speeds && !hr_cluster_spec_by_gpu(&scenario->cluster) &&
          scenario->costs.n_plans == 0 && scenario->horizon_us == HR_NEVER_US;
@@ -219,7 +226,7 @@ static enum hr_status price_all(const struct hr__evaluator *evaluator, const str
   return HR_OK;
 }
 
-/* What the objective is at least, for a dollar of monthly cost: all its other terms must be nothing or more. */
+/* The minimum increase of the objective per dollar of monthly cost. 0 unless all weights are nonnegative. */
 static double weight_of_cost(const struct hr__goals *goals) {
   double weight = 0;
   for (size_t i = 0; i < goals->n_terms; i++) {
@@ -242,7 +249,7 @@ enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const stru
   return price_all(evaluator, config, bounds, error);
 }
 
-/* ---- What is at least paid -------------------------------------------------------------------------- */
+/* ---- The lower bound ------------------------------------------------------------------------------- */
 
 bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
@@ -263,16 +270,16 @@ double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candid
     if (isinf(prices->elastic[i])) fixed_gpus += gpus;
   }
   double window_h = bounds->demand->window_h;
-  /* Standing capacity may go on with what is left after the last submit, at no higher rate; where jobs
-     may not wait without end, no run lasts more than twice as long as work came. */
+  /* After the last submit fixed capacity may work off its backlog at no higher rate. With a goal on waits no run lasts
+   * more than twice the submit window, hence the factor of 2. */
   double elsewhere =
       bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->min_gpu_hours / window_h - 2 * fixed_gpus) : 0;
   return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->min_elastic);
 }
 
-/* ---- Where to begin --------------------------------------------------------------------------------- */
+/* ---- Starting points ------------------------------------------------------------------------------- */
 
-/* The axis' lowest level of at least so many GPUs. */
+/* The lowest level of the axis with at least so many GPUs. */
 static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gpus) {
   const struct hr_grid_axis *levels = &space->spec->variables[axis].axis;
   uint32_t level = 0;
@@ -280,7 +287,7 @@ static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gp
   return level;
 }
 
-/* The price that standing capacity is held against: the cheapest or the dearest of what comes when it is wanted. */
+/* The elastic price that fixed capacity is compared with: the cheapest or the most expensive. */
 static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, bool cheapest) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   double costliest = prices->min_elastic;
@@ -289,7 +296,7 @@ static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, boo
   return cheapest ? prices->min_elastic : costliest;
 }
 
-/* The cheapest standing capacity that was not filled yet; HR_NONE: there is no more. */
+/* The cheapest fixed capacity that is not done; HR_NONE: all are. */
 static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t cheapest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -298,7 +305,8 @@ static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t co
   return cheapest;
 }
 
-/* The cheapest is filled first, as far as it goes; what is dearer stands above it, where demand comes more seldom. */
+/* Fills the cheapest fixed capacity first. More expensive capacity is stacked on top of it, where demand is less
+ * frequent. */
 struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
@@ -317,7 +325,7 @@ struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slic
   return point;
 }
 
-/* Not more than pays at the price of what is bought last. */
+/* The GPUs of fixed capacity that pay off, each pool at its own price. */
 static double profitable_gpus(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The grid of candidates, and their evaluation by simulation.
+ *
+ * A candidate's number is its levels in mixed radix, last axis fastest; a slice's number is the same over the axes
+ * other than capacity. Runs live in the runner; the evaluator only maps candidates to the runner's numbers, so an
+ * evaluation is a pure function of runs that exist.
+ */
 
 #include "plan/search/evaluator.h"
 
@@ -25,8 +32,7 @@ enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_s
   for (uint32_t i = 0; i < spec->n_variables; i++) count *= spec->variables[i].axis.n_levels;
   if (count > (double)spec->max_candidates)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%sthe variables make %.0f candidates, more than 'max_candidates', which is %" PRIu64
-                   "; wider steps make fewer",
+                   "%sthe variables span %.0f candidates, but 'max_candidates' is %" PRIu64 "; use wider steps",
                    spec->self.place, count, spec->max_candidates);
   space->n_candidates = (uint32_t)count;
   for (uint32_t i = 0; i < space->n_axes; i++) {
@@ -117,7 +123,7 @@ enum hr_status hr__evaluator_make(struct hr__evaluator *evaluator, struct hr__ru
   return HR_OK;
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
+/* ---- Runs ------------------------------------------------------------------------------------------ */
 
 static enum hr_status add(struct hr__evaluator *evaluator, uint32_t candidate, struct hr_error *error) {
   size_t count;
@@ -146,7 +152,7 @@ enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t
   return status;
 }
 
-/* ---- Verdicts --------------------------------------------------------------------------------------- */
+/* ---- Evaluations ----------------------------------------------------------------------------------- */
 
 void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
                               double *values) {
@@ -157,7 +163,7 @@ void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t ca
   }
 }
 
-/* GSL's running mean would make a NaN of two that are infinite. */
+/* gsl_stats_mean returns NaN for two infinite values. */
 static double mean_of(const double *values, uint32_t count) {
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += values[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ---- The list of figures ---------------------------------------------------------------------------- */
+/* Parses the goals and the objective of a plan: metric names, comparison signs, bounds with units, weights. The list of
+   metrics is allocated once, large enough for all. */
 
 #include "plan/search/goals.h"
 
@@ -7,20 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- The list of metrics --------------------------------------------------------------------------- */
+
 size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure) {
   for (size_t i = 0; i < goals->n_figures; i++)
     if (hr__figure_same(&goals->figures[i], figure)) return i;
   return SIZE_MAX;
 }
 
-/* The figure's place, made if it is not there; the list has room. */
+/* Index of the metric, which is appended if it is missing. The list has room for all. */
 static uint32_t find_or_add(struct hr__goals *goals, const struct hr__figure *figure) {
   size_t at = hr__goals_find(goals, figure);
   if (at == SIZE_MAX) goals->figures[at = goals->n_figures++] = *figure;
   return (uint32_t)at;
 }
 
-/* What every answer shows, whatever was asked. */
+/* Metrics that every answer reports. */
 static const enum hr__measure always_reported[] = {
     HR__M_MONTHLY,         HR__M_WAIT_MEAN,     HR__M_WAIT_P95,
     HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
@@ -28,9 +31,9 @@ static const enum hr__measure always_reported[] = {
     HR__M_RECLAIMS,        HR__M_LOST};
 enum { N_ALWAYS_REPORTED = sizeof always_reported / sizeof *always_reported };
 
-/* ---- Numbers ---------------------------------------------------------------------------------------- */
+/* ---- Bounds ---------------------------------------------------------------------------------------- */
 
-/* What stands behind a bound, and what the bound is multiplied with. */
+/* Units of a bound, with their factor to the metric's base unit. */
 static const struct bound_unit {
   const char *text;
   double factor;
@@ -39,13 +42,13 @@ static const struct bound_unit {
              {"d", 86400, HR__SECONDS}, {"%", 0.01, HR__SHARE},    {"$", 1, HR__DOLLARS},
              {"usd", 1, HR__DOLLARS},   {"k$", 1000, HR__DOLLARS}, {"", 1, HR__COUNT}};
 
-/* No share is beyond 1, and "completed >= 99" is meant in percent. */
+/* A share is at most 1; "completed >= 99" probably means percent. */
 static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
                                   struct hr_error *error) {
   char advice[80] = "";
   if (bound >= 0 && bound <= 1) return HR_OK;
   if (bound > 1 && bound <= 100 && !unit[0]) snprintf(advice, sizeof advice, "; did you mean %.10g %%?", bound);
-  return hr_fail(error, HR_BAD_INPUT, "%s'%s': the figure is a share, from 0 to 1%s", placed->place, placed->text,
+  return hr_fail(error, HR_BAD_INPUT, "%s'%s': the metric is a share from 0 to 1%s", placed->place, placed->text,
                  advice);
 }
 
@@ -60,23 +63,22 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
   for (size_t i = 0; number && i < sizeof units / sizeof *units; i++) {
     if (strlen(units[i].text) != length || strncmp(units[i].text, end, length) != 0) continue;
     if (units[i].of != of && units[i].text[0])
-      return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound is in '%s', which the figure is not", placed->place,
-                     placed->text, units[i].text);
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s': unit '%s' does not match the metric", placed->place, placed->text,
+                     units[i].text);
     *bound *= units[i].factor;
     if (*bound < 0 && of != HR__DOLLARS && of != HR__SHARE)
-      return hr_fail(error, HR_BAD_INPUT, "%s'%s': no figure of it is below 0", placed->place, placed->text);
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound must not be negative", placed->place, placed->text);
     return of == HR__SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
   }
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s'%s': '%.60s' is no bound; a number is wanted, with a unit if you like (s, min, h, d, %%, $)",
+                 "%s'%s': invalid bound '%.60s'; expected a number with an optional unit (s, min, h, d, %%, $, k$)",
                  placed->place, placed->text, text);
 }
 
-/* ---- Goals ------------------------------------------------------------------------------------------ */
+/* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Waits, completion times and slowdowns are unknown where no job started or ended, shares of deadlines where none has
- * one.
- */
+/* Waits, completion times and slowdowns are unknown if no job started or ended; the share of missed deadlines if no job
+ * has one. */
 static bool is_service_time(enum hr__measure measure) {
   return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
 }
@@ -92,13 +94,13 @@ static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure 
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* FIGURE <= NUMBER, or FIGURE >= NUMBER. */
+/* Parses "METRIC <= NUMBER" or "METRIC >= NUMBER". */
 static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed_text *placed,
                                  const struct hr_trace *trace, struct hr_error *error) {
   const char *sign = strpbrk(placed->text, "<>");
   if (!sign || sign[1] != '=')
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s'%.200s' is no goal; one is of the form FIGURE <= NUMBER or FIGURE >= NUMBER, as in "
+                   "%sinvalid goal '%.200s'; expected METRIC <= NUMBER or METRIC >= NUMBER, such as "
                    "wait_s.p95 of inference <= 60",
                    placed->place, placed->text);
   struct hr__figure figure;
@@ -112,20 +114,20 @@ static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed
   return status == HR_OK ? add_goal(goals, &figure, *sign == '<', bound, placed->text, error) : status;
 }
 
-/* No value can be above one bound and below another. */
+/* Rejects a minimum above a maximum of the same metric. */
 static enum hr_status check_contradictions(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                            struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
     for (size_t k = 0; k < goals->n_goals; k++) {
       const struct hr__goal *max = &goals->goals[i], *min = &goals->goals[k];
       if (max->figure != min->figure || !max->at_most || min->at_most || min->bound <= max->bound) continue;
-      return hr_fail(error, HR_BAD_INPUT, "%sno mix can meet both '%.200s' and '%.200s'",
+      return hr_fail(error, HR_BAD_INPUT, "%scontradictory goals: '%.200s' and '%.200s'",
                      spec->constraints[i > k ? i : k].place, max->text, min->text);
     }
   return HR_OK;
 }
 
-/* What a figure says of jobs served, not of money or of capacity. */
+/* Whether a metric is about the service of jobs, not about money or capacity. */
 static bool measures_service(enum hr__measure measure) {
   enum hr__measure_kind kind = hr__measure_infos[measure].kind;
   enum hr__unit unit = hr__measure_infos[measure].unit;
@@ -138,7 +140,7 @@ static bool measures_completion(enum hr__measure measure) {
          measure == HR__M_UNFINISHED;
 }
 
-/* The cheapest mix of all is none, unless something is asked of it. */
+/* Without a goal or an objective on service, the best candidate would be empty. */
 static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
@@ -146,12 +148,12 @@ static enum hr_status check_bounded(const struct hr__goals *goals, const struct 
   for (size_t i = 0; i < goals->n_terms; i++)
     if (measures_service(goals->figures[goals->terms[i]].measure)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
-                 "%sthe objective is unbounded: nothing keeps the best mix from being empty; 'constraints' such as "
-                 "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\" would",
+                 "%sthe objective is unbounded: the best candidate would have no capacity; add 'constraints' such as "
+                 "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\"",
                  spec->self.place);
 }
 
-/* Large jobs that are turned away wait for nothing. */
+/* Rejected jobs do not wait, so a goal on waits alone would favour candidates that reject large jobs. */
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
   const struct hr__figure completed = {.measure = HR__M_COMPLETED_SHARE};
   for (size_t i = 0; i < goals->n_goals; i++)
@@ -161,7 +163,7 @@ static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error
   return status;
 }
 
-/* ---- The objective ---------------------------------------------------------------------------------- */
+/* ---- The objective --------------------------------------------------------------------------------- */
 
 static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_term *term, const struct hr_trace *trace,
                                  bool priced, struct hr_error *error) {
@@ -171,9 +173,10 @@ static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_t
   enum hr_status status = hr__figure_parse(text, strlen(text), trace, &figure, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", term->figure.place, inner.text);
   if (hr__measure_infos[figure.measure].unit == HR__DOLLARS && !priced)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "%sthe objective is '%.100s', but nothing in the scenario has a price; give pools a market",
-                   term->figure.place, text);
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "%sthe objective '%.100s' needs prices, but the scenario has none; give pools a 'market' and a price",
+        term->figure.place, text);
   goals->terms[goals->n_terms] = find_or_add(goals, &figure);
   goals->weights[goals->n_terms++] = term->weight;
   return HR_OK;
@@ -183,7 +186,7 @@ static enum hr_status check_weights(const struct hr__goals *goals, const struct 
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_terms; i++)
     if (goals->weights[i] != 0) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so every mix is as good as any other",
+  return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so the objective is constant",
                  spec->objective[0].figure.place);
 }
 
@@ -201,7 +204,7 @@ const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer
   return buffer;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Goals and objective --------------------------------------------------------------------------- */
 
 static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
   size_t max = spec->n_constraints + spec->n_terms + N_ALWAYS_REPORTED + 2;
@@ -240,8 +243,8 @@ void hr__goals_finish(struct hr__goals *goals) {
   *goals = (struct hr__goals){0};
 }
 
-/* How far it lies beyond the bound, as a share of that, grows without end; so that one goal that is far off does not
-   outweigh another that is missed altogether, it is told as a share of what it comes to. */
+/* The relative excess over the bound is unlimited. It is mapped to [0, 1) so that one goal that is far off does not
+ * outweigh another that is missed entirely. */
 double hr__goal_violation(const struct hr__goal *goal, double value) {
   if (isnan(value)) return goal->unknown_misses ? 1 : 0;
   double beyond = goal->at_most ? value - goal->bound : goal->bound - value;

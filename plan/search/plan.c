@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a choice is held against: today's mix, if the plan names it, and the same work with nothing reserved. */
+/*
+ * Computes a plan: reads the question, searches the candidates, selects among finalists, examines alternatives
+ * (plan_alternatives.c), and adds notes.
+ *
+ * The search runs every candidate a few times only (`screening`). The finalists, a dozen at most, get as many
+ * replications as their selection needs (`depth`), and everything that is reported has that many.
+ */
 
 #include "plan/search/plan.h"
 
@@ -12,24 +18,21 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
 }
 
-/* A plan from its question to its choice; what stands beside the choice has files of its own. */
-
 enum {
-  SCREENING = 3,   /* replications of each candidate in a search, where anything is random */
-  FIRST_STAGE = 8, /* of finalists, before one is dropped */
+  SCREENING = 3,   /* replications of each candidate in the search, if anything is random */
+  FIRST_STAGE = 8, /* replications of finalists before one is dropped */
   MAX_FINALISTS = 12,
-  SMALL_GRID = 200 /* exact candidates that are all run: no search is surer */
+  SMALL_GRID = 200 /* up to this many deterministic candidates are all run, which is as cheap as a search and exact */
 };
-/* A candidate that misses its goals by so little on few replications may meet them on many. */
+/* Violation up to which a candidate, by few replications, may still meet the goals by many. */
 static const double near_miss = 0.1;
-/* One so much dearer than the best on few replications is none. */
+/* Relative difference of the objective from the best, by few replications, up to which a candidate may still be the
+ * best. */
 static const double far_behind = 0.1;
 
-/* ---- Options ---------------------------------------------------------------------------------------- */
+/* ---- The question ---------------------------------------------------------------------------------- */
 
-/* ---- What is asked ---------------------------------------------------------------------------------- */
-
-/* The share of jobs that the goals let be left undone; all of them where they do not say. */
+/* The share of jobs that may stay undone by the goals; 1 if no goal limits it. */
 static double may_fail(const struct hr__goals *goals) {
   double share = 1;
   for (size_t i = 0; i < goals->n_goals; i++) {
@@ -48,7 +51,7 @@ static enum hr_status make_forecast(struct hr_plan *plan, struct hr_error *error
   return hr_forecast_make(plan->config.trace, &config, &plan->forecast, error);
 }
 
-/* Demand to plan for, times that of the trace. */
+/* Mean demand to plan for, relative to the trace. */
 static double growth_of(const struct hr_plan *plan) {
   double growth = plan->config.scenario->replications.workload.growth, sum = 0;
   uint32_t n_series;
@@ -93,9 +96,9 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
              : status;
 }
 
-/* ---- Searching and choosing ------------------------------------------------------------------------- */
+/* ---- Search and selection -------------------------------------------------------------------------- */
 
-/* Where nothing is random, one run of each candidate is all there is to know. */
+/* One run of each candidate suffices if nothing is random. */
 static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *error) {
   struct hr__point corner = hr__space_corner(&plan->space, 0, true);
   uint32_t candidate = hr__space_candidate(&plan->space, &corner);
@@ -111,8 +114,8 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
   return status;
 }
 
-/* Whether few replications leave it open that a candidate is the best. Near misses that cost less than the best are
-   asked for, or what meets the goals and costs little more. */
+/* Whether a candidate may be the best after more replications. `near_misses`: asks for candidates that are better than
+ * the best but slightly miss a goal; otherwise for those that meet the goals and are little worse. */
 static bool is_contender(const struct hr__evaluation *best, const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
   if (near_misses)
@@ -120,8 +123,7 @@ static bool is_contender(const struct hr__evaluation *best, const struct hr__eva
   return evaluation->violation == 0 && evaluation->objective <= best->objective + far_behind * fabs(best->objective);
 }
 
-/* Those that may still be the best: half of the places at most are for near misses, which rank behind all that meet the
-   goals. */
+/* Near misses rank behind all candidates that meet the goals, so they get up to half of the places first. */
 static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MAX_FINALISTS]) {
   const struct hr__search_result *search = &plan->search;
   struct hr__evaluation best = hr__evaluator_evaluate(&plan->evaluator, search->ranking[0], plan->screening);
@@ -171,14 +173,14 @@ static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = hr__search(&config, &plan->search, error);
   plan->search_runs = hr__runner_runs(plan->runner);
   if (status == HR_OK && plan->search.n_ranked == 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s'max_runs' is %" PRIu64 ", which is too few for any candidate",
+    return hr_fail(error, HR_BAD_INPUT, "%s'max_runs' is %" PRIu64 ", which is too low to run any candidate",
                    plan->space.spec->self.place, plan->space.spec->max_runs);
   return status;
 }
 
-/* ---- Notes ------------------------------------------------------------------------------------------ */
+/* ---- Notes ----------------------------------------------------------------------------------------- */
 
-/* A choice at the end of its range may have a better one beyond it. */
+/* A choice at the end of an axis may have a better one beyond it. */
 static enum hr_status note_ends(struct hr_plan *plan) {
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
   enum hr_status status = HR_OK;
@@ -186,26 +188,27 @@ static enum hr_status note_ends(struct hr_plan *plan) {
     const struct hr_grid_axis *axis = &plan->space.spec->variables[plan->space.capacity[i]].axis;
     uint32_t level = point.level[plan->space.capacity[i]];
     if (level + 1 < axis->n_levels || axis->n_levels < 2) continue;
-    status = hr_notes_add(&plan->notes, "%s is the most that its variable allows, %s: more may be better", axis->name,
-                          axis->levels[level].text);
+    status =
+        hr_notes_add(&plan->notes, "%s is at the maximum of its variable, %s; a higher maximum may allow a better plan",
+                     axis->name, axis->levels[level].text);
   }
   return status;
 }
 
-/* Goals that a mix can meet in a way that nobody means. */
+/* Goals that a candidate can meet in an unintended way. */
 static enum hr_status note_goals(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
   enum hr_status status = HR_OK;
   if (!hr__goals_bound_waits(goals) && !hr__goals_have(goals, HR__M_DEADLINE_MISS) && goals->n_terms == 1 &&
       hr__measure_infos[goals->figures[goals->terms[0]].measure].unit == HR__DOLLARS)
-    status =
-        hr_notes_add(&plan->notes, "no goal is on the waits of all jobs, so a mix may fall ever further behind what is "
-                                   "asked of it and be the cheapest; 'wait_s.p95 <= 4 h' would tell");
+    status = hr_notes_add(
+        &plan->notes, "no goal limits the waits of all jobs, so the cheapest candidate may fall further and further "
+                      "behind its demand; consider 'wait_s.p95 <= 4 h'");
   bool cut = plan->config.scenario->horizon_us != HR_NEVER_US;
   if (status == HR_OK && cut && hr__goals_have(goals, HR__M_COMPLETED_SHARE))
-    status =
-        hr_notes_add(&plan->notes, "'horizon_s' cuts the run, and jobs that run to its end are not completed: a goal "
-                                   "on 'completed' may be out of reach of every mix");
+    status = hr_notes_add(&plan->notes,
+                          "'horizon_s' cuts the run, and jobs still running at its end do not complete: possibly no "
+                          "candidate can meet a goal on 'completed'");
   return status;
 }
 
@@ -214,18 +217,17 @@ static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
   for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
     if (plan->goals.goals[i].assumed)
       status = hr_notes_add(&plan->notes,
-                            "no goal is on completed jobs, and a mix that turns jobs away is cheap: '%s' "
-                            "is assumed",
+                            "no goal limits completed jobs, and rejecting jobs would be cheapest: '%s' is assumed",
                             plan->goals.goals[i].text);
   if (status == HR_OK) status = note_goals(plan);
   if (status == HR_OK) status = note_ends(plan);
   if (status == HR_OK && hr__runner_runs(plan->runner) >= plan->space.spec->max_runs)
-    status = hr_notes_add(&plan->notes, "'max_runs', %" PRIu64 ", was reached before the search had ended",
-                          plan->space.spec->max_runs);
+    status =
+        hr_notes_add(&plan->notes, "the search stopped early, at 'max_runs' (%" PRIu64 ")", plan->space.spec->max_runs);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole plan -------------------------------------------------------------------------------- */
 
 static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = prepare(plan, error);
@@ -242,7 +244,8 @@ static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
 enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error) {
   *plan = NULL;
   if (!config->scenario->plan)
-    return hr_fail(error, HR_BAD_INPUT, "%s: has no 'plan', which says what may be bought and what for",
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: has no 'plan'; see docs/planner/plan.md, or copy a scenario such as 'plan-reserved-share'",
                    config->scenario->path);
   struct hr_plan *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return no_memory(error);

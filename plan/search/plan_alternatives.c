@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What stands around a choice: the frontier of cost against wait, the goals that hold it where it is, and what tighter
-   ones would cost. */
+/*
+ * Alternatives to the choice of a plan: baselines (today's capacity, and everything on demand), the frontier of cost
+ * and wait, the goals that exclude better candidates, the price of tighter goals, and the choice in changed
+ * environments.
+ *
+ * All of them share the runner with the search, so runs that exist cost nothing.
+ */
 
 #include "plan/search/plan.h"
 
@@ -13,7 +18,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
 }
 
-/* ---- Options ----- */
+/* ---- Options --------------------------------------------------------------------------------------- */
 
 enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate,
                                uint32_t runner_id, uint32_t replications, struct hr__option *option,
@@ -47,14 +52,14 @@ void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
   *option = (struct hr__option){.candidate = HR_NONE, .runner_id = HR_NONE};
 }
 
-/* ---- Baselines ----- */
+/* ---- Baselines ------------------------------------------------------------------------------------- */
 
-/* A mix beside the grid: overrides, and the text of each variable. */
+/* An option that is not on the grid: its overrides, and the value of each variable as text. */
 struct plan_variant {
   const char **set; /* borrowed */
   size_t n_set;
   char **texts; /* by variable */
-  char **made;  /* overrides of its own */
+  char **made;  /* overrides that it owns */
   size_t n_made;
 };
 
@@ -72,7 +77,7 @@ static bool variant_make(const struct hr_plan *plan, struct plan_variant *varian
   return variant->set && variant->texts && variant->made;
 }
 
-/* The texts are an option's once one was made of it. */
+/* An option takes the texts over when it is made. */
 static void variant_finish(const struct hr_plan *plan, struct plan_variant *variant) {
   for (size_t i = 0; i < variant->n_made; i++) free(variant->made[i]);
   for (uint32_t i = 0; variant->texts && i < plan->space.n_axes; i++) free(variant->texts[i]);
@@ -109,9 +114,7 @@ static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *var
   return status;
 }
 
-/* ---- Today ------------------------------------------------------------------------------------------ */
-
-/* What it does not name is as in the choice. */
+/* Variables that the baseline does not name are as in the choice. */
 static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
   struct plan_variant variant;
@@ -125,9 +128,7 @@ static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   return status;
 }
 
-/* ---- All on demand ---------------------------------------------------------------------------------- */
-
-/* Whether a variable is of on-demand pools alone. */
+/* Whether a variable counts on-demand pools only. */
 static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variable *variable) {
   const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
   for (uint32_t i = 0; i < variable->n_pools; i++)
@@ -135,7 +136,7 @@ static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variab
   return true;
 }
 
-/* Whether the choice may have on-demand capacity at all, as a variable or fixed. */
+/* Whether the choice could have on-demand capacity, by a variable or by a constant pool. */
 static bool has_on_demand(const struct hr_plan *plan) {
   const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
   for (uint32_t i = 0; i < plan->space.n_axes; i++) {
@@ -160,7 +161,7 @@ static bool take_zero(struct plan_variant *variant, uint32_t variable, const str
   return (variant->texts[variable] = strdup("0")) != NULL;
 }
 
-/* Every on-demand limit as high as it goes, no other capacity that may be chosen; all else as in the choice. */
+/* Every on-demand limit at its maximum, all other variable capacity 0, everything else as in the choice. */
 static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *error) {
   struct plan_variant variant;
   bool made = variant_make(plan, &variant);
@@ -188,9 +189,9 @@ static enum hr_status plan_baselines(struct hr_plan *plan, struct hr_error *erro
   return status;
 }
 
-/* ---- The frontier ----------------------------------------------------------------------------------- */
+/* ---- The frontier ---------------------------------------------------------------------------------- */
 
-/* A candidate of the search, its cost and its wait. */
+/* A candidate with its cost and wait. */
 struct frontier_point {
   double cost, wait;
   uint32_t candidate;
@@ -203,7 +204,7 @@ static int by_cost(const void *a, const void *b) {
   return (first->candidate > second->candidate) - (first->candidate < second->candidate);
 }
 
-/* The first goal on a time, or else the 95 % quantile of the wait; the monthly cost. */
+/* The wait is the metric of the first goal on a time, or else the 95 % quantile of the wait; the cost is a month's. */
 static void find_figures(struct hr_plan *plan) {
   const struct hr__goals *goals = &plan->goals;
   const struct hr__figure wait = {.measure = HR__M_WAIT_P95}, cost = {.measure = HR__M_MONTHLY};
@@ -214,7 +215,7 @@ static void find_figures(struct hr_plan *plan) {
       plan->pareto_wait = goals->goals[i].figure;
 }
 
-/* All goals but those on the wait, which the frontier is about, and on the cost. */
+/* Whether all goals are met except those on the two metrics of the frontier. */
 static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_t replications) {
   const struct hr__goals *goals = &plan->goals;
   for (size_t i = 0; i < goals->n_goals; i++) {
@@ -226,7 +227,7 @@ static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_
   return true;
 }
 
-/* The frontier of `count` candidates by so many replications, in place, the cheapest first; its length. */
+/* Reduces `count` candidates to their frontier, cheapest first, in place. Returns its length. O(n log n). */
 static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, size_t count, uint32_t replications,
                               struct frontier_point *points) {
   size_t n_points = 0, n_kept = 0;
@@ -247,8 +248,8 @@ static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, 
   return n_kept;
 }
 
-/* Sifted by the replications of the search first, and those that are left, with the choice, by as many as the choice
-   has: what stands side by side was run as often. */
+/* Filters by the replications of the search first. What remains is run, with the choice, as often as the choice, and
+ * filtered again. */
 static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) {
   const struct hr__search_result *search = &plan->search;
   struct frontier_point *points = calloc((size_t)search->n_ranked + 2, sizeof *points);
@@ -266,14 +267,15 @@ static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) 
   return status;
 }
 
-/* ---- Goals that bind -------------------------------------------------------------------------------- */
+/* ---- Binding goals --------------------------------------------------------------------------------- */
 
 static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];
   return hr__goal_violation(of, hr__evaluator_centre(&plan->evaluator, candidate, plan->screening, of->figure));
 }
 
-/* A goal binds where a better mix that was run misses it; where no mix will do, those bind that the nearest misses. */
+/* A goal binds if a better candidate that was run misses it. If no candidate meets the goals, those bind that the
+ * nearest one misses. */
 static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error) {
   plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
   if (!plan->binding) return no_memory(error);
@@ -294,7 +296,7 @@ static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error)
   return HR_OK;
 }
 
-/* ---- Tighter goals ---------------------------------------------------------------------------------- */
+/* ---- Tighter goals --------------------------------------------------------------------------------- */
 
 enum { RECHECKED = 4 }; /* best candidates of a search that are run again with full depth */
 
@@ -316,7 +318,7 @@ static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr
 }
 
 static enum hr_status tighten(struct hr_plan *plan, size_t number, double share, struct hr_error *error) {
-  /* Nothing is tighter than all jobs, or no wait at all. */
+  /* A goal on all jobs, or on no wait at all, cannot be tightened. */
   if (hr__goal_tightened(&plan->goals, &plan->goals.goals[number], share) == plan->goals.goals[number].bound)
     return HR_OK;
   struct hr__goal *goal = &plan->goals.goals[number];
@@ -358,9 +360,9 @@ static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error)
   return status;
 }
 
-/* The choice in worlds that are otherwise than supposed: what becomes of it, and what would then be best. */
+/* ---- Changed environments -------------------------------------------------------------------------- */
 
-/* Replications of each candidate of a search; and of what is shown, where the choice itself is exact. */
+/* Replications of each candidate in a search; and of reported options if the choice itself is deterministic. */
 enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
 
 static bool has_spot(const struct hr_plan *plan) {
@@ -370,7 +372,7 @@ static bool has_spot(const struct hr_plan *plan) {
   return false;
 }
 
-/* The choice as it was loaded: pools that have nodes there are those that a missing type would touch. */
+/* Whether the choice has nodes with that GPU type. */
 static bool uses_gpu(const struct hr_plan *plan, const char *gpu) {
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -390,12 +392,10 @@ static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gp
   return false;
 }
 
-/* ---- One world -------------------------------------------------------------------------------------- */
-
-/* All these worlds are no kinder than the one supposed, so what served jobs too badly there does so here; and what a
-   mix costs at least is no less, unless some of it cannot be had. So it is enough to look around the choice, and not
-   for another policy, but where a GPU type is missing. Where GPUs are unlike, what is best may lie in another valley,
-   and the whole is searched. */
+/* Finds the best candidate in a changed environment. No environment is easier than the original one: candidates that
+ * served jobs too badly do so here too, and cost bounds still hold unless capacity was removed. So the neighbourhood of
+ * the choice suffices, in its slice unless a GPU type is missing. If GPU types have different speeds, the best
+ * candidate may be elsewhere on the grid, and all of it is searched. */
 static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *evaluator,
                                 const struct hr__environment *environment, uint32_t depth,
                                 struct hr__sensitivity_case *changed, struct hr_error *error) {
@@ -421,7 +421,7 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *eval
   return status;
 }
 
-/* A world may be random where the one supposed is not: more demand is drawn. */
+/* A changed environment may be random although the original one is not, since additional demand is drawn. */
 static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator *evaluator) {
   uint32_t max = plan->space.spec->max_replications;
   if (!evaluator->random) return 1;
@@ -451,8 +451,6 @@ static enum hr_status add_case(struct hr_plan *plan, const struct hr__environmen
   hr__evaluator_finish(&evaluator);
   return status;
 }
-
-/* ---- All worlds ------------------------------------------------------------------------------------- */
 
 static enum hr_status vary_spot(struct hr_plan *plan, struct hr_error *error) {
   struct hr__environment environment;
@@ -489,7 +487,7 @@ static enum hr_status remove_gpu_types(struct hr_plan *plan, struct hr_error *er
     if (!gpu || !is_first_of_its_gpu(cluster, i) || !has_other_gpus(cluster, gpu) || !uses_gpu(plan, gpu)) continue;
     hr__plan_environment(plan, &environment);
     environment.stress.without_gpu = gpu;
-    snprintf(name, sizeof name, "no %.60s to be had", gpu);
+    snprintf(name, sizeof name, "without %.60s", gpu);
     status = add_case(plan, &environment, 0, name, error);
   }
   return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan as JSON (docs/reference/schemas/plan.schema.json). */
+/* Writes a plan as JSON (docs/reference/schemas/plan.schema.json). */
 
 #include "plan/runner/intervals.h"
 #include "plan/search/plan.h"
@@ -17,14 +17,14 @@ static void put_known(struct hr__json *json, cJSON *object, const char *key, dou
   hr__json_number_if(json, object, key, isfinite(value), value);
 }
 
-/* ---- Options ---------------------------------------------------------------------------------------- */
+/* ---- Options --------------------------------------------------------------------------------------- */
 
-/* Today's value of a variable of numbers may be a text nevertheless. */
+/* A baseline may give text for a variable whose levels are numbers. */
 static bool is_number(const struct hr_grid_axis *axis, const char *text) {
   return !isnan(axis->levels[0].number) && text[strspn(text, "+-.0123456789e")] == '\0';
 }
 
-/* A number where the variable has numbers, else its text. */
+/* Writes each variable's value, as a number if possible. */
 static void put_choice(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   const struct hr_plan *plan = writer->plan;
   cJSON *choice = hr__json_object(&writer->json, object, "choice");
@@ -56,7 +56,7 @@ static void put_option(struct plan_json_writer *writer, cJSON *object, const str
   put_metrics(writer, object, option);
 }
 
-/* null where there is no such option. */
+/* Writes null if the option is unknown. */
 static void put_option_if(struct plan_json_writer *writer, cJSON *object, const char *key,
                           const struct hr__option *option, bool known) {
   if (known)
@@ -65,7 +65,7 @@ static void put_option_if(struct plan_json_writer *writer, cJSON *object, const 
     hr__json_null(&writer->json, object, key);
 }
 
-/* A candidate as the search knows it. */
+/* Writes a candidate with as many replications as the choice. */
 static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32_t candidate) {
   const struct hr_plan *plan = writer->plan;
   struct hr__option option;
@@ -77,7 +77,7 @@ static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32
   hr__option_finish(plan, &option);
 }
 
-/* ---- What is bought --------------------------------------------------------------------------------- */
+/* ---- Capacity to buy ------------------------------------------------------------------------------- */
 
 static void put_pools(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
@@ -96,7 +96,7 @@ static void put_pools(struct plan_json_writer *writer, cJSON *root) {
   }
 }
 
-/* ---- Beside the choice ------------------------------------------------------------------------------ */
+/* ---- Alternatives ---------------------------------------------------------------------------------- */
 
 static void put_goals(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
@@ -163,7 +163,7 @@ static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
   }
 }
 
-/* ---- How it was found ------------------------------------------------------------------------------- */
+/* ---- Search statistics ----------------------------------------------------------------------------- */
 
 static void put_demand(struct plan_json_writer *writer, cJSON *root) {
   static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan for a person: what to buy first, then how it compares, then what would change it. 80 columns wide. */
+/* Prints a plan, 80 columns wide: what to buy, how it compares with alternatives, and what would change it. */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -22,13 +22,13 @@ static void put_title(struct plan_page *page, const char *title) {
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
 }
 
-/* ---- Words ------------------------------------------------------------------------------------------ */
+/* ---- Text ------------------------------------------------------------------------------------------ */
 
 static enum hr__unit unit_of(const struct plan_page *page, size_t figure) {
   return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
 }
 
-/* "reserved 20, on-demand 40, policy sjf". The caller frees it; NULL when out of memory. */
+/* "reserved 20, on-demand 40, policy sjf". Freed by the caller; NULL when out of memory. */
 static char *choice_text(const struct plan_page *page, const struct hr__option *option) {
   char *text = NULL;
   size_t size = 0;
@@ -42,7 +42,7 @@ static char *choice_text(const struct plan_page *page, const struct hr__option *
   return NULL;
 }
 
-/* Of one figure: its estimate, and its interval in brackets. */
+/* The estimate of a metric, with its interval in parentheses. */
 static const char *interval_text(const struct plan_page *page, const struct hr__option *option, size_t figure,
                                  char *text, size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
@@ -57,11 +57,16 @@ static const char *interval_text(const struct plan_page *page, const struct hr__
   return text;
 }
 
+/* Whether the objective is one metric in dollars. */
+static bool minimizes_money(const struct plan_page *page) {
+  return page->plan->goals.n_terms == 1 && unit_of(page, page->plan->goals.terms[0]) == HR__DOLLARS;
+}
+
 static size_t find(const struct plan_page *page, enum hr__measure measure) {
   return hr__goals_find(&page->plan->goals, &(struct hr__figure){.measure = measure});
 }
 
-/* ---- The answer ------------------------------------------------------------------------------------- */
+/* ---- The answer ------------------------------------------------------------------------------------ */
 
 static void put_head(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
@@ -76,7 +81,7 @@ static void put_head(struct plan_page *page) {
   if (plan->forecast)
     hr__put_field(console, "demand", "as forecast for the next %" PRIu32 " month%s",
                   hr_forecast_span(plan->forecast).months, hr_forecast_span(plan->forecast).months == 1 ? "" : "s");
-  hr__put_field(console, "wanted", "the least %s such that", hr__goals_objective_text(&plan->goals, text[0], 1000));
+  hr__put_field(console, "minimize", "%s subject to", hr__goals_objective_text(&plan->goals, text[0], 1000));
   for (size_t i = 0; i < plan->goals.n_goals; i++)
     hr__put_field(console, "", "%s%s", plan->goals.goals[i].text, plan->goals.goals[i].assumed ? " (assumed)" : "");
 }
@@ -109,7 +114,7 @@ static void put_answer(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
   bool feasible = hr_plan_feasible(plan);
-  put_title(page, feasible ? "Buy" : "No mix meets the goals. The nearest:");
+  put_title(page, feasible ? "Buy" : "No candidate meets the goals. The nearest:");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].nodes) put_pool(page, &cluster->pools[i]);
   for (uint32_t i = 0; i < plan->space.n_axes; i++)
@@ -124,7 +129,17 @@ static void put_answer(struct plan_page *page) {
   put_figure(page, "in use", HR__M_UTILIZATION_SUBMIT_WINDOW);
 }
 
-/* ---- Goals ------------------------------------------------------------------------------------------ */
+/* ---- Goals ----------------------------------------------------------------------------------------- */
+
+/* A goal that excluded a better candidate binds if the choice is at its bound, by 1 % or by chance. */
+static const char *binding_text(const struct plan_page *page, const struct hr__goal *goal,
+                                const struct hr__interval *interval) {
+  double distance = fabs(hr__interval_centre(interval) - goal->bound);
+  bool at_bound =
+      distance <= 0.01 * fabs(goal->bound) || (interval->low <= goal->bound && goal->bound <= interval->high);
+  if (at_bound) return ", binds";
+  return minimizes_money(page) ? ", excluded a cheaper candidate" : ", excluded a better candidate";
+}
 
 static void put_goals(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
@@ -140,9 +155,9 @@ static void put_goals(struct plan_page *page) {
     if (!words) return;
     snprintf(line, sizeof line, "%s%s%s", interval_text(page, &plan->choice, goal->figure, text, sizeof text),
              !met           ? ", missed"
-             : non_monotone ? ", met, but not surely"
+             : non_monotone ? ", met, not significantly"
                             : "",
-             met && plan->binding[i] ? ", binds" : "");
+             met && plan->binding[i] ? binding_text(page, goal, interval) : "");
     bool fits = hr__width_of(line, strlen(line)) + 40 <= HR__LINE_WIDTH;
     fprintf(page->console.out, "  %-36s  %s", words, fits ? "" : "\n      ");
     fprintf(page->console.out, "%s\n", line);
@@ -150,22 +165,22 @@ static void put_goals(struct plan_page *page) {
   }
 }
 
-/* ---- Beside it -------------------------------------------------------------------------------------- */
+/* ---- Alternatives ---------------------------------------------------------------------------------- */
 
-/* A line of words under an option, or before its figures where it has no name and they are too long for the row. */
+/* An indented line of text, under the name of an option or above its figures. */
 static void put_detail_line(struct plan_page *page, const char *words) {
   char *fitted = hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false);
   if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
   free(fitted);
 }
 
-/* Text at the right end of so many columns. */
+/* Prints text right-aligned in so many columns. */
 static void put_right(struct plan_page *page, const char *text, size_t width) {
   size_t taken = hr__width_of(text, strlen(text));
   fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
 }
 
-/* A figure with half the width of its interval, where it has one. */
+/* A metric with half the width of its interval, if it has one. */
 static const char *margin_text(const struct plan_page *page, const struct hr__option *option, size_t figure, char *text,
                                size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
@@ -180,7 +195,8 @@ static const char *margin_text(const struct plan_page *page, const struct hr__op
   return text;
 }
 
-/* Name, cost, wait, whether the goals are met; and the mix in words below, or in place of a name. */
+/* Prints name, cost, wait and whether the goals are met. `with_mix`: also the option's variables, in place of an empty
+ * name if they fit, else on a line of their own. */
 static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
@@ -207,7 +223,7 @@ static void put_columns(struct plan_page *page, const char *title) {
   free(fitted);
 }
 
-/* Two options of which neither need be there. */
+/* Whether both options exist and agree in all variables. */
 static bool is_same_mix(const struct plan_page *page, const struct hr__option *a, const struct hr__option *b) {
   if (a->runner_id == HR_NONE || b->runner_id == HR_NONE) return false;
   for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
@@ -240,7 +256,7 @@ static void put_candidate(struct plan_page *page, const char *name, uint32_t can
   hr__option_finish(plan, &option);
 }
 
-/* At most ten of the frontier, spread over it. */
+/* At most ten points of the frontier, evenly spread. */
 static void put_pareto(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   size_t shown = plan->n_pareto < MAX_PARETO ? plan->n_pareto : MAX_PARETO;
@@ -252,7 +268,7 @@ static void put_pareto(struct plan_page *page) {
   }
 }
 
-/* The goal with its tighter bound, in the words of constraints. */
+/* The tightened goal in the notation of constraints. */
 static void put_tighter_goal(const struct plan_page *page, const struct hr__tightening *tightening, char *text,
                              size_t size) {
   const struct hr__goal *goal = &page->plan->goals.goals[tightening->goal];
@@ -266,18 +282,18 @@ static void put_tighter_goal(const struct plan_page *page, const struct hr__tigh
   snprintf(text, size, "%.200s %s %s", name, goal->at_most ? "<=" : ">=", bound);
 }
 
-/* Whether it costs nothing; what the search happens to find cheaper is within what it does not tell apart. */
+/* Whether the tightened goal costs nothing. A negative cost is below the search's resolution and counts as none. */
 static bool is_free(const struct plan_page *page, const struct hr__tightening *tightening) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
   return tightening->candidate != HR_NONE && tightening->objective <= own;
 }
 
-/* Of the bounds of a goal that cost nothing only the tightest is shown. */
+/* If several bounds of a goal cost nothing, only the tightest is printed. */
 static void put_tightening(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
-  bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
+  bool of_money = minimizes_money(page);
   if (plan->n_tightenings == 0) return;
   put_title(page, "Tighter goals");
   for (size_t i = 0; i < plan->n_tightenings; i++) {
@@ -290,7 +306,7 @@ static void put_tightening(struct plan_page *page) {
     hr__difference_text(of_money ? HR__DOLLARS : HR__FACTOR, tightening->objective - own, cost);
     char *fitted = hr__fitted(&page->console, line, BOUND_WIDTH, false);
     fprintf(page->console.out, "  %-*s  %s%s\n", BOUND_WIDTH, fitted ? fitted : "",
-            tightening->candidate == HR_NONE ? "no mix"
+            tightening->candidate == HR_NONE ? "no candidate"
             : is_free(page, tightening)      ? "costs nothing"
                                              : cost,
             tightening->candidate != HR_NONE && of_money && !is_free(page, tightening) ? " a month" : "");
@@ -306,15 +322,15 @@ static void put_sensitivity(struct plan_page *page) {
     const struct hr__sensitivity_case *environment = &plan->cases[i];
     put_option(page, environment->name, &environment->same, false);
     if (!environment->best_meets)
-      fprintf(page->console.out, "    no mix meets the goals then\n");
+      fprintf(page->console.out, "    no candidate meets the goals\n");
     else if (environment->best.candidate != plan->choice.candidate)
       put_option(page, "  best then", &environment->best, true);
   }
 }
 
-/* ---- How it was found ------------------------------------------------------------------------------- */
+/* ---- Search statistics ----------------------------------------------------------------------------- */
 
-/* Of capacity that stands, as far as prices tell: before any job had to wait, or stayed where it began. */
+/* Demand and fixed capacity by prices alone, without waiting and without leftover capacity. */
 static void put_demand(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   char text[4][HR__NUMBER_BYTES], profitable[200] = "";
@@ -322,26 +338,30 @@ static void put_demand(struct plan_page *page) {
   hr__fixed_text(plan->bracket[1], 0, text[3]);
   bool one = strcmp(text[2], text[3]) == 0;
   if (plan->bracket[0] > 0)
-    snprintf(profitable, sizeof profitable, "; on paper, capacity that stands pays for up to %s%s%s", text[2],
+    snprintf(profitable, sizeof profitable, "; by prices alone, fixed capacity pays off up to %s%s%s GPUs", text[2],
              one ? "" : " to ", one ? "" : text[3]);
-  hr__put_field(&page->console, "demand", "%s GPUs at a time on average, %s at most%s",
+  hr__put_field(&page->console, "demand", "%s GPUs on average, %s at peak%s",
                 hr__fixed_text(plan->demand.mean_gpus, 1, text[0]), hr__fixed_text(plan->demand.peak_gpus, 0, text[1]),
                 profitable);
 }
 
 static void put_confidence(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
+  const struct hr_workload_spec *workload = &plan->config.scenario->replications.workload;
+  bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
+  bool of_money = minimizes_money(page);
   char zone[HR__FIGURE_BYTES];
   hr__figure_text(of_money ? HR__DOLLARS : HR__FACTOR, plan->selection.zone, zone);
   if (!hr_plan_feasible(plan))
-    hr__put_field(&page->console, "sure", "of the mixes that were run none meets the goals");
+    hr__put_field(&page->console, "confidence", "none of the candidates that were run meets the goals");
   else if (!plan->evaluator.random)
-    hr__put_field(&page->console, "sure", "nothing is random: the best of those that were run");
+    hr__put_field(&page->console, "confidence", "deterministic: the best of the candidates that were run");
   else
-    hr__put_field(&page->console, "sure",
-                  "the best of the finalists, or within %s of it, with probability %.3f (%" PRIu32 " replications)",
-                  zone, plan->selection.probability, plan->choice.replications);
+    hr__put_field(&page->console, "confidence",
+                  "the best of the finalists, or within %s of it, with probability %.3f over random %s (%" PRIu32
+                  " replications)",
+                  zone, plan->selection.probability, redrawn ? "events and workloads" : "spot and failure events only",
+                  plan->choice.replications);
 }
 
 static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
@@ -351,12 +371,12 @@ static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
   char text[6][HR__NUMBER_BYTES];
   fputc('\n', console->out);
   put_demand(page);
-  hr__put_field(console, "searched", "%s mixes: %s run, %s too dear by their prices alone, %s too small, %s left aside",
+  hr__put_field(console, "searched", "%s candidates: %s run, %s excluded by price, %s too small, %s not evaluated",
                 hr__count_text(plan->space.n_candidates, text[0]), hr__count_text(counts->run, text[1]),
                 hr__count_text(counts->too_expensive, text[2]), hr__count_text(counts->too_small, text[3]),
                 hr__count_text(counts->not_evaluated, text[4]));
   uint64_t beside = plan->baseline_runs + plan->tightening_runs + plan->sensitivity_runs;
-  hr__put_field(console, "runs", "%s to choose, %s for what stands beside it",
+  hr__put_field(console, "runs", "%s to choose, %s for comparisons",
                 hr__count_text(plan->search_runs + plan->selection_runs, text[0]), hr__count_text(beside, text[1]));
   put_confidence(page);
   if (perf && perf->sim_s > 0)

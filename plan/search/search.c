@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A search, for those parts that make it. */
+/*
+ * The search of a plan's grid for the best candidates, with few runs.
+ *
+ * Two kinds of candidates are not run: those whose prices alone exceed the objective of a candidate that meets the
+ * goals (bounds.c), and those that have less of every capacity than one that serves jobs too badly (monotonicity;
+ * hr__space_make has the exceptions).
+ *
+ * 1. In each slice the search begins at the newsvendor's level of fixed capacity and bisects towards more capacity
+ * until the goals are met; a second start bisects towards the minimum of elastic capacity that meets them.
+ * 2. From each start a pattern search, whose steps halve when no neighbour is better (Hooke and Jeeves, J. ACM 8,
+ * 1961), changes one capacity, or exchanges two of them step by step or GPU by GPU.
+ * 3. Slices are compared on the same random events after each halving, and the better half continues (successive
+ *    halving: Karnin, Koren and Somekh, ICML 2013); three continue to the end.
+ * 4. To leave local optima: each fixed capacity alone; points of a Sobol sequence; from the best candidate,
+ * increasingly long steps along each axis and the same capacity under other settings; and, if GPU types differ and all
+ * capacity is fixed, the candidates that would be cheaper.
+ *
+ * Invariant: each candidate is unknown, run, or excluded for one reason, and is run at most once. `best` is the best
+ * candidate that was run.
+ */
 
 #include "plan/search/search.h"
 
@@ -7,16 +26,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a candidate. */
+/* State of a candidate. */
 enum hr__search_state { HR__SEARCH_UNKNOWN, HR__SEARCH_RUN, HR__SEARCH_TOO_EXPENSIVE, HR__SEARCH_TOO_SMALL };
 
-/* Neighbours of a point: a step each way on each axis, and of each axis for each other, in steps and in GPUs. */
+/* Maximum of the neighbours of a point: one step up or down each axis, and exchanges of each axis for each other, by
+ * steps and by GPUs. */
 enum { HR__MAX_PROPOSED = 2 * HR_MOST_PLAN_VARIABLES * HR_MOST_PLAN_VARIABLES, HR__MAX_LEAN_SLICES = 4 };
 
-/* How far the search has come in a slice. */
+/* Progress of the search in one slice. */
 struct hr__climb {
   uint32_t slice, at;
-  uint32_t step[HR_MOST_PLAN_VARIABLES]; /* by capacity axis, levels */
+  uint32_t step[HR_MOST_PLAN_VARIABLES]; /* by capacity axis, in levels */
 };
 
 struct hr__search {
@@ -25,23 +45,23 @@ struct hr__search {
   struct hr__evaluator *evaluator;
   uint8_t *state;                     /* [n_candidates] enum hr__search_state */
   struct hr__evaluation *evaluations; /* [n_candidates] of those that were run */
-  uint32_t *run;                      /* in the order in which they were run */
+  uint32_t *run;                      /* candidates in the order of their runs */
   uint32_t n_run;
-  uint32_t *too_small; /* of them, those that serve jobs too badly */
+  uint32_t *too_small; /* those of them that serve jobs too badly */
   uint32_t n_too_small;
   uint32_t best;   /* HR_NONE: none was run yet */
-  uint32_t *batch; /* to be run together */
+  uint32_t *batch; /* candidates to be run together */
   uint32_t n_batch;
-  uint32_t *proposed; /* wanted since the last move, run before or not */
+  uint32_t *proposed; /* requested since the last move, whether run before or not */
   uint32_t n_proposed;
-  struct hr__climb *climbs; /* by rank */
+  struct hr__climb *climbs; /* best first, once ranked */
   uint32_t n_climbs;
   struct hr_error *error;
 };
 
-/* Which candidates are run next, and what their runs say of others. */
+/* ---- Running candidates ---------------------------------------------------------------------------- */
 
-/* A candidate that misses its goals by no more than this share says nothing of those that it covers. */
+/* Violation up to which a candidate excludes no candidate that it covers. */
 static const double clear_miss = 0.1;
 
 static bool is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
@@ -81,8 +101,8 @@ static void record_run(struct hr__search *search, uint32_t candidate) {
   search->state[candidate] = HR__SEARCH_RUN;
   search->evaluations[candidate] = hr__evaluator_evaluate(search->evaluator, candidate, search->config->replications);
   search->run[search->n_run++] = candidate;
-  /* Less may serve a little better than more, where spot nodes are taken away or gangs come in the way of each other.
-   */
+  /* A candidate with less capacity may serve slightly better than one with more, since spot interruptions and the
+   * packing of gangs add noise. */
   if (search->evaluations[candidate].violation > clear_miss &&
       hr__evaluator_is_short(search->evaluator, candidate, search->config->replications))
     search->too_small[search->n_too_small++] = candidate;
@@ -102,8 +122,7 @@ static enum hr_status run_batch(struct hr__search *search) {
   return status;
 }
 
-/* The first points of a slice: where jobs are served as they should be, and with as little elastic capacity as that
- * takes. */
+/* ---- Starting points ------------------------------------------------------------------------------- */
 
 static uint32_t max_steps(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to) {
   uint32_t max = 0;
@@ -114,7 +133,7 @@ static uint32_t max_steps(const struct hr__space *space, const struct hr__point 
   return max;
 }
 
-/* The point after `step` of `steps` from one to another that has more of everything. */
+/* The point after `step` of `steps` equal steps from `from` to `to`, which has at least as much of everything. */
 static uint32_t between(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to,
                         uint32_t step, uint32_t steps) {
   struct hr__point point = *from;
@@ -130,7 +149,7 @@ static bool meets_service(const struct hr__search *search, uint32_t candidate) {
          !hr__evaluator_is_short(search->evaluator, candidate, search->config->replications);
 }
 
-/* Whether less may do: jobs are served, or would be at too high a price. */
+/* Whether less capacity may do: the candidate serves its jobs, or was excluded by its price. */
 static bool may_shrink(const struct hr__search *search, uint32_t candidate) {
   return meets_service(search, candidate) || search->state[candidate] == HR__SEARCH_TOO_EXPENSIVE;
 }
@@ -153,7 +172,7 @@ static enum hr_status bisect(struct hr__search *search, struct hr__point low, st
   return status;
 }
 
-/* Towards the corner with the most of everything. */
+/* Bisects towards the maximum of every capacity. */
 static enum hr_status bisect_slice(struct hr__search *search, const struct hr__climb *climb) {
   return bisect(search, hr__space_point(search->space, climb->at), hr__space_corner(search->space, climb->slice, true));
 }
@@ -174,14 +193,14 @@ static void begin_steps(const struct hr__search *search, struct hr__climb *climb
   }
 }
 
-/* The candidate to begin with, in the climb's slice. */
+/* The capacity of a candidate in another slice. */
 static uint32_t in_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
   struct hr__point point = hr__space_corner(space, slice, true), from = hr__space_point(space, candidate);
   for (uint32_t i = 0; i < space->n_capacity; i++) point.level[space->capacity[i]] = from.level[space->capacity[i]];
   return hr__space_candidate(space, &point);
 }
 
-/* Both ends of the newsvendor's bracket, or what the search was told to begin with. */
+/* Both ends of the newsvendor's bracket, or the candidate that the configuration names. */
 static void enqueue_start(struct hr__search *search, struct hr__climb *climb) {
   const struct hr__search_config *config = search->config;
   struct hr__point low = hr__space_corner(search->space, climb->slice, true), high = low;
@@ -219,7 +238,7 @@ static enum hr_status begin_slices(struct hr__search *search) {
   return status;
 }
 
-/* Less of one capacity, to where jobs are only just served as they should be. */
+/* Reduces one capacity to the minimum that still serves the jobs. */
 static enum hr_status make_lean(struct hr__search *search, struct hr__climb *climb, uint32_t axis) {
   struct hr__point high = hr__space_point(search->space, climb->at), low = high;
   low.level[axis] = 0;
@@ -233,7 +252,7 @@ static enum hr_status make_lean(struct hr__search *search, struct hr__climb *cli
   return status;
 }
 
-/* The dearest elastic capacity that was not made lean yet; HR_NONE: there is no more. */
+/* The most expensive elastic capacity that is not done; HR_NONE: all are. */
 static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t costliest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)
@@ -243,8 +262,8 @@ static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t c
   return costliest;
 }
 
-/* A second climb of a slice, from its best point so far with as little elastic capacity as will do: where there is
-   plenty of it, a little less makes no difference, and no step would lead here. */
+/* A second climb of a slice, from its best point with the minimum of elastic capacity that serves. Plentiful elastic
+ * capacity changes nothing when it shrinks a little, so small steps would not lead here. */
 static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice, uint32_t from) {
   const struct hr__bounds *bounds = search->config->bounds;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
@@ -270,9 +289,9 @@ static enum hr_status begin_lean_slices(struct hr__search *search) {
   return status;
 }
 
-/* From a point to better ones nearby, by steps that halve; slices side by side, the better half of which goes on. */
+/* ---- Pattern search -------------------------------------------------------------------------------- */
 
-/* The point with so many levels more, or less, of an axis; false where the grid has ended. */
+/* Moves the point by so many levels along a capacity, up to the end of the axis; false if it is there already. */
 static bool step_along(const struct hr__space *space, struct hr__point *point, uint32_t capacity, int64_t levels) {
   uint32_t axis = space->capacity[capacity];
   int64_t level = (int64_t)point->level[axis] + levels, last = (int64_t)hr__space_levels(space, axis) - 1;
@@ -292,7 +311,7 @@ static void enqueue_steps(struct hr__search *search, const struct hr__climb *cli
     }
 }
 
-/* One level of capacity `from` for as many of `to` as have no fewer GPUs. */
+/* One level less of capacity `from`, and as many levels of `to` as replace its GPUs. */
 static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__climb *climb, uint32_t from, uint32_t to) {
   struct hr__point before = hr__space_point(search->space, climb->at), point = before;
   if (!step_along(search->space, &point, from, -1)) return;
@@ -302,7 +321,8 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__cli
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* A step of one capacity for one of another, or a level of it for as many GPUs of that. */
+/* For each pair of capacities: a step of one for a step of the other, and a level of one for as many GPUs of the other.
+ */
 static void enqueue_exchanges(struct hr__search *search, const struct hr__climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {
@@ -335,7 +355,7 @@ static bool is_finest(const struct hr__search *search, const struct hr__climb *c
   return true;
 }
 
-/* Runs what was wanted, and goes to the best of it; `moved`: it is better than where the climb stood. */
+/* Runs the batch and moves the climb to the best candidate proposed; `moved`: it is better than the current one. */
 static enum hr_status move_to_best(struct hr__search *search, struct hr__climb *climb, bool *moved) {
   enum hr_status status = run_batch(search);
   *moved = false;
@@ -397,9 +417,9 @@ static enum hr_status climb_all(struct hr__search *search) {
   return status;
 }
 
-/* What climbing alone would not find: other choices, long steps, a spread over the grid, all that would be cheaper. */
+/* ---- Leaving local optima -------------------------------------------------------------------------- */
 
-/* From the best of all on, with the finest steps, unless it is the same as `before`. */
+/* Climbs from the best candidate with the finest steps, unless it is still `before`. */
 static enum hr_status climb_from_best(struct hr__search *search, uint32_t before) {
   if (search->best == HR_NONE || search->best == before) return HR_OK;
   struct hr__climb climb = {.slice = hr__space_slice(search->space, search->best), .at = search->best};
@@ -407,7 +427,7 @@ static enum hr_status climb_from_best(struct hr__search *search, uint32_t before
   return climb_level(search, &climb);
 }
 
-/* The same capacity with one choice of another kind made otherwise. */
+/* The same capacity with one variable of another kind changed. */
 static void enqueue_other_settings(struct hr__search *search) {
   const struct hr__space *space = search->space;
   for (uint32_t i = 0; i < space->n_axes; i++) {
@@ -418,7 +438,7 @@ static void enqueue_other_settings(struct hr__search *search) {
   }
 }
 
-/* Whether a climb in the slice came to the end, or there are so few slices that all are gone into. */
+/* Whether a climb of the slice reached the end, or there are so few slices that all are examined. */
 static bool is_active(const struct hr__search *search, uint32_t slice) {
   enum { SCREENING_RUNS = 4 };
   bool kept = search->space->n_slices <= SCREENING_RUNS;
@@ -426,7 +446,7 @@ static bool is_active(const struct hr__search *search, uint32_t slice) {
   return kept;
 }
 
-/* As much of one capacity as serves alone, and on from there if nothing in the slice is better. */
+/* The minimum of one capacity that serves without any other, and a climb from there if it is the best of its slice. */
 static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, uint32_t capacity) {
   const struct hr__space *space = search->space;
   struct hr__point low = hr__space_corner(space, slice, false), high = low;
@@ -495,7 +515,7 @@ static enum hr_status try_cheaper(struct hr__search *search) {
   return status == HR_OK && search->n_batch ? run_batch(search) : status;
 }
 
-/* A search from its begin to its ranking. */
+/* ---- The whole search ------------------------------------------------------------------------------ */
 
 static enum hr_status rank(struct hr__search *search, struct hr__search_result *result) {
   result->ranking = malloc(((size_t)search->n_run + 1) * sizeof *result->ranking);
@@ -517,7 +537,7 @@ static enum hr_status rank(struct hr__search *search, struct hr__search_result *
     result->counts.too_small += search->state[i] == HR__SEARCH_TOO_SMALL;
     result->counts.not_evaluated += search->state[i] == HR__SEARCH_UNKNOWN;
   }
-  search->too_small = NULL; /* it is the result's now */
+  search->too_small = NULL; /* owned by the result now */
   return HR_OK;
 }
 

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Selects the best of a few finalists with as many replications as that takes.
+ *
+ * Kim and Nelson's procedure (ACM TOMACS 11, 2001) on common random numbers: all finalists are run side by side. A
+ * finalist is dropped as soon as another one that meets the goals is better by more than the procedure allows, over the
+ * replications that both have. Differences within the indifference zone need not be resolved. The procedure guarantees
+ * with the requested probability that the choice is the best or within the zone, provided that metrics are normal.
+ *
+ * The reported probability is not that guarantee. It is a paired bootstrap: replications are resampled, the same for
+ * all finalists, and counted is the share of resamples in which the choice meets the goals and no other finalist that
+ * meets them is better by more than the zone.
+ */
 
 #include "plan/search/search.h"
 
@@ -15,10 +27,10 @@ struct contest {
   struct hr__evaluator *evaluator;
   const uint32_t *finalists;
   uint32_t count;
-  uint32_t replications; /* of those that are still in */
+  uint32_t replications; /* of the finalists that are still active */
   uint32_t *made;        /* [count] replications of each */
-  bool *active;          /* [count] */
-  double *objectives;    /* [count][most] */
+  bool *active;          /* [count] not dropped */
+  double *objectives;    /* [count][max_replications] */
   struct hr_error *error;
 };
 
@@ -30,7 +42,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the finalists");
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------------- */
 
 static enum hr_status run(struct contest *contest, uint32_t replications) {
   uint32_t *batch = calloc((size_t)contest->count + 1, sizeof *batch), n = 0;
@@ -49,13 +61,13 @@ static enum hr_status run(struct contest *contest, uint32_t replications) {
   return HR_OK;
 }
 
-/* ---- Dropping --------------------------------------------------------------------------------------- */
+/* ---- Dropping -------------------------------------------------------------------------------------- */
 
 static struct hr__evaluation evaluation_of(const struct contest *contest, uint32_t finalist) {
   return hr__evaluator_evaluate(contest->evaluator, contest->finalists[finalist], contest->made[finalist]);
 }
 
-/* The best that is in. */
+/* The best active finalist. */
 static uint32_t leader(const struct contest *contest) {
   uint32_t best = HR_NONE;
   struct hr__evaluation best_evaluation = {0};
@@ -77,15 +89,15 @@ static double mean_difference(const double *a, const double *b, uint32_t count) 
   return sum / count;
 }
 
-/* The variance of the differences over the first replications, as the procedure has it. */
+/* The sample variance of the differences over the first replications. */
 static double variance(const double *a, const double *b, uint32_t count) {
   double mean = mean_difference(a, b, count), squares = 0;
   for (uint32_t i = 0; i < count; i++) squares += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
   return squares / (count - 1);
 }
 
-/* How far a finalist may lie behind and stay: W = max(0, d / (2 r) (h^2 S^2 / d^2 - r)), h^2 = 2 eta (n0 - 1),
-   eta = ((2 alpha / (k - 1))^(-2 / (n0 - 1)) - 1) / 2. */
+/* The difference up to which a finalist stays: W = max(0, d / (2 r) (h^2 S^2 / d^2 - r)), h^2 = 2 eta (n0 - 1), eta =
+ * ((2 alpha / (k - 1))^(-2 / (n0 - 1)) - 1) / 2. */
 static double allowance(const struct contest *contest, double zone, double spread) {
   const struct hr__selection_config *config = contest->config;
   double n0 = config->first, r = contest->replications, alpha = 1 - config->confidence;
@@ -94,7 +106,7 @@ static double allowance(const struct contest *contest, double zone, double sprea
   return zone > 0 ? fmax(0, zone / (2 * r) * (h2 * spread / (zone * zone) - r)) : (spread > 0 ? (double)INFINITY : 0);
 }
 
-/* Whether a goal is missed by more than chance. */
+/* Whether a goal is missed with statistical significance. */
 static enum hr_status significantly_fails(const struct contest *contest, uint32_t finalist, bool *fails) {
   const struct hr__goals *goals = contest->evaluator->goals;
   double *values = malloc(((size_t)contest->made[finalist] + 1) * sizeof *values);
@@ -115,7 +127,8 @@ static enum hr_status significantly_fails(const struct contest *contest, uint32_
   return status;
 }
 
-/* Those that another leaves behind, and those that surely miss a goal while the leader meets all. */
+/* Drops finalists that are significantly worse than the leader or, if the leader meets all goals, significantly miss
+ * one. */
 static enum hr_status drop_losers(struct contest *contest, double *zone, bool *settled) {
   uint32_t best = leader(contest);
   struct hr__evaluation best_evaluation = evaluation_of(contest, best);
@@ -140,9 +153,9 @@ static enum hr_status drop_losers(struct contest *contest, double *zone, bool *s
   return HR_OK;
 }
 
-/* ---- How sure --------------------------------------------------------------------------------------- */
+/* ---- Probability ----------------------------------------------------------------------------------- */
 
-/* The objective of a finalist over drawn replications; infinite where these miss a goal. */
+/* The objective of a finalist over resampled replications; infinite if a goal is missed on them. */
 static double resampled_objective(const struct contest *contest, uint32_t finalist, const double *uniform,
                                   double *values) {
   const struct hr__goals *goals = contest->evaluator->goals;
@@ -186,9 +199,9 @@ static enum hr_status estimate_probability(const struct contest *contest, uint32
   return HR_OK;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole selection --------------------------------------------------------------------------- */
 
-/* Rounds of ever more replications, half as many again each. */
+/* Rounds with increasing numbers of replications, each 1.5 times the last. */
 static enum hr_status run_rounds(struct contest *contest, double *zone) {
   const struct hr__selection_config *config = contest->config;
   bool settled = false;

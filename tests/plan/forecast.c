@@ -382,7 +382,7 @@ static void what_the_naive_forecast_does_better_is_told(void) {
   trace = noisy_trace(2);
   forecast = forecast_of(trace, (struct hr_forecast_config){0});
   CU_ASSERT_TRUE(has_note(forecast, "2 weeks are too few to hold one back"));
-  CU_ASSERT_TRUE(has_note(forecast, "too few to tell a trend"));
+  CU_ASSERT_TRUE(has_note(forecast, "too few for a trend"));
   CU_ASSERT(isnan(hr_forecast_item(forecast, 1).score.wape));
   hr_forecast_destroy(forecast);
   hr_trace_destroy(trace);
@@ -441,12 +441,12 @@ static void refuses(const struct hr_trace *trace, struct hr_forecast_config conf
 
 static void what_is_bad_is_told(void) {
   struct hr_trace *trace = noisy_trace(5), *brief = noisy_trace(1);
-  refuses(brief, (struct hr_forecast_config){0}, "a forecast wants at least 2 whole weeks");
-  refuses(trace, (struct hr_forecast_config){.months = 19}, "1 to 18 are wanted");
-  refuses(trace, (struct hr_forecast_config){.growth = -1}, "a growth of -1");
-  refuses(trace, (struct hr_forecast_config){.growth = 101}, "a growth of 101");
-  refuses(trace, (struct hr_forecast_config){.confidence = 1}, "a confidence of 1");
-  refuses(trace, (struct hr_forecast_config){.holdout_weeks = 4}, "at most 3 can");
+  refuses(brief, (struct hr_forecast_config){0}, "at least 2 whole weeks");
+  refuses(trace, (struct hr_forecast_config){.months = 19}, "expected 1 to 18");
+  refuses(trace, (struct hr_forecast_config){.growth = -1}, "growth -1");
+  refuses(trace, (struct hr_forecast_config){.growth = 101}, "growth 101");
+  refuses(trace, (struct hr_forecast_config){.confidence = 1}, "confidence 1");
+  refuses(trace, (struct hr_forecast_config){.holdout_weeks = 4}, "at most 3");
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.holdout_weeks = 3});
   double factors[HR_MAX_FORECAST_WEEKS];
   CU_ASSERT_EQUAL(hr_forecast_factors(forecast, 0, true, 79, 1, factors, NULL), HR_BAD_INPUT);
@@ -460,7 +460,7 @@ static void what_is_bad_is_told(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t day = 0; day < 28; day++) demand_job(&maker, day * 86400.0, 3600, 0, "a", HR_CLASS_TRAINING);
   trace = demand_end(&maker);
-  refuses(trace, (struct hr_forecast_config){0}, "no job asks for GPU time");
+  refuses(trace, (struct hr_forecast_config){0}, "no job requests GPU time");
   hr_trace_destroy(trace);
 }
 

@@ -121,7 +121,7 @@ static void the_trend_fades(void) {
   struct hr__forecast_fit fit;
   for (uint32_t i = 0; i < N; i++) week[i] = exp(0.02 * i);
   CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fit), HR_OK);
-  expect_near(pow(fit.fade, N / 2.0), 0.5, 1e-12);
+  expect_near(pow(fit.damping, N / 2.0), 0.5, 1e-12);
   double now = hr__forecast_fit_mean(&fit, 0, 0), soon = hr__forecast_fit_mean(&fit, 0, 1), late = hr__forecast_fit_mean(&fit, 0, 79);
   expect_near(log(soon / now), 0.02, 0.002);
   CU_ASSERT(late / now < exp(0.02 * N / 2 / log(2) * 1.1));
