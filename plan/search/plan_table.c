@@ -353,11 +353,11 @@ static void put_confidence(struct plan_page *page) {
   char zone[HR__FIGURE_BYTES];
   hr__figure_text(of_money ? HR__DOLLARS : HR__FACTOR, plan->selection.zone, zone);
   if (!hr_plan_feasible(plan))
-    hr__put_field(&page->console, "confidence", "none of the candidates that were run meets the goals");
+    hr__put_field(&page->console, "certainty", "none of the candidates that were run meets the goals");
   else if (!plan->evaluator.random)
-    hr__put_field(&page->console, "confidence", "deterministic: the best of the candidates that were run");
+    hr__put_field(&page->console, "certainty", "deterministic: the best of the candidates that were run");
   else
-    hr__put_field(&page->console, "confidence",
+    hr__put_field(&page->console, "certainty",
                   "the best of the finalists, or within %s of it, with probability %.3f over random %s (%" PRIu32
                   " replications)",
                   zone, plan->selection.probability, redrawn ? "events and workloads" : "spot and failure events only",
