@@ -25,6 +25,8 @@ const char *hr_advice_kind_name(enum hr_advice_kind kind) {
   return names[kind];
 }
 
+/* The only tenant that used the pool for a class (HR_N_CLASSES: for any; HR_NONE: any pool); HR_NONE: several, or none.
+ */
 static uint32_t only_tenant(const struct hr__run_profile *profile, uint32_t class_, uint32_t pool) {
   uint32_t found = HR_NONE;
   for (uint32_t tenant = 0; tenant < profile->n_tenants; tenant++) {
@@ -210,14 +212,14 @@ static bool are_rivals(const struct hr__proposal *a, const struct hr__proposal *
 /* Among proposals that change the same thing only the one that saves most is advised. */
 static void keep_best_rival(struct hr_advice *advice) {
   for (size_t i = 0; i < advice->n_proposals; i++) {
-    struct hr__proposal *loser = &advice->proposals[i];
-    const struct hr__proposal *best = loser;
+    struct hr__proposal *weaker = &advice->proposals[i];
+    const struct hr__proposal *best = weaker;
     for (size_t k = 0; k < advice->n_proposals; k++) {
       const struct hr__proposal *other = &advice->proposals[k];
-      if (other->advised && are_rivals(loser, other) && other->monthly_usd.mean < best->monthly_usd.mean) best = other;
+      if (other->advised && are_rivals(weaker, other) && other->monthly_usd.mean < best->monthly_usd.mean) best = other;
     }
-    if (!loser->advised || best == loser) continue;
-    snprintf(loser->reason, sizeof loser->reason, "%.200s saves more", best->to);
+    if (!weaker->advised || best == weaker) continue;
+    snprintf(weaker->reason, sizeof weaker->reason, "%.200s saves more", best->to);
   }
   for (size_t i = 0; i < advice->n_proposals; i++)
     if (advice->proposals[i].reason[0]) advice->proposals[i].advised = false;

@@ -97,8 +97,8 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
 }
 
 /* `write_s`: write time to assume; 0: it is known. */
-static enum hr_status propose(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot, const char *from,
-                              double write_s, struct hr_error *error) {
+static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot,
+                                          const char *from, double write_s, struct hr_error *error) {
   const char *name = class_ == HR_CLASS_UNKNOWN ? "default" : hr_job_class_name((enum hr_job_class)class_);
   struct hr__proposal proposal;
   char path[60], text[HR__NUMBER_BYTES];
@@ -124,7 +124,8 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
 }
 
-static enum hr_status note(struct hr_advice *advice, struct hr_error *error, uint32_t class_, const char *text) {
+static enum hr_status note_checkpoints(struct hr_advice *advice, struct hr_error *error, uint32_t class_,
+                                       const char *text) {
   return hr_notes_add(&advice->notes, "checkpoints of %s: %s", hr__advice_class_text(class_), text) == HR_OK
              ? HR_OK
              : hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
@@ -135,18 +136,19 @@ static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, st
   struct spot_use spot = find_spot(advice, class_);
   if (spot.pool == HR_NONE) return HR_OK;
   if (hr__run_profile_use(&advice->profile, class_, spot.pool)->own_checkpoints)
-    return note(advice, error, class_, "jobs have intervals in the trace, which override the scenario's");
+    return note_checkpoints(advice, error, class_, "jobs have intervals in the trace, which override the scenario's");
   if (spec->checkpoint == HR_CHECKPOINT_NONE) {
     if (spot.lost_h <= 0) return HR_OK;
-    return propose(advice, class_, &spot, "no checkpoints", spot.write_s > 0 ? 0 : assumed_write_s, error);
+    return propose_checkpoints(advice, class_, &spot, "no checkpoints", spot.write_s > 0 ? 0 : assumed_write_s, error);
   }
   if (spec->checkpoint != HR_CHECKPOINT_INTERVAL) return HR_OK;
-  if (spot.write_s <= 0) return note(advice, error, class_, "writing takes no time, so no interval is too short");
+  if (spot.write_s <= 0)
+    return note_checkpoints(advice, error, class_, "writing takes no time, so no interval is too short");
   double interval_s = (double)spec->interval_us / (double)HR_SECOND_US, best_s = daly_s(spot.write_s, spot.life_s);
   char from[100], text[HR__NUMBER_BYTES];
   snprintf(from, sizeof from, "every %s", hr__duration_text(interval_s, text));
   if (interval_s <= tolerated_ratio * best_s && best_s <= tolerated_ratio * interval_s) return HR_OK;
-  return propose(advice, class_, &spot, from, 0, error);
+  return propose_checkpoints(advice, class_, &spot, from, 0, error);
 }
 
 static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_error *error) {
@@ -265,8 +267,8 @@ static cJSON *spot_entry(const struct hr_advice *advice, uint32_t class_, uint32
 
 /* ---- Spot capacity: the change --------------------------------------------------------------------- */
 
-static enum hr_status assume(const struct hr_advice *advice, const struct spot_model *spot_model,
-                             struct hr__proposal *proposal, struct hr_error *error) {
+static enum hr_status assume_spot(const struct hr_advice *advice, const struct spot_model *spot_model,
+                                  struct hr__proposal *proposal, struct hr_error *error) {
   enum hr_status status;
   if (spot_model->preset)
     status = hr__proposal_assume(proposal, error, "nodes are interrupted as in the catalogue's preset %s (%s)",
@@ -287,7 +289,7 @@ static enum hr_status assume(const struct hr_advice *advice, const struct spot_m
   return status;
 }
 
-static enum hr_status spot_propose(struct hr_advice *advice, uint32_t class_, uint32_t pool,
+static enum hr_status propose_spot(struct hr_advice *advice, uint32_t class_, uint32_t pool,
                                    const struct spot_model *spot_model, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
   struct hr__proposal proposal;
@@ -299,7 +301,7 @@ static enum hr_status spot_propose(struct hr_advice *advice, uint32_t class_, ui
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)advice->config.scenario->cluster.n_pools);
   enum hr_status status = hr__proposal_set_json(&proposal, path, spot_entry(advice, class_, pool, spot_model), error);
   if (status == HR_OK) status = hr__proposal_manage(advice, &proposal, true, error);
-  if (status == HR_OK) status = assume(advice, spot_model, &proposal, error);
+  if (status == HR_OK) status = assume_spot(advice, spot_model, &proposal, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;
@@ -327,7 +329,7 @@ static enum hr_status advise_use(struct hr_advice *advice, uint32_t class_, uint
     else
       why = "neither a pool nor a catalogue preset describes the spot interruptions of its provider";
   }
-  if (!why) return spot_propose(advice, class_, pool, &spot_model, error);
+  if (!why) return propose_spot(advice, class_, pool, &spot_model, error);
   return hr_notes_add(&advice->notes, "%s was not tried on spot nodes: %s", hr__advice_class_text(class_), why) == HR_OK
              ? HR_OK
              : no_memory(error);
@@ -430,8 +432,8 @@ static const char *why_none_added(const struct node_search *search) {
 
 /* ---- Idle reservations: number of nodes ------------------------------------------------------------ */
 
-static enum hr_status make(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal,
-                           struct hr_error *error) {
+static enum hr_status make_proposal(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal,
+                                    struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(search->advice, search->pool);
   hr__proposal_init(proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, search->pool);
   snprintf(proposal->from, sizeof proposal->from, "%u %s node%s", (unsigned)spec->nodes,
@@ -455,7 +457,7 @@ static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, stru
   struct hr__interval interval;
   char reason[300];
   uint32_t count = advice->n_replications < SCREENING ? advice->n_replications : SCREENING;
-  enum hr_status status = make(search, nodes, &proposal, error);
+  enum hr_status status = make_proposal(search, nodes, &proposal, error);
   if (status == HR_OK) status = hr__proposal_load(advice, &proposal, error);
   search->trials++;
   if (status == HR_OK && proposal.candidate != HR_NONE)

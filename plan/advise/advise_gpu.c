@@ -20,7 +20,7 @@
 #include <strings.h>
 
 enum { MAX_OPTIONS = 3 };
-static const double low = 0.5, high = 0.9;
+static const double low_share = 0.5, high_share = 0.9;
 
 /* GPUs of another type. */
 struct gpu_option {
@@ -48,8 +48,8 @@ struct question {
 
 /* The allocated share of a pool whose GPUs are paid for while idle; NaN for other pools. */
 static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
-  bool comes_and_goes = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
-  return comes_and_goes && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->profile, pool);
+  bool elastic = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
+  return elastic && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->profile, pool);
 }
 
 /* ---- Other types ----------------------------------------------------------------------------------- */
@@ -58,9 +58,9 @@ static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
 static void add_option(const struct hr_advice *advice, const struct question *question, const struct gpu_option *option,
                        struct gpu_options *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
-  bool dearer = option->price_uusd_h > spec->market.price_uusd_h;
+  bool more_expensive = option->price_uusd_h > spec->market.price_uusd_h;
   bool fits = option->mem_gb * 1024 >= (double)question->need_mib;
-  if (!fits || dearer != question->larger || option->price_uusd_h <= 0) return;
+  if (!fits || more_expensive != question->larger || option->price_uusd_h <= 0) return;
   if (question->larger && option->mem_gb * 1024 < (double)spec->gpu_mem_mib) return;
   if (spec->gpu && strcasecmp(option->gpu, spec->gpu) == 0) return;
   for (size_t i = 0; i < found->count; i++)
@@ -372,7 +372,7 @@ static enum hr_status propose_all(struct hr_advice *advice, const struct questio
 static int memory_fit(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
   if (!spec->gpu_mem_mib || !use->max_mem_mib) return 0;
   double share = (double)use->max_mem_mib / spec->gpu_mem_mib;
-  return share < low && !use->mem_unknown ? -1 : share > high ? 1 : 0;
+  return share < low_share && !use->mem_unknown ? -1 : share > high_share ? 1 : 0;
 }
 
 static void add_needs(const struct hr_advice *advice, struct question *question) {
@@ -398,19 +398,20 @@ static enum hr_status advise_pool(struct hr_advice *advice, uint32_t pool, struc
   double held = fixed_utilization(advice, pool);
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
-    int question = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
-    small += question < 0;
-    large += question > 0;
+    int fit = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
+    small += fit < 0;
+    large += fit > 0;
   }
-  struct question whole = {.pool = pool, .class_ = HR_N_CLASSES, .larger = held > high || large == users};
+  struct question whole = {.pool = pool, .class_ = HR_N_CLASSES, .larger = held > high_share || large == users};
   add_needs(advice, &whole);
-  if (held < low || held > high || small == users || large == users) return propose_all(advice, &whole, error);
+  if (held < low_share || held > high_share || small == users || large == users)
+    return propose_all(advice, &whole, error);
   bool nameless = hr__run_profile_use(&advice->profile, HR_CLASS_UNKNOWN, pool)->starts > 0;
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES && !nameless && status == HR_OK; i++) {
-    int question = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
-    struct question one = {.pool = pool, .class_ = i, .larger = question > 0};
+    int fit = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
+    struct question one = {.pool = pool, .class_ = i, .larger = fit > 0};
     add_needs(advice, &one);
-    if (question) status = propose_all(advice, &one, error);
+    if (fit) status = propose_all(advice, &one, error);
   }
   return status;
 }

@@ -50,7 +50,7 @@ void hr__run_profile_finish(struct hr__run_profile *profile) {
 
 /* ---- Events ---------------------------------------------------------------------------------------- */
 
-static void advance(struct hr__run_profile *profile, uint32_t number, int64_t now_us) {
+static void advance_pool(struct hr__run_profile *profile, uint32_t number, int64_t now_us) {
   struct hr__pool_profile *pool = &profile->pools[number];
   const struct hr_pool_spec *spec = &profile->cluster->pools[number];
   uint64_t passed_us = (uint64_t)(now_us - pool->until_us), node_milli = (uint64_t)spec->gpus_per_node * 1000;
@@ -65,7 +65,7 @@ static struct hr__pool_use *use_at(struct hr__run_profile *profile, hr_job job, 
   return &profile->uses[(size_t)class_ * profile->n_pools + pool];
 }
 
-static void note_wants(const struct hr_trace *trace, hr_job job, struct hr__pool_use *use) {
+static void note_request(const struct hr_trace *trace, hr_job job, struct hr__pool_use *use) {
   uint32_t tasks = trace->tasks && trace->tasks[job.id] ? trace->tasks[job.id] : 1;
   uint32_t gpus_per_task = trace->gpus[job.id] / tasks;
   uint64_t mem_mib = trace->gpu_mem_mib ? trace->gpu_mem_mib[job.id] : 0;
@@ -93,8 +93,8 @@ static void note_start(struct hr__run_profile *profile, const struct hr_event *e
   uint32_t pool = event->placement->pool.id;
   uint64_t milli = hr_placement_milli(event->placement, profile->trace, event->job);
   struct hr__pool_use *use = use_at(profile, event->job, pool);
-  note_wants(profile->trace, event->job, use);
-  advance(profile, pool, event->at_us);
+  note_request(profile->trace, event->job, use);
+  advance_pool(profile, pool, event->at_us);
   use->milli += milli;
   if (use->milli > use->peak_milli) use->peak_milli = use->milli;
   profile->pools[pool].allocated_milli += milli;
@@ -102,12 +102,12 @@ static void note_start(struct hr__run_profile *profile, const struct hr_event *e
       (struct hr__profile_allocation){event->at_us, milli, pool, node_count(event->placement)};
 }
 
-static void note_leave(struct hr__run_profile *profile, hr_job job, int64_t now_us) {
+static void note_end(struct hr__run_profile *profile, hr_job job, int64_t now_us) {
   struct hr__profile_allocation *allocation = &profile->allocations[job.id];
   uint32_t tenant = profile->trace->tenant ? profile->trace->tenant[job.id] : HR_NONE;
   struct hr__pool_use *use = use_at(profile, job, allocation->pool);
   hr__wide held = (hr__wide)allocation->milli * (uint64_t)(now_us - allocation->since_us);
-  advance(profile, allocation->pool, now_us);
+  advance_pool(profile, allocation->pool, now_us);
   use->milli -= allocation->milli;
   use->held_milli_us += held;
   use->held_times_nodes += held * allocation->nodes;
@@ -135,7 +135,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (!event->placement) return;
   if (event->kind == HR_EVENT_START) note_start(profile, event);
   if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT)
-    note_leave(profile, event->job, event->at_us);
+    note_end(profile, event->job, event->at_us);
 }
 
 /* ---- The end of the run ---------------------------------------------------------------------------- */
@@ -156,13 +156,13 @@ static void close_all(struct hr__run_profile *profile, const struct hr_result *r
   profile->end_us = result->end_us;
   for (uint32_t job = 0; job < profile->trace->n_jobs; job++) {
     const struct hr__profile_allocation *allocation = &profile->allocations[job];
-    if (allocation->since_us != HR_NEVER_US) note_leave(profile, (hr_job){job}, profile->end_us);
+    if (allocation->since_us != HR_NEVER_US) note_end(profile, (hr_job){job}, profile->end_us);
     if (allocation->pool != HR_NONE && result->accounting)
       use_at(profile, (hr_job){job}, allocation->pool)->lost_milli_us +=
           (hr__wide)result->accounting[job].milli_us.lost;
   }
   for (uint32_t i = 0; i < profile->n_pools; i++) {
-    advance(profile, i, profile->end_us);
+    advance_pool(profile, i, profile->end_us);
     profile->pools[i].available_milli_us = available_of(profile, i, result);
   }
 }

@@ -24,12 +24,15 @@
 
 /* ---- Means and intervals --------------------------------------------------------------------------- */
 
+/* Mean GPU hours of a series or of the total. Week `ahead` counts from 1; 0 is the level at which the forecast starts.
+ */
 static double model_mean(const struct hr__forecast_model *model, const double *share, uint32_t n_weeks, uint32_t series,
                          uint32_t ahead) {
   double total = hr__forecast_fit_mean(&model->fits[model->n_series], model->growth, ahead);
   return series < model->n_series ? total * share[(size_t)series * n_weeks + (ahead > 0 ? ahead - 1 : 0)] : total;
 }
 
+/* The interval of a sample; `work` has room for `count` values. */
 static void interval_of(const double *values, uint32_t count, double confidence, double *work,
                         struct hr_forecast_band *band) {
   for (uint32_t i = 0; i < count; i++) work[i] = values[i];
@@ -153,8 +156,8 @@ struct backtest {
   struct hr__forecast_fit *fits; /* [n_series + 1] */
   struct hr__forecast_model model;
   double *share;
-  uint32_t origin, ahead;        /* known weeks; weeks to forecast */
-  struct error_sums *error_sums; /* [n_series + 1] */
+  uint32_t origin, ahead;  /* known weeks; weeks to forecast */
+  struct error_sums *sums; /* [n_series + 1] */
 };
 
 static const double *weeks_of(const struct hr__demand_history *demand, uint32_t series) {
@@ -163,7 +166,7 @@ static const double *weeks_of(const struct hr__demand_history *demand, uint32_t 
 
 static void score(void *self, uint32_t series, const double *paths) {
   struct backtest *backtest = self;
-  struct error_sums *error_sums = &backtest->error_sums[series];
+  struct error_sums *sums = &backtest->sums[series];
   const double *week = weeks_of(backtest->demand, series);
   for (uint32_t i = 0; i < backtest->ahead; i++) {
     struct hr_forecast_band band;
@@ -171,12 +174,12 @@ static void score(void *self, uint32_t series, const double *paths) {
                 &band);
     double actual = week[backtest->origin + i];
     double error = model_mean(&backtest->model, backtest->share, backtest->ahead, series, i + 1) - actual;
-    error_sums->actual += actual;
-    error_sums->error += error;
-    error_sums->absolute += fabs(error);
-    error_sums->naive += fabs(week[backtest->origin - 1] - actual);
-    error_sums->inside += actual >= band.low && actual <= band.high;
-    error_sums->count++;
+    sums->actual += actual;
+    sums->error += error;
+    sums->absolute += fabs(error);
+    sums->naive += fabs(week[backtest->origin - 1] - actual);
+    sums->inside += actual >= band.low && actual <= band.high;
+    sums->count++;
   }
 }
 
@@ -191,19 +194,18 @@ static enum hr_status backtest_origin(struct backtest *backtest) {
 }
 
 static struct hr_forecast_score score_of(const struct hr__demand_history *demand, uint32_t series,
-                                         uint32_t first_origin, const struct error_sums *error_sums) {
+                                         uint32_t first_origin, const struct error_sums *sums) {
   const double *week = weeks_of(demand, series);
   double change = 0;
   for (uint32_t i = demand->first_week + 1; i < first_origin; i++) change += fabs(week[i] - week[i - 1]);
   change /= first_origin - demand->first_week - 1;
-  double count = error_sums->count;
-  return (struct hr_forecast_score){
-      .wape = error_sums->actual > 0 ? error_sums->absolute / error_sums->actual : HR__UNKNOWN,
-      .bias = error_sums->actual > 0 ? error_sums->error / error_sums->actual : HR__UNKNOWN,
-      .mase = change > 0 ? error_sums->absolute / count / change : HR__UNKNOWN,
-      .naive_wape = error_sums->actual > 0 ? error_sums->naive / error_sums->actual : HR__UNKNOWN,
-      .naive_mase = change > 0 ? error_sums->naive / count / change : HR__UNKNOWN,
-      .coverage = error_sums->inside / count};
+  double count = sums->count;
+  return (struct hr_forecast_score){.wape = sums->actual > 0 ? sums->absolute / sums->actual : HR__UNKNOWN,
+                                    .bias = sums->actual > 0 ? sums->error / sums->actual : HR__UNKNOWN,
+                                    .mase = change > 0 ? sums->absolute / count / change : HR__UNKNOWN,
+                                    .naive_wape = sums->actual > 0 ? sums->naive / sums->actual : HR__UNKNOWN,
+                                    .naive_mase = change > 0 ? sums->naive / count / change : HR__UNKNOWN,
+                                    .coverage = sums->inside / count};
 }
 
 enum hr_status hr__forecast_backtest(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
@@ -212,20 +214,19 @@ enum hr_status hr__forecast_backtest(const struct hr__demand_history *demand, ui
   struct backtest backtest = {.demand = demand, .confidence = confidence};
   backtest.fits = calloc(demand->n_series + 1, sizeof *backtest.fits);
   backtest.share = calloc((size_t)demand->n_series * holdout_weeks, sizeof *backtest.share);
-  backtest.error_sums = calloc(demand->n_series + 1, sizeof *backtest.error_sums);
+  backtest.sums = calloc(demand->n_series + 1, sizeof *backtest.sums);
   backtest.work = calloc(HR__FORECAST_PATHS, sizeof *backtest.work);
-  enum hr_status status =
-      backtest.fits && backtest.share && backtest.error_sums && backtest.work ? HR_OK : HR_NO_MEMORY;
+  enum hr_status status = backtest.fits && backtest.share && backtest.sums && backtest.work ? HR_OK : HR_NO_MEMORY;
   backtest.model = (struct hr__forecast_model){.fits = backtest.fits, .n_series = demand->n_series};
   for (backtest.origin = first_origin; backtest.origin < demand->n_weeks && status == HR_OK; backtest.origin++) {
     backtest.ahead = demand->n_weeks - backtest.origin;
     status = backtest_origin(&backtest);
   }
   for (uint32_t i = 0; status == HR_OK && i <= demand->n_series; i++)
-    scores[i] = score_of(demand, i, first_origin, &backtest.error_sums[i]);
+    scores[i] = score_of(demand, i, first_origin, &backtest.sums[i]);
   free(backtest.fits);
   free(backtest.share);
-  free(backtest.error_sums);
+  free(backtest.sums);
   free(backtest.work);
   return status;
 }
@@ -279,65 +280,65 @@ struct path_summary {
   double *month, *work; /* value of each path; scratch space for sorting */
 };
 
-static void fill_weeks(const struct path_summary *path_summary, uint32_t series, const double *paths) {
-  struct hr_forecast *forecast = path_summary->forecast;
+static void fill_weeks(const struct path_summary *summary, uint32_t series, const double *paths) {
+  struct hr_forecast *forecast = summary->forecast;
   for (uint32_t week = 0; week < forecast->n_weeks; week++) {
     struct hr_forecast_band *band = &forecast->week[(size_t)series * forecast->n_weeks + week];
     interval_of(paths + (size_t)week * HR__FORECAST_PATHS, HR__FORECAST_PATHS, forecast->config.confidence,
-                path_summary->work, band);
+                summary->work, band);
     band->mean = mean_of(forecast, series, week + 1);
   }
 }
 
-static void fill_month(const struct path_summary *path_summary, uint32_t series, const double *paths, uint32_t month) {
-  struct hr_forecast *forecast = path_summary->forecast;
+static void fill_month(const struct path_summary *summary, uint32_t series, const double *paths, uint32_t month) {
+  struct hr_forecast *forecast = summary->forecast;
   struct hr_forecast_band *band = &forecast->month[(size_t)series * forecast->config.months + month];
-  memset(path_summary->month, 0, HR__FORECAST_PATHS * sizeof *path_summary->month);
+  memset(summary->month, 0, HR__FORECAST_PATHS * sizeof *summary->month);
   band->mean = 0;
   for (uint32_t week = 0; week < forecast->n_weeks; week++) {
     double part = week_in_month(week, month) / HR__MONTH_WEEKS / HR__WEEK_HOURS;
     if (part <= 0) continue;
     band->mean += part * mean_of(forecast, series, week + 1);
     const double *of_week = paths + (size_t)week * HR__FORECAST_PATHS;
-    for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) path_summary->month[i] += part * of_week[i];
+    for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) summary->month[i] += part * of_week[i];
   }
-  interval_of(path_summary->month, HR__FORECAST_PATHS, forecast->config.confidence, path_summary->work, band);
+  interval_of(summary->month, HR__FORECAST_PATHS, forecast->config.confidence, summary->work, band);
 }
 
 /* The 95 % quantile of a month's busiest hour. Each path contributes one value: paths rotate through the weeks of the
  * month, and the hourly ratio follows an even sequence (multiples of the golden ratio). */
-static double peak_of(const struct path_summary *path_summary, uint32_t series, const double *paths, uint32_t month) {
-  const struct hr_forecast *forecast = path_summary->forecast;
+static double peak_of(const struct path_summary *summary, uint32_t series, const double *paths, uint32_t month) {
+  const struct hr_forecast *forecast = summary->forecast;
   const struct hr__forecast_shape *profile = &forecast->profiles[series];
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
     double part = (i + 0.5) / HR__FORECAST_PATHS, turn = (i + 0.5) * golden;
     size_t week = (size_t)((month + part) * HR__MONTH_WEEKS);
     double gpus = paths[week * HR__FORECAST_PATHS + i] / HR__WEEK_HOURS * profile->at[profile->peak];
-    path_summary->work[i] = gpus * profile->ratio[(size_t)((turn - floor(turn)) * HR__RATIO_POINTS)];
+    summary->work[i] = gpus * profile->ratio[(size_t)((turn - floor(turn)) * HR__RATIO_POINTS)];
   }
-  gsl_sort(path_summary->work, 1, HR__FORECAST_PATHS);
-  return gsl_stats_quantile_from_sorted_data(path_summary->work, 1, HR__FORECAST_PATHS, 0.95);
+  gsl_sort(summary->work, 1, HR__FORECAST_PATHS);
+  return gsl_stats_quantile_from_sorted_data(summary->work, 1, HR__FORECAST_PATHS, 0.95);
 }
 
 static void fill_series(void *self, uint32_t series, const double *paths) {
-  const struct path_summary *path_summary = self;
-  struct hr_forecast *forecast = path_summary->forecast;
-  fill_weeks(path_summary, series, paths);
+  const struct path_summary *summary = self;
+  struct hr_forecast *forecast = summary->forecast;
+  fill_weeks(summary, series, paths);
   for (uint32_t month = 0; month < forecast->config.months; month++) {
-    fill_month(path_summary, series, paths, month);
-    forecast->peak[(size_t)series * forecast->config.months + month] = peak_of(path_summary, series, paths, month);
+    fill_month(summary, series, paths, month);
+    forecast->peak[(size_t)series * forecast->config.months + month] = peak_of(summary, series, paths, month);
   }
 }
 
 /* Draws all weeks that a caller may ask for, since shares of the total cover all of them. */
 static enum hr_status fill_figures(struct hr_forecast *forecast) {
-  struct path_summary path_summary = {.forecast = forecast};
+  struct path_summary summary = {.forecast = forecast};
   double *memory = calloc(2 * HR__FORECAST_PATHS, sizeof *memory);
   if (!memory) return HR_NO_MEMORY;
-  path_summary.month = memory;
-  path_summary.work = memory + HR__FORECAST_PATHS;
+  summary.month = memory;
+  summary.work = memory + HR__FORECAST_PATHS;
   enum hr_status status =
-      hr__forecast_draw_paths(&forecast->model, HR_MAX_FORECAST_WEEKS, forecast->share, fill_series, &path_summary);
+      hr__forecast_draw_paths(&forecast->model, HR_MAX_FORECAST_WEEKS, forecast->share, fill_series, &summary);
   free(memory);
   return status;
 }

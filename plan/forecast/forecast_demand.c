@@ -103,74 +103,73 @@ struct demand_groups {
   double gpu_hours;
 };
 
-static void put(struct demand_groups *demand_groups, const struct hr__demand_history *demand,
-                const struct hr_trace *trace, uint32_t place, uint32_t job) {
-  struct demand_group *demand_group = &demand_groups->at[place];
+static void count_job(struct demand_groups *groups, const struct hr__demand_history *demand,
+                      const struct hr_trace *trace, uint32_t place, uint32_t job) {
+  struct demand_group *group = &groups->at[place];
   int64_t week = trace->submit_us[job] / HR__WEEK_US;
-  demand_group->used = true;
+  group->used = true;
   if (week >= demand->n_weeks || hr_trace_gpus_milli(trace, (hr_job){job}) == 0) return;
-  demand_group->jobs++;
-  demand_group->gpu_hours += job_gpu_hours(trace, job);
-  if (week < demand->first_week || (demand_group->weeks > 0 && demand_group->last_week == week)) return;
-  demand_group->weeks++;
-  demand_group->last_week = week;
+  group->jobs++;
+  group->gpu_hours += job_gpu_hours(trace, job);
+  if (week < demand->first_week || (group->weeks > 0 && group->last_week == week)) return;
+  group->weeks++;
+  group->last_week = week;
 }
 
-static bool is_large_enough(const struct demand_groups *demand_groups, const struct hr__demand_history *demand,
-                            const struct demand_group *demand_group) {
-  return demand_group->jobs >= MIN_JOBS && demand_group->gpu_hours >= min_share * demand_groups->gpu_hours &&
-         demand_group->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
+static bool is_large_enough(const struct demand_groups *groups, const struct hr__demand_history *demand,
+                            const struct demand_group *group) {
+  return group->jobs >= MIN_JOBS && group->gpu_hours >= min_share * groups->gpu_hours &&
+         group->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
 }
 
 static uint32_t class_of(const struct hr_trace *trace, uint32_t job) {
   return trace->class_ ? trace->class_[job] : HR_CLASS_UNKNOWN;
 }
 
-static uint32_t place_of(const struct demand_groups *demand_groups, const struct hr_trace *trace, uint32_t job) {
+static uint32_t place_of(const struct demand_groups *groups, const struct hr_trace *trace, uint32_t job) {
   uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
-  return (tenant == HR_NONE ? demand_groups->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
+  return (tenant == HR_NONE ? groups->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
 }
 
 /* A single group cannot be pooled, so it need not be large enough. */
-static bool is_alone(const struct demand_groups *demand_groups) {
+static bool is_alone(const struct demand_groups *groups) {
   uint32_t used = 0;
-  for (uint32_t i = 0; i < demand_groups->first_class; i++) used += demand_groups->at[i].used;
+  for (uint32_t i = 0; i < groups->first_class; i++) used += groups->at[i].used;
   return used == 1;
 }
 
 /* The group that a job's demand is counted in. `settled`: the class pools are complete, so it is known whether they are
  * large enough. */
-static uint32_t group_of(const struct demand_groups *demand_groups, const struct hr__demand_history *demand,
+static uint32_t group_of(const struct demand_groups *groups, const struct hr__demand_history *demand,
                          const struct hr_trace *trace, uint32_t job, bool settled) {
-  uint32_t own = place_of(demand_groups, trace, job), pooled = demand_groups->first_class + class_of(trace, job);
-  if (is_large_enough(demand_groups, demand, &demand_groups->at[own])) return own;
-  return !settled || is_large_enough(demand_groups, demand, &demand_groups->at[pooled]) ? pooled : demand_groups->last;
+  uint32_t own = place_of(groups, trace, job), pooled = groups->first_class + class_of(trace, job);
+  if (is_large_enough(groups, demand, &groups->at[own])) return own;
+  return !settled || is_large_enough(groups, demand, &groups->at[pooled]) ? pooled : groups->last;
 }
 
 /* Stores each job's group in series_of. */
-static void fill_groups(struct demand_groups *demand_groups, const struct hr_trace *trace,
-                        struct hr__demand_history *demand) {
+static void fill_groups(struct demand_groups *groups, const struct hr_trace *trace, struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    put(demand_groups, demand, trace, place_of(demand_groups, trace, i), i);
-    if (trace->submit_us[i] / HR__WEEK_US < demand->n_weeks) demand_groups->gpu_hours += job_gpu_hours(trace, i);
+    count_job(groups, demand, trace, place_of(groups, trace, i), i);
+    if (trace->submit_us[i] / HR__WEEK_US < demand->n_weeks) groups->gpu_hours += job_gpu_hours(trace, i);
   }
-  bool alone = is_alone(demand_groups);
+  bool alone = is_alone(groups);
   for (uint32_t i = 0; i < trace->n_jobs && !alone; i++) {
-    uint32_t place = group_of(demand_groups, demand, trace, i, false);
-    if (place >= demand_groups->first_class) put(demand_groups, demand, trace, place, i);
+    uint32_t place = group_of(groups, demand, trace, i, false);
+    if (place >= groups->first_class) count_job(groups, demand, trace, place, i);
   }
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    uint32_t place = alone ? place_of(demand_groups, trace, i) : group_of(demand_groups, demand, trace, i, true);
+    uint32_t place = alone ? place_of(groups, trace, i) : group_of(groups, demand, trace, i, true);
     demand->series_of[i] = place;
-    if (place == demand_groups->last) put(demand_groups, demand, trace, place, i);
+    if (place == groups->last) count_job(groups, demand, trace, place, i);
   }
 }
 
-static struct hr__forecast_series describe(const struct demand_groups *demand_groups, const struct hr_trace *trace,
+static struct hr__forecast_series describe(const struct demand_groups *groups, const struct hr_trace *trace,
                                            uint32_t place) {
-  struct hr__forecast_series series = {.tenant = "(others)", .class_ = "(all)", .jobs = demand_groups->at[place].jobs};
-  if (place < demand_groups->last) series.class_ = hr_job_class_name((enum hr_job_class)(place % HR_N_CLASSES));
-  if (place < demand_groups->first_class) {
+  struct hr__forecast_series series = {.tenant = "(others)", .class_ = "(all)", .jobs = groups->at[place].jobs};
+  if (place < groups->last) series.class_ = hr_job_class_name((enum hr_job_class)(place % HR_N_CLASSES));
+  if (place < groups->first_class) {
     uint32_t tenant = place / HR_N_CLASSES;
     series.tenant = tenant < trace->tenants.count ? trace->tenants.text[tenant] : "";
   }
@@ -178,18 +177,16 @@ static struct hr__forecast_series describe(const struct demand_groups *demand_gr
 }
 
 /* Numbers the groups that have jobs as series, and replaces groups in series_of by these numbers. */
-static enum hr_status number_series(struct demand_groups *demand_groups, const struct hr_trace *trace,
+static enum hr_status number_series(struct demand_groups *groups, const struct hr_trace *trace,
                                     struct hr__demand_history *demand) {
-  for (uint32_t i = 0; i < trace->n_jobs; i++) demand_groups->at[demand->series_of[i]].series = 1;
-  for (uint32_t i = 0; i <= demand_groups->last; i++)
-    if (demand_groups->at[i].series) demand_groups->at[i].series = ++demand->n_series;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) groups->at[demand->series_of[i]].series = 1;
+  for (uint32_t i = 0; i <= groups->last; i++)
+    if (groups->at[i].series) groups->at[i].series = ++demand->n_series;
   demand->series = calloc(demand->n_series, sizeof *demand->series);
   if (!demand->series) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i <= demand_groups->last; i++)
-    if (demand_groups->at[i].series)
-      demand->series[demand_groups->at[i].series - 1] = describe(demand_groups, trace, i);
-  for (uint32_t i = 0; i < trace->n_jobs; i++)
-    demand->series_of[i] = demand_groups->at[demand->series_of[i]].series - 1;
+  for (uint32_t i = 0; i <= groups->last; i++)
+    if (groups->at[i].series) demand->series[groups->at[i].series - 1] = describe(groups, trace, i);
+  for (uint32_t i = 0; i < trace->n_jobs; i++) demand->series_of[i] = groups->at[demand->series_of[i]].series - 1;
   return HR_OK;
 }
 
@@ -198,18 +195,18 @@ static enum hr_status assign_series(const struct hr_trace *trace, struct hr__dem
                                     struct hr_error *error) {
   enum hr_status status = find_weeks(trace, demand, error);
   if (status != HR_OK) return status;
-  struct demand_groups demand_groups = {.n_tenants = trace->tenants.count + 1};
-  demand_groups.first_class = demand_groups.n_tenants * HR_N_CLASSES;
-  demand_groups.last = demand_groups.first_class + HR_N_CLASSES;
-  demand_groups.at = calloc(demand_groups.last + 1, sizeof *demand_groups.at);
+  struct demand_groups groups = {.n_tenants = trace->tenants.count + 1};
+  groups.first_class = groups.n_tenants * HR_N_CLASSES;
+  groups.last = groups.first_class + HR_N_CLASSES;
+  groups.at = calloc(groups.last + 1, sizeof *groups.at);
   demand->series_of = calloc(trace->n_jobs, sizeof *demand->series_of);
-  if (demand_groups.at && demand->series_of) {
-    fill_groups(&demand_groups, trace, demand);
-    status = number_series(&demand_groups, trace, demand);
+  if (groups.at && demand->series_of) {
+    fill_groups(&groups, trace, demand);
+    status = number_series(&groups, trace, demand);
   } else {
     status = HR_NO_MEMORY;
   }
-  free(demand_groups.at);
+  free(groups.at);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 

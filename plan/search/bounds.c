@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* A change of the GPUs in use. */
 struct usage_change {
   int64_t at_us, milli;
 };
@@ -124,10 +125,11 @@ double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) 
   return 0;
 }
 
-/* ---- Bounds ---------------------------------------------------------------------------------------- */
+/* ---- Prices ---------------------------------------------------------------------------------------- */
 
 #define MONTH_H 730.0
 
+/* Paid for whether it is used or not. */
 static bool is_fixed(const struct hr_market_spec *market) {
   return market->market == HR_MARKET_OWNED || market->market == HR_MARKET_RESERVED;
 }
@@ -174,23 +176,23 @@ static bool is_variable(const struct hr__space *space, uint32_t pool) {
 
 static void price_slice(const struct hr__space *space, const struct hr_scenario *scenario,
                         struct hr__slice_prices *prices) {
-  double min = (double)INFINITY;
+  double min_elastic = (double)INFINITY;
   for (uint32_t i = 0; i < space->n_capacity; i++) {
     price_axis(scenario, &space->spec->variables[space->capacity[i]], &prices->fixed[i], &prices->elastic[i]);
-    min = fmin(min, prices->elastic[i]);
+    min_elastic = fmin(min_elastic, prices->elastic[i]);
   }
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     double gpus = (double)pool->nodes * pool->gpus_per_node;
     if (is_variable(space, i) || gpus == 0) continue;
     if (hr_market_is_elastic(pool->market.market)) {
-      min = fmin(min, min_price(&pool->market));
+      min_elastic = fmin(min_elastic, min_price(&pool->market));
     } else {
       prices->constant_usd_h += fixed_price(&pool->market) * gpus;
       prices->constant_gpus += gpus;
     }
   }
-  prices->min_elastic = isfinite(min) ? min : 0;
+  prices->min_elastic = isfinite(min_elastic) ? min_elastic : 0;
 }
 
 /* Whether every job takes its recorded time, on whole GPUs or its share of one, and is billed by GPU price alone. */

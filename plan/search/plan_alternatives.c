@@ -239,10 +239,10 @@ static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, 
       points[n_points++] = point;
   }
   qsort(points, n_points, sizeof *points, by_cost);
-  double min = (double)INFINITY;
+  double min_wait = (double)INFINITY;
   for (size_t i = 0; i < n_points; i++) {
-    if (points[i].wait >= min) continue;
-    min = points[i].wait;
+    if (points[i].wait >= min_wait) continue;
+    min_wait = points[i].wait;
     candidates[n_kept++] = points[i].candidate;
   }
   return n_kept;
@@ -300,6 +300,8 @@ static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error)
 
 enum { RECHECKED = 4 }; /* best candidates of a search that are run again with full depth */
 
+/* The best of the first candidates of a ranking, by `depth` replications, which are run. HR_NONE if the ranking is
+ * empty. */
 static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t depth,
                                 uint32_t *best, struct hr_error *error) {
   uint32_t count = result->n_ranked < RECHECKED ? result->n_ranked : RECHECKED;
@@ -429,6 +431,7 @@ static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator 
   return max < REPORTED_RUNS ? max : REPORTED_RUNS;
 }
 
+/* Runs the choice in a changed environment and finds the best candidate there. */
 static enum hr_status add_case(struct hr_plan *plan, const struct hr__environment *environment, double factor,
                                const char *name, struct hr_error *error) {
   if (plan->n_cases == HR__MAX_SENSITIVITY_CASES) return HR_OK;

@@ -2,19 +2,17 @@
 /*
  * The search of a plan's grid for the best candidates, with few runs.
  *
- * Two kinds of candidates are not run: those whose prices alone exceed the objective of a candidate that meets the
- * goals (bounds.c), and those that have less of every capacity than one that serves jobs too badly (monotonicity;
- * hr__space_make has the exceptions).
+ * Not run are candidates whose prices alone exceed the objective of one that meets the goals (bounds.c), and those
+ * that have less of every capacity than one that serves jobs too badly (see hr__space_covers).
  *
- * 1. In each slice the search begins at the newsvendor's level of fixed capacity and bisects towards more capacity
- * until the goals are met; a second start bisects towards the minimum of elastic capacity that meets them.
- * 2. From each start a pattern search, whose steps halve when no neighbour is better (Hooke and Jeeves, J. ACM 8,
- * 1961), changes one capacity, or exchanges two of them step by step or GPU by GPU.
+ * 1. In each slice the search begins at the newsvendor's level of fixed capacity and bisects towards more
+ *    capacity until the goals are met. A second start bisects towards the minimum of elastic capacity.
+ * 2. From each start a pattern search changes one capacity, or exchanges two of them step by step or GPU by GPU.
+ *    Its steps halve when no neighbour is better (Hooke and Jeeves, J. ACM 8, 1961).
  * 3. Slices are compared on the same random events after each halving, and the better half continues (successive
- *    halving: Karnin, Koren and Somekh, ICML 2013); three continue to the end.
- * 4. To leave local optima: each fixed capacity alone; points of a Sobol sequence; from the best candidate,
- * increasingly long steps along each axis and the same capacity under other settings; and, if GPU types differ and all
- * capacity is fixed, the candidates that would be cheaper.
+ *    halving: Karnin, Koren and Somekh, ICML 2013). Three continue to the end.
+ * 4. To leave local optima it tries each fixed capacity alone, points of a Sobol sequence, long steps from the best
+ *    candidate and other settings, and, if GPU types differ and all capacity is fixed, whatever would be cheaper.
  *
  * Invariant: each candidate is unknown, run, or excluded for one reason, and is run at most once. `best` is the best
  * candidate that was run.
@@ -24,13 +22,11 @@
 
 #include <gsl/gsl_qrng.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* State of a candidate. */
 enum hr__search_state { HR__SEARCH_UNKNOWN, HR__SEARCH_RUN, HR__SEARCH_TOO_EXPENSIVE, HR__SEARCH_TOO_SMALL };
 
-/* Maximum of the neighbours of a point: one step up or down each axis, and exchanges of each axis for each other, by
- * steps and by GPUs. */
+/* HR__MAX_PROPOSED: neighbours of a point, by steps of each axis and by exchanges of two axes. */
 enum { HR__MAX_PROPOSED = 2 * HR_MOST_PLAN_VARIABLES * HR_MOST_PLAN_VARIABLES, HR__MAX_LEAN_SLICES = 4 };
 
 /* Progress of the search in one slice. */
@@ -69,6 +65,7 @@ static bool is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
          hr__evaluation_is_better(search->space, a, &search->evaluations[a], b, &search->evaluations[b]);
 }
 
+/* Whether a candidate that covers this one served jobs too badly. O(candidates found too small). */
 static bool is_too_small(const struct hr__search *search, uint32_t candidate) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->n_too_small; i++)
@@ -78,12 +75,14 @@ static bool is_too_small(const struct hr__search *search, uint32_t candidate) {
   return false;
 }
 
+/* Whether the lower bound exceeds the objective of the best candidate, which meets the goals. */
 static bool is_too_expensive(const struct hr__search *search, uint32_t candidate) {
   if (!search->config->bounds || search->best == HR_NONE) return false;
   const struct hr__evaluation *best = &search->evaluations[search->best];
   return best->violation == 0 && hr__bounds_min_objective(search->config->bounds, candidate) > best->objective;
 }
 
+/* Adds a candidate to the batch unless it was run or can be excluded. */
 static void enqueue(struct hr__search *search, uint32_t candidate) {
   if (search->n_proposed < HR__MAX_PROPOSED) search->proposed[search->n_proposed++] = candidate;
   if (search->state[candidate] != HR__SEARCH_UNKNOWN) return;
@@ -101,8 +100,7 @@ static void record_run(struct hr__search *search, uint32_t candidate) {
   search->state[candidate] = HR__SEARCH_RUN;
   search->evaluations[candidate] = hr__evaluator_evaluate(search->evaluator, candidate, search->config->replications);
   search->run[search->n_run++] = candidate;
-  /* A candidate with less capacity may serve slightly better than one with more, since spot interruptions and the
-   * packing of gangs add noise. */
+  /* Spot interruptions and the packing of gangs add noise, so a near miss excludes nothing. */
   if (search->evaluations[candidate].violation > clear_miss &&
       hr__evaluator_is_short(search->evaluator, candidate, search->config->replications))
     search->too_small[search->n_too_small++] = candidate;
@@ -113,6 +111,7 @@ static bool is_budget_used(const struct hr__search *search) {
   return hr__runner_runs(search->evaluator->runner) >= search->config->max_runs;
 }
 
+/* Runs and empties the batch. Runs nothing once the budget is used. */
 static enum hr_status run_batch(struct hr__search *search) {
   uint32_t count = is_budget_used(search) ? 0 : search->n_batch;
   search->n_batch = 0;
@@ -144,6 +143,7 @@ static uint32_t between(const struct hr__space *space, const struct hr__point *f
   return hr__space_candidate(space, &point);
 }
 
+/* Whether the candidate was run and misses no goal that more capacity would bring nearer. */
 static bool meets_service(const struct hr__search *search, uint32_t candidate) {
   return search->state[candidate] == HR__SEARCH_RUN &&
          !hr__evaluator_is_short(search->evaluator, candidate, search->config->replications);
@@ -154,6 +154,7 @@ static bool may_shrink(const struct hr__search *search, uint32_t candidate) {
   return meets_service(search, candidate) || search->state[candidate] == HR__SEARCH_TOO_EXPENSIVE;
 }
 
+/* The smallest point that serves jobs between `low`, which does not, and `high`; valid by monotonicity. */
 static enum hr_status bisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
   uint32_t steps = max_steps(search->space, &low, &high), bad = 0, good = steps;
   uint32_t max = hr__space_candidate(search->space, &high);
@@ -172,11 +173,7 @@ static enum hr_status bisect(struct hr__search *search, struct hr__point low, st
   return status;
 }
 
-/* Bisects towards the maximum of every capacity. */
-static enum hr_status bisect_slice(struct hr__search *search, const struct hr__climb *climb) {
-  return bisect(search, hr__space_point(search->space, climb->at), hr__space_corner(search->space, climb->slice, true));
-}
-
+/* The best candidate that was run in the slice of the climb; its current one if none was. */
 static uint32_t best_of_slice(const struct hr__search *search, const struct hr__climb *climb) {
   uint32_t best = HR_NONE;
   for (uint32_t i = 0; i < search->n_run; i++)
@@ -194,7 +191,7 @@ static void begin_steps(const struct hr__search *search, struct hr__climb *climb
 }
 
 /* The capacity of a candidate in another slice. */
-static uint32_t in_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
+static uint32_t moved_to_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
   struct hr__point point = hr__space_corner(space, slice, true), from = hr__space_point(space, candidate);
   for (uint32_t i = 0; i < space->n_capacity; i++) point.level[space->capacity[i]] = from.level[space->capacity[i]];
   return hr__space_candidate(space, &point);
@@ -205,7 +202,7 @@ static void enqueue_start(struct hr__search *search, struct hr__climb *climb) {
   const struct hr__search_config *config = search->config;
   struct hr__point low = hr__space_corner(search->space, climb->slice, true), high = low;
   if (config->begin != HR_NONE) {
-    climb->at = in_slice(search->space, config->begin, climb->slice);
+    climb->at = moved_to_slice(search->space, config->begin, climb->slice);
     enqueue(search, climb->at);
     return;
   }
@@ -218,6 +215,7 @@ static void enqueue_start(struct hr__search *search, struct hr__climb *climb) {
   enqueue(search, hr__space_candidate(search->space, &low));
 }
 
+/* Runs the starting points of all slices together, then bisects in slices where none of them serves. */
 static enum hr_status begin_slices(struct hr__search *search) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->space->n_slices; i++) {
@@ -232,7 +230,8 @@ static enum hr_status begin_slices(struct hr__search *search) {
     struct hr__climb *climb = &search->climbs[i];
     climb->at = best_of_slice(search, climb);
     if (!meets_service(search, climb->at) && search->state[climb->at] != HR__SEARCH_TOO_EXPENSIVE)
-      status = bisect_slice(search, climb);
+      status = bisect(search, hr__space_point(search->space, climb->at),
+                      hr__space_corner(search->space, climb->slice, true));
     climb->at = best_of_slice(search, climb);
   }
   return status;
@@ -262,8 +261,7 @@ static uint32_t costliest_axis(const struct hr__slice_prices *prices, uint32_t c
   return costliest;
 }
 
-/* A second climb of a slice, from its best point with the minimum of elastic capacity that serves. Plentiful elastic
- * capacity changes nothing when it shrinks a little, so small steps would not lead here. */
+/* A second climb of a slice, from the minimum of elastic capacity that serves; small steps would not lead there. */
 static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice, uint32_t from) {
   const struct hr__bounds *bounds = search->config->bounds;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
@@ -281,6 +279,7 @@ static enum hr_status begin_lean_slice(struct hr__search *search, uint32_t slice
   return status;
 }
 
+/* Adds a second start to the best slices. The climbs must be ranked. */
 static enum hr_status begin_lean_slices(struct hr__search *search) {
   uint32_t count = search->n_climbs < HR__MAX_LEAN_SLICES ? search->n_climbs : HR__MAX_LEAN_SLICES;
   enum hr_status status = HR_OK;
@@ -321,8 +320,7 @@ static void enqueue_gpu_exchange(struct hr__search *search, const struct hr__cli
   enqueue(search, hr__space_candidate(search->space, &point));
 }
 
-/* For each pair of capacities: a step of one for a step of the other, and a level of one for as many GPUs of the other.
- */
+/* For each pair of capacities: a step of one for a step of the other, and a level of one for as many GPUs. */
 static void enqueue_exchanges(struct hr__search *search, const struct hr__climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {
@@ -335,18 +333,17 @@ static void enqueue_exchanges(struct hr__search *search, const struct hr__climb 
     }
 }
 
-static int64_t last_level(const struct hr__space *space, uint32_t capacity) {
-  return (int64_t)hr__space_levels(space, space->capacity[capacity]) - 1;
-}
-
+/* Steps of increasing length along each axis, since neighbours may differ by chance alone. */
 static void enqueue_long_steps(struct hr__search *search, uint32_t from) {
-  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) {
+    int64_t last_level = (int64_t)hr__space_levels(search->space, search->space->capacity[i]) - 1;
     for (int sign = -1; sign <= 1; sign += 2)
-      for (int64_t levels = 2; levels < 2 * last_level(search->space, i); levels += (levels + 1) / 2) {
+      for (int64_t levels = 2; levels < 2 * last_level; levels += (levels + 1) / 2) {
         struct hr__point point = hr__space_point(search->space, from);
         if (step_along(search->space, &point, i, sign * levels))
           enqueue(search, hr__space_candidate(search->space, &point));
       }
+  }
 }
 
 static bool is_finest(const struct hr__search *search, const struct hr__climb *climb) {
@@ -361,8 +358,8 @@ static enum hr_status move_to_best(struct hr__search *search, struct hr__climb *
   *moved = false;
   for (uint32_t i = 0; i < search->n_proposed && status == HR_OK; i++) {
     uint32_t candidate = search->proposed[i];
-    bool is_fixed = search->state[climb->at] == HR__SEARCH_RUN;
-    if (search->state[candidate] != HR__SEARCH_RUN || (is_fixed && !is_better(search, candidate, climb->at))) continue;
+    bool known = search->state[climb->at] == HR__SEARCH_RUN;
+    if (search->state[candidate] != HR__SEARCH_RUN || (known && !is_better(search, candidate, climb->at))) continue;
     climb->at = candidate;
     *moved = true;
   }
@@ -370,6 +367,7 @@ static enum hr_status move_to_best(struct hr__search *search, struct hr__climb *
   return status;
 }
 
+/* Moves as far as steps of the current size lead, then by exchanges. */
 static enum hr_status climb_level(struct hr__search *search, struct hr__climb *climb) {
   enum hr_status status = HR_OK;
   bool moved = true;
@@ -384,23 +382,21 @@ static enum hr_status climb_level(struct hr__search *search, struct hr__climb *c
   return status;
 }
 
-static void halve_steps(const struct hr__search *search, struct hr__climb *climb) {
-  for (uint32_t i = 0; i < search->space->n_capacity; i++) climb->step[i] = (climb->step[i] + 1) / 2;
-}
-
+/* Sorts the climbs by their current candidates; insertion sort, as they are few. */
 static void rank_climbs(struct hr__search *search) {
   for (uint32_t i = 1; i < search->n_climbs; i++)
     for (uint32_t k = i; k > 0; k--) {
-      struct hr__climb *before = &search->climbs[k - 1], *self = &search->climbs[k];
-      if (search->state[self->at] != HR__SEARCH_RUN || !is_better(search, self->at, before->at)) break;
-      struct hr__climb swapped = *before;
-      *before = *self;
-      *self = swapped;
+      struct hr__climb before = search->climbs[k - 1], self = search->climbs[k];
+      if (search->state[self.at] != HR__SEARCH_RUN || !is_better(search, self.at, before.at)) break;
+      search->climbs[k - 1] = self;
+      search->climbs[k] = before;
     }
 }
 
+/* Climbs in all slices; after each halving of the steps the better half continues. The last few continue to the end,
+   since coarse steps do not separate them. */
 static enum hr_status climb_all(struct hr__search *search) {
-  enum { MANY = 3 };
+  enum { FINAL_CLIMBS = 3 };
   enum hr_status status = HR_OK;
   for (bool done = false; !done && status == HR_OK;) {
     done = true;
@@ -408,23 +404,28 @@ static enum hr_status climb_all(struct hr__search *search) {
       bool finest = is_finest(search, &search->climbs[i]);
       status = climb_level(search, &search->climbs[i]);
       done = done && finest;
-      halve_steps(search, &search->climbs[i]);
+      for (uint32_t k = 0; k < search->space->n_capacity; k++)
+        search->climbs[i].step[k] = (search->climbs[i].step[k] + 1) / 2;
     }
     rank_climbs(search);
     uint32_t half = (search->n_climbs + 1) / 2;
-    if (search->n_climbs > MANY) search->n_climbs = half > MANY ? half : MANY;
+    if (search->n_climbs > FINAL_CLIMBS) search->n_climbs = half > FINAL_CLIMBS ? half : FINAL_CLIMBS;
   }
   return status;
 }
 
 /* ---- Leaving local optima -------------------------------------------------------------------------- */
 
+static enum hr_status climb_finely(struct hr__search *search, uint32_t from) {
+  struct hr__climb climb = {.slice = hr__space_slice(search->space, from), .at = from};
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) climb.step[i] = 1;
+  return climb_level(search, &climb);
+}
+
 /* Climbs from the best candidate with the finest steps, unless it is still `before`. */
 static enum hr_status climb_from_best(struct hr__search *search, uint32_t before) {
   if (search->best == HR_NONE || search->best == before) return HR_OK;
-  struct hr__climb climb = {.slice = hr__space_slice(search->space, search->best), .at = search->best};
-  for (uint32_t i = 0; i < search->space->n_capacity; i++) climb.step[i] = 1;
-  return climb_level(search, &climb);
+  return climb_finely(search, search->best);
 }
 
 /* The same capacity with one variable of another kind changed. */
@@ -439,11 +440,11 @@ static void enqueue_other_settings(struct hr__search *search) {
 }
 
 /* Whether a climb of the slice reached the end, or there are so few slices that all are examined. */
-static bool is_active(const struct hr__search *search, uint32_t slice) {
-  enum { SCREENING_RUNS = 4 };
-  bool kept = search->space->n_slices <= SCREENING_RUNS;
-  for (uint32_t i = 0; i < search->n_climbs; i++) kept = kept || search->climbs[i].slice == slice;
-  return kept;
+static bool is_examined(const struct hr__search *search, uint32_t slice) {
+  enum { FEW_SLICES = 4 };
+  bool examined = search->space->n_slices <= FEW_SLICES;
+  for (uint32_t i = 0; i < search->n_climbs; i++) examined = examined || search->climbs[i].slice == slice;
+  return examined;
 }
 
 /* The minimum of one capacity that serves without any other, and a climb from there if it is the best of its slice. */
@@ -452,23 +453,23 @@ static enum hr_status try_one_fixed(struct hr__search *search, uint32_t slice, u
   struct hr__point low = hr__space_corner(space, slice, false), high = low;
   struct hr__climb climb = {.slice = slice, .at = hr__space_candidate(space, &low)};
   uint32_t before = best_of_slice(search, &climb);
-  high.level[space->capacity[capacity]] = (uint32_t)last_level(space, capacity);
+  high.level[space->capacity[capacity]] = hr__space_levels(space, space->capacity[capacity]) - 1;
   enum hr_status status = bisect(search, low, high);
   climb.at = best_of_slice(search, &climb);
-  if (status != HR_OK || climb.at == before) return status;
-  for (uint32_t i = 0; i < space->n_capacity; i++) climb.step[i] = 1;
-  return climb_level(search, &climb);
+  return status == HR_OK && climb.at != before ? climb_finely(search, climb.at) : status;
 }
 
+/* Fixed capacity without any other. On the way there every single step may cost more, so climbing does not find it. */
 static enum hr_status try_fixed_only(struct hr__search *search) {
   const struct hr__bounds *bounds = search->config->bounds;
   enum hr_status status = HR_OK;
   for (uint32_t slice = 0; bounds && slice < search->space->n_slices; slice++)
-    for (uint32_t k = 0; k < search->space->n_capacity && status == HR_OK && is_active(search, slice); k++)
+    for (uint32_t k = 0; k < search->space->n_capacity && status == HR_OK && is_examined(search, slice); k++)
       if (bounds->slices[slice].fixed[k] > 0) status = try_one_fixed(search, slice, k);
   return status;
 }
 
+/* Long steps and other settings from the best candidate, repeated while they improve it. */
 static enum hr_status take_long_steps(struct hr__search *search) {
   uint32_t before = HR_NONE;
   enum hr_status status = HR_OK;
@@ -482,10 +483,12 @@ static enum hr_status take_long_steps(struct hr__search *search) {
   return status;
 }
 
+/* Points of a Sobol sequence, 1/25 of the grid and at most 20, and a climb if one of them is the best. */
 static enum hr_status sample_grid(struct hr__search *search) {
-  enum { MAX = 20 };
+  enum { MAX_SAMPLES = 20 };
   const struct hr__space *space = search->space;
-  uint32_t wanted = space->n_candidates / 25 < MAX ? space->n_candidates / 25 : MAX, before = search->best;
+  uint32_t wanted = space->n_candidates / 25 < MAX_SAMPLES ? space->n_candidates / 25 : MAX_SAMPLES,
+           before = search->best;
   gsl_qrng *sobol = gsl_qrng_alloc(gsl_qrng_sobol, space->n_axes);
   if (!sobol) return hr_fail(search->error, HR_NO_MEMORY, "out of memory for the search");
   for (uint32_t tries = 0; search->n_batch < wanted && tries < 16 * wanted; tries++) {
@@ -500,17 +503,19 @@ static enum hr_status sample_grid(struct hr__search *search) {
   return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
+/* If all capacity is fixed, costs are known without runs, and if one GPU type can replace several of another, cheaper
+   candidates have local optima of their own. They are run in small batches, so that good ones exclude others. */
 static enum hr_status try_cheaper(struct hr__search *search) {
-  enum { AT_A_TIME = 16, MAX = 200 };
+  enum { BATCH = 16, MAX_RUNS = 200 };
   const struct hr__space *space = search->space;
-  bool alike = true;
-  for (uint32_t i = 0; i < space->n_capacity; i++) alike = alike && !space->non_monotone[space->capacity[i]];
+  bool monotone = true;
+  for (uint32_t i = 0; i < space->n_capacity; i++) monotone = monotone && !space->non_monotone[space->capacity[i]];
   enum hr_status status = HR_OK;
-  if (alike || !search->config->bounds) return status;
-  uint32_t max = search->n_run + MAX;
+  if (monotone || !search->config->bounds) return status;
+  uint32_t max = search->n_run + MAX_RUNS;
   for (uint32_t i = space->n_candidates; i-- > 0 && status == HR_OK && search->n_run < max;) {
     if (hr__bounds_exact(search->config->bounds, hr__space_slice(space, i))) enqueue(search, i);
-    if (search->n_batch == AT_A_TIME || i == 0) status = run_batch(search);
+    if (search->n_batch == BATCH || i == 0) status = run_batch(search);
   }
   return status == HR_OK && search->n_batch ? run_batch(search) : status;
 }
@@ -576,11 +581,6 @@ static enum hr_status search_fast(struct hr__search *search) {
   return status == HR_OK ? try_cheaper(search) : status;
 }
 
-static enum hr_status search_all(struct hr__search *search) {
-  for (uint32_t i = 0; i < search->space->n_candidates; i++) search->batch[search->n_batch++] = i;
-  return run_batch(search);
-}
-
 enum hr_status hr__search(const struct hr__search_config *config, struct hr__search_result *result,
                           struct hr_error *error) {
   struct hr__search search = {.config = config,
@@ -590,7 +590,9 @@ enum hr_status hr__search(const struct hr__search_config *config, struct hr__sea
                               .error = error};
   *result = (struct hr__search_result){0};
   enum hr_status status = allocate(&search) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK) status = config->exhaustive ? search_all(&search) : search_fast(&search);
+  for (uint32_t i = 0; config->exhaustive && status == HR_OK && i < search.space->n_candidates; i++)
+    search.batch[search.n_batch++] = i;
+  if (status == HR_OK) status = config->exhaustive ? run_batch(&search) : search_fast(&search);
   if (status == HR_OK) status = rank(&search, result);
   release(&search);
   return status;

@@ -144,11 +144,11 @@ static enum hr_status drop_losers(struct contest *contest, double *zone, bool *s
     if (significantly_fails(contest, i, &fails) != HR_OK) return no_memory(contest->error);
     double spread = variance(objectives_of(contest, i), objectives_of(contest, best), contest->config->first);
     double behind = mean_difference(objectives_of(contest, i), objectives_of(contest, best), contest->replications);
-    double may = allowance(contest, *zone, spread);
-    if (fails || behind > may)
+    double allowed = allowance(contest, *zone, spread);
+    if (fails || behind > allowed)
       contest->active[i] = false;
     else
-      *settled = *settled && may == 0;
+      *settled = *settled && allowed == 0;
   }
   return HR_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole forecasts of traces that are known: demand, series, profiles, factors, the back-test, files, and errors. */
+/* Whole forecasts of known traces: demand, series, profiles, factors, the back-test, files, and errors. */
 
 #include "../report/files.h"
 #include "demand.h"
@@ -24,7 +24,7 @@ static struct hr_forecast *forecast_of(const struct hr_trace *trace, struct hr_f
   return forecast;
 }
 
-/* One series of noisy weeks, a job a whole hour, for as many weeks. */
+/* One series of noisy weeks, with one job per hour. */
 static struct hr_trace *noisy_trace(uint32_t n_weeks) {
   double week[WEEKS];
   struct demand_maker maker = demand_begin();
@@ -33,7 +33,7 @@ static struct hr_trace *noisy_trace(uint32_t n_weeks) {
   return demand_end(&maker);
 }
 
-/* Two tenants and what is small. */
+/* Two large series and several small ones. */
 static struct hr_trace *mixed_trace(void) {
   double first[WEEKS], second[WEEKS];
   struct demand_maker maker = demand_begin();
@@ -52,7 +52,7 @@ static struct hr_trace *mixed_trace(void) {
   return demand_end(&maker);
 }
 
-/* ---- Demand and series ------------------------------------------------------------------------------- */
+/* ---- Demand and series ----------------------------------------------------------------------------- */
 
 static void demand_is_conserved(void) {
   struct hr_trace *trace = mixed_trace();
@@ -84,7 +84,7 @@ static void expect_series(const struct hr_forecast *forecast, uint32_t series, c
   CU_ASSERT_EQUAL(item.jobs, jobs);
 }
 
-/* Tenants p, q, r have 24 jobs each: too few alone, 72 together, of 4 % of the demand. */
+/* Tenants p, q, r have 24 jobs each: too few for a series each, but 72 together, with 4 % of the demand. */
 static void what_is_small_is_pooled(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1, .holdout_weeks = 1});
@@ -97,7 +97,7 @@ static void what_is_small_is_pooled(void) {
   hr_trace_destroy(trace);
 }
 
-/* A week that has hardly begun to be recorded; a last one that has hardly begun. */
+/* A first and a last week that are recorded in small part only. */
 static void weeks_that_are_not_whole_are_left_out(void) {
   struct demand_maker maker = demand_begin();
   demand_job(&maker, 0, 3600, 1, "a", HR_CLASS_TRAINING);
@@ -117,7 +117,7 @@ static void weeks_that_are_not_whole_are_left_out(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- The week's shape -------------------------------------------------------------------------------- */
+/* ---- The weekly profile ---------------------------------------------------------------------------- */
 
 static void expect_profile(uint32_t n_weeks, bool dated, const double *shape) {
   struct demand_maker maker = demand_begin();
@@ -153,7 +153,7 @@ static void the_profile_is_found(void) {
   expect_profile(5, true, weekend);
 }
 
-/* Two GPUs that are taken all the time. */
+/* Two GPUs in use all the time. */
 static void long_jobs_are_spread_over_hours(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t day = 0; day < 28; day++) demand_job(&maker, day * 86400.0, 86400, 2, "a", HR_CLASS_INFERENCE);
@@ -169,7 +169,7 @@ static void long_jobs_are_spread_over_hours(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Factors ----------------------------------------------------------------------------------------- */
+/* ---- Factors --------------------------------------------------------------------------------------- */
 
 enum { PATHS = 4000, AHEAD = 13 };
 
@@ -217,7 +217,7 @@ static void parts_make_up_the_total(void) {
   hr_trace_destroy(trace);
 }
 
-/* To the last bit, whatever else is asked for. */
+/* Bit-identical, whatever else is requested. */
 static void a_week_is_the_same_in_any_slice(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1, .holdout_weeks = 1});
@@ -254,7 +254,7 @@ static void growth_is_exact(void) {
   hr_trace_destroy(trace);
 }
 
-/* One series grows while the other shrinks: a growth that is given is of both alike. */
+/* One series grows while the other shrinks: a given growth applies to both equally. */
 static void a_growth_leaves_the_shares(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t i = 0; i < WEEKS; i++) {
@@ -274,7 +274,7 @@ static void a_growth_leaves_the_shares(void) {
   hr_trace_destroy(trace);
 }
 
-/* Weeks of the trace, drawn and thinned by the factors, have the demand that is forecast. */
+/* Weeks of the trace, drawn and thinned by the factors, have the forecast demand. */
 static void a_workload_drawn_by_factors_has_that_demand(void) {
   enum { DRAWS = 60 };
   struct hr_trace *trace = mixed_trace();
@@ -325,9 +325,9 @@ static void intervals_widen(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- The back-test ----------------------------------------------------------------------------------- */
+/* ---- The back-test --------------------------------------------------------------------------------- */
 
-/* Each origin is a trace that ends there, and its forecast is made like any other. */
+/* Each origin is a trace that ends there, with an ordinary forecast. */
 static void scores_are_those_of_forecasts_of_shorter_traces(void) {
   enum { HELD = 3 };
   struct hr_trace *trace = noisy_trace(WEEKS);
@@ -369,7 +369,7 @@ static bool has_note(const struct hr_forecast *forecast, const char *text) {
   return false;
 }
 
-/* A step up just before what is held back: the last week again is right, and the model still looks back. */
+/* A step up just before the held-back weeks: repeating the last week is right, while the model still averages. */
 static void what_the_naive_forecast_does_better_is_told(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t week = 0; week < 10; week++)
@@ -388,7 +388,7 @@ static void what_the_naive_forecast_does_better_is_told(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Files, and what is refused ---------------------------------------------------------------------- */
+/* ---- Files and errors ------------------------------------------------------------------------------ */
 
 static char *json_of(const struct hr_forecast *forecast) {
   CU_ASSERT_EQUAL_FATAL(hr_forecast_write_json(files_path("f.json"), forecast, NULL), HR_OK);

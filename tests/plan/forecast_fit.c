@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fit of a series against a second computation and against what was put in, and intervals against what came. */
+/* The fit of a series compared with an independent computation and with the parameters of generated series, and the
+ * coverage of intervals. */
 
 #include "coverage.h"
 #include "demand.h"
@@ -17,9 +18,9 @@ static void expect_near(double value, double expected, double tolerance) {
   CU_ASSERT(fabs(value - expected) <= tolerance);
 }
 
-/* ---- A second computation ---------------------------------------------------------------------------- */
+/* ---- An independent computation -------------------------------------------------------------------- */
 
-/* Errors by going through the weeks, as the model is written. Returns the level after the last. */
+/* Errors by stepping through the weeks, as the model is written. Returns the level after the last week. */
 static double errors_of(const double *z, double alpha, double level, double drift, double *error) {
   for (int i = 0; i < N; i++) {
     error[i] = z[i] - level - drift;
@@ -28,8 +29,8 @@ static double errors_of(const double *z, double alpha, double level, double drif
   return level;
 }
 
-/* Errors are linear in the first level and the drift: their columns are differences. The prior of the drift is one more
-   row. Solved by QR. */
+/* Errors are linear in the first level and the drift, so their columns are differences. The prior of the drift is one
+ * more row. Solved by QR. */
 static void expect_fit(const double *week, uint32_t place) {
   double alpha = hr__forecast_alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
   struct hr__forecast_fit fit;
@@ -79,7 +80,7 @@ static void a_second_computation_agrees(void) {
   }
 }
 
-/* ---- What was put in ---------------------------------------------------------------------------------- */
+/* ---- Generated series ------------------------------------------------------------------------------ */
 
 struct means {
   double trend, sigma, alpha, level;
@@ -102,7 +103,7 @@ static struct means fit_many(double drift, double sigma, double hold, uint32_t n
   return means;
 }
 
-/* 1 % a week; a tenth is added before logarithms are taken, which makes drifts and errors a tenth smaller. */
+/* 1 % per week. A tenth is added before taking logarithms, which reduces drifts and errors by about a tenth. */
 static void what_was_put_in_is_found(void) {
   struct means calm = fit_many(0.01, 0.1, 0, 52), held = fit_many(0, 0.1, 0.9, 52);
   struct means flat = fit_many(0, 0.2, 0, 26), wild = fit_many(0, 0.6, 0, 104);
@@ -122,7 +123,8 @@ static void the_trend_fades(void) {
   for (uint32_t i = 0; i < N; i++) week[i] = exp(0.02 * i);
   CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fit), HR_OK);
   expect_near(pow(fit.damping, N / 2.0), 0.5, 1e-12);
-  double now = hr__forecast_fit_mean(&fit, 0, 0), soon = hr__forecast_fit_mean(&fit, 0, 1), late = hr__forecast_fit_mean(&fit, 0, 79);
+  double now = hr__forecast_fit_mean(&fit, 0, 0), soon = hr__forecast_fit_mean(&fit, 0, 1),
+         late = hr__forecast_fit_mean(&fit, 0, 79);
   expect_near(log(soon / now), 0.02, 0.002);
   CU_ASSERT(late / now < exp(0.02 * N / 2 / log(2) * 1.1));
   CU_ASSERT(late / now > 1.2);
@@ -131,7 +133,7 @@ static void the_trend_fades(void) {
   CU_ASSERT_EQUAL(hr__forecast_fit_estimate(&fit).drift, 0);
 }
 
-/* Of weeks that wander, whose paths spread far. */
+/* With a random walk of the level, whose paths spread widely. */
 static void paths_keep_the_mean(void) {
   enum { PATHS = 10000, AHEAD = 40 };
   double week[N], series[AHEAD], total[AHEAD], sum = 0, squares = 0;
@@ -149,7 +151,7 @@ static void paths_keep_the_mean(void) {
   expect_near(sum, hr__forecast_fit_mean(&fits[0], 0, AHEAD), 3 * sqrt((squares - sum * sum) / PATHS));
 }
 
-/* ---- What came ----------------------------------------------------------------------------------------- */
+/* ---- Coverage -------------------------------------------------------------------------------------- */
 
 static void intervals_hold_what_came(void) {
   expect_coverage(30, 26, 0.005, 0.2, 0.5);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a plan asks, as it is understood: figures by name, goals with units, the grid of candidates, demand. */
+/* Parsing of a plan's question: metrics by name, goals with units, the grid of candidates, demand. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -18,7 +18,7 @@ static void says(const char *text, const char *part) {
   CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
 }
 
-/* ---- Traces by hand --------------------------------------------------------------------------------- */
+/* ---- Traces by hand -------------------------------------------------------------------------------- */
 
 struct job {
   int submit_s, work_s;
@@ -50,7 +50,7 @@ static const struct job clients[] = {{0, 10, 1, "retail", HR_CLASS_INFERENCE},
                                      {5, 10, 1, "training", HR_CLASS_TRAINING},
                                      {9, 10, 1, "health", HR_CLASS_TRAINING}};
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Metrics --------------------------------------------------------------------------------------- */
 
 static void figure_is(const struct hr_trace *trace, const char *text, enum hr__measure measure, const char *name) {
   struct hr__figure figure;
@@ -109,9 +109,9 @@ static void figures_that_are_none(void) {
   hr_trace_destroy(bare);
 }
 
-/* ---- Goals ------------------------------------------------------------------------------------------ */
+/* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* A plan's goals, ended by NULL, and its objective. */
+/* Parses goals, terminated by NULL, and an objective. */
 static enum hr_status make_goals(const struct hr_trace *trace, const char *const *texts, const char *objective,
                                  struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text constraints[4];
@@ -189,7 +189,7 @@ static void goals_that_contradict(void) {
              "'completed <= 80 %' and 'completed >= 90 %'");
   goals_fail((const char *const[]){"wait_s.mean <= 1 min", "wait_s.mean >= 61", NULL}, "monthly_usd",
              "contradictory goals");
-  bound_is("wait_s.p95 >= 99 d", 99 * 86400.0, false); /* with at most 99 d beside it: just so */
+  bound_is("wait_s.p95 >= 99 d", 99 * 86400.0, false); /* with a maximum of 99 d beside it: no contradiction */
 }
 
 static void goals_without_end(void) {
@@ -225,7 +225,7 @@ static void completion_is_assumed(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- The grid --------------------------------------------------------------------------------------- */
+/* ---- The grid -------------------------------------------------------------------------------------- */
 
 static struct hr_scenario *grid(void) {
   return planned_scenario(
@@ -289,7 +289,7 @@ static void candidates_set_nodes(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* ---- Demand ----------------------------------------------------------------------------------------- */
+/* ---- Demand ---------------------------------------------------------------------------------------- */
 
 /* 2 GPUs until 5 s, 3 until 10 s, 1 until 15 s, none until the last submit at 20 s. */
 static void demand_by_hand(void) {
@@ -307,11 +307,11 @@ static void demand_by_hand(void) {
   expect(hr__demand_exceeded(&demand, 0.24), 3);
   expect(hr__demand_exceeded(&demand, 0.6), 1);
   expect(hr__demand_exceeded(&demand, 0.8), 0);
-  expect(hr__demand_newsvendor(&demand, 1, 2), 1); /* as good as 2: needed half of the time */
+  expect(hr__demand_newsvendor(&demand, 1, 2), 1); /* costs as much as 2: needed half of the time */
   expect(hr__demand_newsvendor(&demand, 2, 2), 0);
   hr__demand_finish(&demand);
   CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 2, 0.34, &demand),
-                        HR_OK); /* twice as much; one job may be left undone */
+                        HR_OK); /* twice the demand; one job may stay undone */
   expect(demand.mean_gpus, 3);
   expect(demand.gpu_hours, 1460.0 / 3600);
   expect(demand.min_gpu_hours, 60.0 / 3600);
@@ -319,7 +319,7 @@ static void demand_by_hand(void) {
   hr_trace_destroy(trace);
 }
 
-/* "completed >= 93 %" of a hundred jobs lets seven fail, though 1 - 0.93 is a little less than 0.07. */
+/* "completed >= 93 %" of 100 jobs lets seven fail, although 1 - 0.93 is slightly less than 0.07. */
 static void as_many_may_fail_as_the_goal_says(void) {
   struct job jobs[100];
   struct hr__demand_curve demand;
@@ -335,7 +335,7 @@ static void as_many_may_fail_as_the_goal_says(void) {
 
 enum { SECONDS = 2000 };
 
-/* What the newsvendor's level costs, second by second, is what no other level undercuts. */
+/* No other level costs less than the newsvendor's, summed second by second. */
 static void expect_newsvendor(const struct hr__demand_curve *demand, const int *level, int window, double standing) {
   double least = (double)INFINITY, own = 0, chosen = hr__demand_newsvendor(demand, standing, 1);
   for (int gpus = 0; gpus <= (int)demand->peak_gpus; gpus++) {

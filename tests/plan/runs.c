@@ -133,7 +133,7 @@ static void worlds_differ_in_what_they_say(void) {
   tear_down(&bench);
 }
 
-/* ---- The judge and the selection -------------------------------------------------------------------- */
+/* ---- The evaluator and the selection ---------------------------------------------------------------- */
 
 struct court {
   struct bench bench;
@@ -157,8 +157,8 @@ static void open_court(struct court *court) {
   bench->lab = hr__runner_create(&config);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
   CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__evaluator_make(&court->evaluator, bench->lab, &court->space, &court->goals, bench->world, NULL),
-                        HR_OK);
+  CU_ASSERT_EQUAL_FATAL(
+      hr__evaluator_make(&court->evaluator, bench->lab, &court->space, &court->goals, bench->world, NULL), HR_OK);
 }
 
 static void close_court(struct court *court) {
@@ -204,7 +204,8 @@ static void verdicts_by_hand(void) {
   CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, of 99 % */
   CU_ASSERT_TRUE(hr__evaluator_is_short(&court.evaluator, none, 4));
   CU_ASSERT_TRUE(hr__evaluation_is_better(&court.space, few, &evaluation, none, &of_none));
-  CU_ASSERT_TRUE(hr__evaluation_is_better(&court.space, few, &evaluation, candidate(4, 1), &evaluation)); /* fewer GPUs */
+  CU_ASSERT_TRUE(
+      hr__evaluation_is_better(&court.space, few, &evaluation, candidate(4, 1), &evaluation)); /* fewer GPUs */
   close_court(&court);
 }
 
