@@ -16,8 +16,8 @@
 
 /* What the jobs of one class did in a pool. milli: thousandths of a GPU. */
 struct hr__pool_use {
-  hr__wide held_milli_us;            /* GPU time allocated */
-  hr__wide held_times_nodes;         /* the same, each job's part times the nodes it was on */
+  hr__wide allocated_milli_us;       /* GPU time allocated */
+  hr__wide allocated_times_nodes;    /* the same, each job's part times the nodes it was on */
   hr__wide lost_milli_us;            /* part of it that was lost work, by jobs whose last attempt was here */
   hr__wide uninterruptible_milli_us; /* part of it by jobs that must not be interrupted */
   uint64_t starts, long_starts;      /* long: of jobs of more than an hour */
@@ -46,7 +46,7 @@ struct hr__profile_allocation {
   uint32_t pool, nodes;
 };
 
-/* Who used which pool for what, and how much of it was idle. It suggests which changes to try; it decides nothing. */
+/* The use of each pool by class and tenant, and its idle time. It only suggests which changes to try. */
 struct hr__run_profile {
   const struct hr_trace *trace;          /* borrowed */
   const struct hr_cluster_spec *cluster; /* borrowed */

@@ -43,7 +43,7 @@ struct spot_use {
 /* If nodes fail independently, the time to the first loss is inversely proportional to the nodes of a job. */
 static double mean_life_s(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t pool) {
   enum hr_spot_model spot_model = hr__advice_pool(advice, pool)->market.spot.model;
-  double nodes = (double)use->held_times_nodes / (double)use->held_milli_us;
+  double nodes = (double)use->allocated_times_nodes / (double)use->allocated_milli_us;
   bool one_fate = spot_model == HR_SPOT_ON_OFF || spot_model == HR_SPOT_TRACE;
   return 3600 / advice->profile.pools[pool].reclaims_per_h / (one_fate ? 1 : nodes);
 }
@@ -62,9 +62,9 @@ static struct spot_use find_spot(const struct hr_advice *advice, uint32_t class_
   struct spot_use spot = {.pool = HR_NONE};
   for (uint32_t i = 0; i < advice->profile.n_pools; i++) {
     const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, class_, i);
-    if (!(advice->profile.pools[i].reclaims_per_h > 0) || use->held_milli_us == 0) continue;
+    if (!(advice->profile.pools[i].reclaims_per_h > 0) || use->allocated_milli_us == 0) continue;
     spot.lost_h += hr__run_profile_gpu_hours(use->lost_milli_us);
-    if (max && use->held_milli_us <= max->held_milli_us) continue;
+    if (max && use->allocated_milli_us <= max->allocated_milli_us) continue;
     max = use;
     spot.pool = i;
     spot.life_s = mean_life_s(advice, use, i);
@@ -313,7 +313,7 @@ static const char *why_not_spot(const struct hr_advice *advice, uint32_t class_,
   const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, class_, pool);
   bool saves = spec->checkpoint != HR_CHECKPOINT_NONE || use->own_checkpoints > 0;
   if (spec->no_spot) return "the scenario keeps it off spot nodes";
-  if (use->uninterruptible_milli_us == use->held_milli_us) return "its jobs must not be interrupted";
+  if (use->uninterruptible_milli_us == use->allocated_milli_us) return "its jobs must not be interrupted";
   if (!saves && (double)use->long_starts > max_long_share * (double)use->starts)
     return "jobs of more than an hour have no checkpoints and start over after an interruption";
   return NULL;
@@ -341,7 +341,7 @@ static enum hr_status advise_spot(struct hr_advice *advice, struct hr_error *err
     if (hr__advice_pool(advice, pool)->market.market != HR_MARKET_ON_DEMAND) continue;
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES && status == HR_OK; class_++) {
       bool nameless = class_ == HR_CLASS_UNKNOWN && advice->config.trace->class_;
-      if (hr__run_profile_use(&advice->profile, class_, pool)->held_milli_us == 0 || nameless) continue;
+      if (hr__run_profile_use(&advice->profile, class_, pool)->allocated_milli_us == 0 || nameless) continue;
       status = advise_use(advice, class_, pool, error);
     }
   }

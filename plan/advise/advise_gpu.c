@@ -38,7 +38,7 @@ struct gpu_options {
 };
 
 /* For which jobs another type is sought. */
-struct question {
+struct gpu_question {
   uint32_t pool, class_; /* class_: HR_N_CLASSES for all jobs of the pool */
   bool larger;
   uint64_t need_mib; /* of one GPU; 0: unknown for all jobs */
@@ -55,8 +55,8 @@ static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
 /* ---- Other types ----------------------------------------------------------------------------------- */
 
 /* Inserts an option in order of price if it qualifies. Keeps the cheapest ones, and the first one of each type. */
-static void add_option(const struct hr_advice *advice, const struct question *question, const struct gpu_option *option,
-                       struct gpu_options *found) {
+static void add_option(const struct hr_advice *advice, const struct gpu_question *question,
+                       const struct gpu_option *option, struct gpu_options *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   bool more_expensive = option->price_uusd_h > spec->market.price_uusd_h;
   bool fits = option->mem_gb * 1024 >= (double)question->need_mib;
@@ -125,7 +125,7 @@ static bool quote_type(const struct hr_advice *advice, uint32_t pool, const stru
   return true;
 }
 
-static void find_in_catalog(const struct hr_advice *advice, const struct question *question,
+static void find_in_catalog(const struct hr_advice *advice, const struct gpu_question *question,
                             struct gpu_options *found) {
   struct gpu_option option;
   for (size_t i = 0; i < advice->catalog->n_gpus; i++)
@@ -133,7 +133,8 @@ static void find_in_catalog(const struct hr_advice *advice, const struct questio
       add_option(advice, question, &option, found);
 }
 
-static void find_in_pools(const struct hr_advice *advice, const struct question *question, struct gpu_options *found) {
+static void find_in_pools(const struct hr_advice *advice, const struct gpu_question *question,
+                          struct gpu_options *found) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *other = &cluster->pools[i];
@@ -167,7 +168,7 @@ static bool put_node(const struct hr_advice *advice, const struct gpu_option *op
   return hr__put_text(entry, "gpu", option->gpu) && hr__put_number(entry, "gpus_per_node", option->gpus_per_node);
 }
 
-static cJSON *typed_entry(const struct hr_advice *advice, const struct question *question,
+static cJSON *typed_entry(const struct hr_advice *advice, const struct gpu_question *question,
                           const struct gpu_option *option, uint64_t gpus) {
   static const char *const unwanted[] = {"gpu",
                                          "gpus_per_node",
@@ -205,7 +206,7 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct question 
 }
 
 /* The other classes that may use the pool. Jobs without a class may not use it afterwards. */
-static cJSON *other_classes(const struct hr_advice *advice, const struct question *question) {
+static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {
     uint32_t allowed = hr__advice_pool(advice, question->pool)->classes;
@@ -221,7 +222,7 @@ static cJSON *other_classes(const struct hr_advice *advice, const struct questio
 
 /* Adds a pool for the class and restricts the old pool to the other classes. A fixed pool shrinks by as many GPUs as
  * are added. */
-static enum hr_status set_beside(const struct hr_advice *advice, const struct question *question,
+static enum hr_status set_beside(const struct hr_advice *advice, const struct gpu_question *question,
                                  const struct gpu_option *option, struct hr__proposal *proposal,
                                  struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
@@ -239,7 +240,7 @@ static enum hr_status set_beside(const struct hr_advice *advice, const struct qu
   return status;
 }
 
-static enum hr_status set_in_place(const struct hr_advice *advice, const struct question *question,
+static enum hr_status set_in_place(const struct hr_advice *advice, const struct gpu_question *question,
                                    const struct gpu_option *option, struct hr__proposal *proposal,
                                    struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
@@ -260,7 +261,7 @@ static double speed_ratio(const struct hr_advice *advice, const char *gpu, const
   return a->fp16_tflops > 0 && b->fp16_tflops > 0 ? a->fp16_tflops / b->fp16_tflops : HR__UNKNOWN;
 }
 
-static enum hr_status assume_speed(const struct hr_advice *advice, const struct question *question,
+static enum hr_status assume_speed(const struct hr_advice *advice, const struct gpu_question *question,
                                    const struct gpu_option *option, struct hr__proposal *proposal,
                                    struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
@@ -278,7 +279,7 @@ static enum hr_status assume_speed(const struct hr_advice *advice, const struct 
       option->gpu, share, spec->gpu ? spec->gpu : "the pool's GPUs", known);
 }
 
-static enum hr_status assume(const struct hr_advice *advice, const struct question *question,
+static enum hr_status assume(const struct hr_advice *advice, const struct gpu_question *question,
                              const struct gpu_option *option, struct hr__proposal *proposal, struct hr_error *error) {
   enum hr_status status = assume_speed(advice, question, option, proposal, error);
   if (status == HR_OK && question->typed)
@@ -297,7 +298,7 @@ static enum hr_status assume(const struct hr_advice *advice, const struct questi
 /* If all pools have GPUs of one type, adding the catalogue's speeds relative to that type does not change the unchanged
  * scenario, so the proposal is also run with them. Otherwise speed can only be compared with price, for nodes that are
  * paid while allocated. */
-static enum hr_status check_speed(struct hr_advice *advice, const struct question *question,
+static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_question *question,
                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
@@ -333,7 +334,7 @@ static enum hr_status check_speed(struct hr_advice *advice, const struct questio
   return status == HR_BAD_INPUT ? HR_OK : hr_fail(error, status, "%s", inner.text);
 }
 
-static enum hr_status propose(struct hr_advice *advice, const struct question *question,
+static enum hr_status propose(struct hr_advice *advice, const struct gpu_question *question,
                               const struct gpu_option *option, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   struct hr__proposal proposal;
@@ -352,7 +353,8 @@ static enum hr_status propose(struct hr_advice *advice, const struct question *q
   return status;
 }
 
-static enum hr_status propose_all(struct hr_advice *advice, const struct question *question, struct hr_error *error) {
+static enum hr_status propose_all(struct hr_advice *advice, const struct gpu_question *question,
+                                  struct hr_error *error) {
   const struct hr_pool_source *sources = advice->config.scenario->pool_sources;
   struct gpu_options found = {.count = 0};
   enum hr_status status = HR_OK;
@@ -375,7 +377,7 @@ static int memory_fit(const struct hr_pool_spec *spec, const struct hr__pool_use
   return share < low_share && !use->mem_unknown ? -1 : share > high_share ? 1 : 0;
 }
 
-static void add_needs(const struct hr_advice *advice, struct question *question) {
+static void add_needs(const struct hr_advice *advice, struct gpu_question *question) {
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
     const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, i, question->pool);
     if ((question->class_ != HR_N_CLASSES && question->class_ != i) || use->starts == 0) continue;
@@ -395,21 +397,22 @@ static uint32_t count_classes(const struct hr__run_profile *profile, uint32_t po
 static enum hr_status advise_pool(struct hr_advice *advice, uint32_t pool, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
   uint32_t users = count_classes(&advice->profile, pool), small = 0, large = 0;
-  double held = fixed_utilization(advice, pool);
+  double allocated = fixed_utilization(advice, pool);
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
     int fit = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
     small += fit < 0;
     large += fit > 0;
   }
-  struct question whole = {.pool = pool, .class_ = HR_N_CLASSES, .larger = held > high_share || large == users};
+  struct gpu_question whole = {
+      .pool = pool, .class_ = HR_N_CLASSES, .larger = allocated > high_share || large == users};
   add_needs(advice, &whole);
-  if (held < low_share || held > high_share || small == users || large == users)
+  if (allocated < low_share || allocated > high_share || small == users || large == users)
     return propose_all(advice, &whole, error);
   bool nameless = hr__run_profile_use(&advice->profile, HR_CLASS_UNKNOWN, pool)->starts > 0;
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES && !nameless && status == HR_OK; i++) {
     int fit = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
-    struct question one = {.pool = pool, .class_ = i, .larger = fit > 0};
+    struct gpu_question one = {.pool = pool, .class_ = i, .larger = fit > 0};
     add_needs(advice, &one);
     if (fit) status = propose_all(advice, &one, error);
   }

@@ -259,7 +259,8 @@ static void put_uses(struct advice_json_writer *writer, cJSON *root) {
   cJSON *list = hr__json_array(json, root, "uses");
   for (uint32_t pool = 0; pool < advice->profile.n_pools; pool++) {
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
-      double gpu_hours = hr__run_profile_gpu_hours(hr__run_profile_use(&advice->profile, class_, pool)->held_milli_us);
+      double gpu_hours =
+          hr__run_profile_gpu_hours(hr__run_profile_use(&advice->profile, class_, pool)->allocated_milli_us);
       if (gpu_hours <= 0) continue;
       cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
       hr__json_text(json, inner, "pool", hr__advice_pool(advice, pool)->name);

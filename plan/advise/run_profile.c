@@ -106,16 +106,16 @@ static void note_end(struct hr__run_profile *profile, hr_job job, int64_t now_us
   struct hr__profile_allocation *allocation = &profile->allocations[job.id];
   uint32_t tenant = profile->trace->tenant ? profile->trace->tenant[job.id] : HR_NONE;
   struct hr__pool_use *use = use_at(profile, job, allocation->pool);
-  hr__wide held = (hr__wide)allocation->milli * (uint64_t)(now_us - allocation->since_us);
+  hr__wide allocated = (hr__wide)allocation->milli * (uint64_t)(now_us - allocation->since_us);
   advance_pool(profile, allocation->pool, now_us);
   use->milli -= allocation->milli;
-  use->held_milli_us += held;
-  use->held_times_nodes += held * allocation->nodes;
+  use->allocated_milli_us += allocated;
+  use->allocated_times_nodes += allocated * allocation->nodes;
   if (profile->trace->flags && profile->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE)
-    use->uninterruptible_milli_us += held;
+    use->uninterruptible_milli_us += allocated;
   if (tenant != HR_NONE) {
     size_t class_ = (size_t)(use - profile->uses) / profile->n_pools;
-    profile->by_tenant[(tenant * (size_t)HR_N_CLASSES + class_) * profile->n_pools + allocation->pool] += held;
+    profile->by_tenant[(tenant * (size_t)HR_N_CLASSES + class_) * profile->n_pools + allocation->pool] += allocated;
   }
   profile->pools[allocation->pool].allocated_milli -= allocation->milli;
   allocation->since_us = HR_NEVER_US;
@@ -173,7 +173,7 @@ enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const st
                                       .cluster = &scenario->cluster,
                                       .n_pools = scenario->cluster.n_pools,
                                       .n_tenants = trace->tenant ? trace->tenants.count : 0};
-  if (!allocate(profile)) return hr_fail(error, HR_NO_MEMORY, "out of memory for a look at the run");
+  if (!allocate(profile)) return hr_fail(error, HR_NO_MEMORY, "out of memory for the profile of the run");
   const struct hr_observer observer = {.self = profile, .on_event = on_event};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = &scenario->cluster,
@@ -198,11 +198,11 @@ enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const st
 
 double hr__run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant, uint32_t class_,
                                     uint32_t pool) {
-  const hr__wide *held = &profile->by_tenant[(size_t)tenant * HR_N_CLASSES * profile->n_pools];
+  const hr__wide *allocated = &profile->by_tenant[(size_t)tenant * HR_N_CLASSES * profile->n_pools];
   hr__wide sum = 0;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
     for (uint32_t k = 0; k < profile->n_pools; k++)
       if ((class_ == HR_N_CLASSES || i == class_) && (pool == HR_NONE || k == pool))
-        sum += held[(size_t)i * profile->n_pools + k];
+        sum += allocated[(size_t)i * profile->n_pools + k];
   return hr__run_profile_gpu_hours(sum);
 }

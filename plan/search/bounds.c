@@ -110,12 +110,6 @@ enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, doub
   return made ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__demand_finish(struct hr__demand_curve *demand) {
-  free(demand->gpus);
-  free(demand->share);
-  *demand = (struct hr__demand_curve){0};
-}
-
 double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) {
   double above = 0;
   for (size_t i = demand->n_steps; i-- > 0;) {

@@ -50,7 +50,8 @@ bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goa
 /* Whether a goal limits the wait, completion time or slowdown of all jobs. Without such a goal the cheapest way to do
    all work is to take forever. */
 bool hr__goals_bound_waits(const struct hr__goals *goals);
-/* The bound of the goal if what lies beyond it shrinks to `share` of its size. */
+/* A tighter bound of the goal: `share` of a maximum, a minimum divided by `share`; of a minimum share, the distance to
+   1 shrinks. */
 double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share);
 /* The objective as text: "monthly_usd", or "1 x monthly_usd + 0.5 x wait_s.mean". Writes at most `size` bytes into
    `buffer` and returns it. */

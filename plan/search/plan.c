@@ -115,7 +115,7 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
 }
 
 /* Whether a candidate may be the best after more replications. `near_misses`: asks for candidates that are better than
- * the best but slightly miss a goal; otherwise for those that meet the goals and are little worse. */
+ * the best but slightly miss a goal; if false, for those that meet the goals and are little worse. */
 static bool is_contender(const struct hr__evaluation *best, const struct hr__evaluation *evaluation, bool near_misses) {
   if (best->violation > 0) return !near_misses && evaluation->violation <= best->violation + near_miss;
   if (near_misses)

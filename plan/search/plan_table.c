@@ -159,7 +159,7 @@ static void put_goals(struct plan_page *page) {
                             : "",
              met && plan->binding[i] ? binding_text(page, goal, interval) : "");
     bool fits = hr__width_of(line, strlen(line)) + 40 <= HR__LINE_WIDTH;
-    fprintf(page->console.out, "  %-36s  %s", words, fits ? "" : "\n      ");
+    fprintf(page->console.out, fits ? "  %-36s  " : "  %s\n      ", words);
     fprintf(page->console.out, "%s\n", line);
     free(words);
   }

@@ -487,11 +487,11 @@ static enum hr_status take_long_steps(struct hr__search *search) {
 static enum hr_status sample_grid(struct hr__search *search) {
   enum { MAX_SAMPLES = 20 };
   const struct hr__space *space = search->space;
-  uint32_t wanted = space->n_candidates / 25 < MAX_SAMPLES ? space->n_candidates / 25 : MAX_SAMPLES,
+  uint32_t n_samples = space->n_candidates / 25 < MAX_SAMPLES ? space->n_candidates / 25 : MAX_SAMPLES,
            before = search->best;
   gsl_qrng *sobol = gsl_qrng_alloc(gsl_qrng_sobol, space->n_axes);
   if (!sobol) return hr_fail(search->error, HR_NO_MEMORY, "out of memory for the search");
-  for (uint32_t tries = 0; search->n_batch < wanted && tries < 16 * wanted; tries++) {
+  for (uint32_t tries = 0; search->n_batch < n_samples && tries < 16 * n_samples; tries++) {
     double at[HR_MOST_PLAN_VARIABLES];
     struct hr__point point;
     gsl_qrng_get(sobol, at);

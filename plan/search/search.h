@@ -28,7 +28,12 @@ struct hr__demand_curve {
    Call hr__demand_finish in any case. */
 enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, double may_fail,
                                struct hr__demand_curve *demand);
-void hr__demand_finish(struct hr__demand_curve *demand);
+
+static inline void hr__demand_finish(struct hr__demand_curve *demand) {
+  free(demand->gpus);
+  free(demand->share);
+  *demand = (struct hr__demand_curve){0};
+}
 
 /* The minimum level that demand exceeds for at most `share` of the window: with share 0.05 its 95 % quantile. */
 double hr__demand_exceeded(const struct hr__demand_curve *demand, double share);
@@ -90,7 +95,7 @@ struct hr__search_config {
   const struct hr__bounds *bounds; /* NULL: none are known */
   uint32_t replications;           /* of each candidate */
   uint64_t max_runs;               /* of the runner in total; the search ends when they are used up */
-  bool exhaustive;                 /* runs every candidate; what follows has no effect then */
+  bool exhaustive;                 /* runs every candidate; the members below have no effect then */
   bool thorough;                   /* also tries points spread over the grid */
   /* For a search that repeats an earlier one in an environment or under goals that are at least as hard: */
   uint32_t begin;            /* begins with this candidate alone, in small steps; HR_NONE: a full search */
