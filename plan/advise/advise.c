@@ -9,7 +9,6 @@
 #include "plan/advise/advise.h"
 
 #include "base/text.h"
-#include "plan/search/evaluator.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -116,7 +115,7 @@ static void find_policy(struct hr_advice *advice) {
     char buffer[32];
     if (strcmp(policy->ops->params[i].key, "market") != 0) continue;
     /* With per-GPU allocation the policy has no other market rule. */
-    advice->queue = !hr_cluster_spec_by_gpu(&advice->config.scenario->cluster);
+    advice->has_market_rule = !hr_cluster_spec_by_gpu(&advice->config.scenario->cluster);
     advice->managed = strcmp(hr_policy_choice_text(policy, i, buffer), "static") != 0;
   }
 }
@@ -143,17 +142,17 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
   advice->n_replications = count_replications(config);
   advice->scratch = calloc((size_t)advice->n_replications + 1, sizeof *advice->scratch);
   if (!advice->scratch) return no_memory(error);
-  struct hr__runner_config runner = {.scenario = scenario,
-                                     .overrides = config->overrides,
-                                     .n_overrides = config->n_overrides,
-                                     .trace = config->trace,
-                                     .figures = advice->figures,
-                                     .n_figures = advice->n_figures,
-                                     .n_threads = config->n_threads,
-                                     .progress = config->progress};
+  struct hr__runner_config runner_config = {.scenario = scenario,
+                                            .overrides = config->overrides,
+                                            .n_overrides = config->n_overrides,
+                                            .trace = config->trace,
+                                            .figures = advice->figures,
+                                            .n_figures = advice->n_figures,
+                                            .n_threads = config->n_threads,
+                                            .progress = config->progress};
   struct hr__environment environment = {.workload = scenario->replications.workload};
   hr_stress_init(&environment.stress);
-  advice->runner = hr__runner_create(&runner);
+  advice->runner = hr__runner_create(&runner_config);
   if (!advice->runner) return no_memory(error);
   status = hr__runner_add_environment(advice->runner, &environment, &advice->environment, error);
   return status == HR_OK ? hr__runner_add_candidate(advice->runner, NULL, 0, advice->environment, &advice->base, error)

@@ -124,11 +124,11 @@ struct hr_advice {
   uint32_t *tenant_at;             /* [tenants] index of a tenant's metrics */
   uint32_t environment, base;      /* numbers in the runner; base: the scenario unchanged */
   uint32_t n_replications;
-  double *scratch; /* [n_replications] */
-  bool managed;    /* the policy acquires elastic nodes on demand and releases them */
-  bool queue;      /* the policy has a parameter for that */
-  cJSON *pools;    /* `cluster.pools` of the scenario; NULL: the pools come from a list of nodes */
-  cJSON *classes;  /* `classes` of the scenario; NULL: there are none */
+  double *scratch;      /* [n_replications] */
+  bool managed;         /* the policy acquires elastic nodes on demand and releases them */
+  bool has_market_rule; /* the policy has a parameter for that */
+  cJSON *pools;         /* `cluster.pools` of the scenario; NULL: the pools come from a list of nodes */
+  cJSON *classes;       /* `classes` of the scenario; NULL: there are none */
   struct hr__proposal *proposals;
   size_t n_proposals;
   struct hr_notes notes;

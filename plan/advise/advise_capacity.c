@@ -322,7 +322,8 @@ static const char *why_not_spot(const struct hr_advice *advice, uint32_t class_,
 static enum hr_status advise_use(struct hr_advice *advice, uint32_t class_, uint32_t pool, struct hr_error *error) {
   struct spot_model spot_model = {0};
   const char *why = why_not_spot(advice, class_, pool);
-  if (!why && !advice->queue) why = "the policy keeps elastic nodes at all times and has no other market rule";
+  if (!why && !advice->has_market_rule)
+    why = "the policy keeps elastic nodes at all times and has no other market rule";
   if (!why && !model_of_pool(advice, pool, &spot_model)) {
     if (model_of_preset(advice, pool, &spot_model))
       find_price_share(advice, pool, &spot_model);
@@ -426,8 +427,8 @@ static enum hr_status add_on_demand(const struct node_search *search, uint32_t n
 static const char *why_none_added(const struct node_search *search) {
   if (hr__advice_pool(search->advice, search->pool)->market.on_demand_uusd_h <= 0)
     return "their price is unknown (on_demand_usd_per_gpu_hour)";
-  return search->advice->queue ? "the policy keeps the existing ones while they are idle"
-                               : "the policy would keep them while they are idle";
+  return search->advice->has_market_rule ? "the policy keeps the existing ones while they are idle"
+                                         : "the policy would keep them while they are idle";
 }
 
 /* ---- Idle reservations: number of nodes ------------------------------------------------------------ */
@@ -527,8 +528,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
   bool unmanaged = !advice->managed;
   for (uint32_t i = 0; i < cluster->n_pools && unmanaged; i++)
     unmanaged = !cluster->pools[i].nodes || !hr_market_is_elastic(cluster->pools[i].market.market);
-  search.add =
-      search.beside == HR_NONE && spec->market.on_demand_uusd_h > 0 && advice->queue && (advice->managed || unmanaged);
+  search.add = search.beside == HR_NONE && spec->market.on_demand_uusd_h > 0 && advice->has_market_rule &&
+               (advice->managed || unmanaged);
   return search_nodes(&search, error);
 }
 
@@ -553,7 +554,7 @@ static enum hr_status advise_release(struct hr_advice *advice, struct hr_error *
   bool any_spot = false;
   uint32_t pool = idle_elastic_pool(advice, &any_spot);
   struct hr__proposal proposal;
-  if (!advice->queue || advice->managed || pool == advice->config.scenario->cluster.n_pools) return HR_OK;
+  if (!advice->has_market_rule || advice->managed || pool == advice->config.scenario->cluster.n_pools) return HR_OK;
   hr__proposal_init(&proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
   snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept while idle");
   snprintf(proposal.to, sizeof proposal.to, "acquired on demand, released when idle");

@@ -73,7 +73,7 @@ enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_erro
 enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
                                    struct hr_error *error) {
   const struct hr_policy_choice *policy = &advice->config.scenario->policy;
-  if (!advice->queue) return HR_OK;
+  if (!advice->has_market_rule) return HR_OK;
   for (size_t i = 0; i < policy->n_params; i++) {
     char buffer[32];
     const char *key = policy->ops->params[i].key, *value = hr_policy_choice_text(policy, i, buffer);
