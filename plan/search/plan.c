@@ -159,9 +159,9 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
 }
 
 static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
-  bool too_small = !plan->evaluator.random && plan->space.n_candidates <= SMALL_GRID;
+  bool small_grid = !plan->evaluator.random && plan->space.n_candidates <= SMALL_GRID;
   bool everywhere =
-      plan->config.search == HR_PLAN_SEARCH_EXHAUSTIVE || (plan->config.search == HR_PLAN_SEARCH_AUTO && too_small);
+      plan->config.search == HR_PLAN_SEARCH_EXHAUSTIVE || (plan->config.search == HR_PLAN_SEARCH_AUTO && small_grid);
   struct hr__search_config config = {.evaluator = &plan->evaluator,
                                      .bounds = &plan->bounds,
                                      .replications = plan->screening,

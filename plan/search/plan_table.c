@@ -149,18 +149,23 @@ static void put_goals(struct plan_page *page) {
     const struct hr__interval *interval = &plan->choice.figures[goal->figure];
     bool met = hr__goal_violation(goal, hr__interval_centre(interval)) == 0;
     double worst = goal->at_most ? interval->high : interval->low;
-    bool non_monotone = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
-    char text[200], line[300];
+    bool uncertain = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
+    char value[200], remark[100];
     char *words = hr__fitted(&page->console, goal->text, 36, false);
     if (!words) return;
-    snprintf(line, sizeof line, "%s%s%s", interval_text(page, &plan->choice, goal->figure, text, sizeof text),
-             !met           ? ", missed"
-             : non_monotone ? ", met, not significantly"
-                            : "",
+    interval_text(page, &plan->choice, goal->figure, value, sizeof value);
+    snprintf(remark, sizeof remark, "%s%s",
+             !met        ? ", missed"
+             : uncertain ? ", met, not significantly"
+                         : "",
              met && plan->binding[i] ? binding_text(page, goal, interval) : "");
-    bool fits = hr__width_of(line, strlen(line)) + 40 <= HR__LINE_WIDTH;
-    fprintf(page->console.out, fits ? "  %-36s  " : "  %s\n      ", words);
-    fprintf(page->console.out, "%s\n", line);
+    size_t width = hr__width_of(value, strlen(value)) + 40;
+    bool value_fits = width <= HR__LINE_WIDTH, remark_fits = width + strlen(remark) <= HR__LINE_WIDTH;
+    fprintf(page->console.out, value_fits ? "  %-36s  " : "  %s\n      ", words);
+    fputs(value, page->console.out);
+    /* A remark that does not fit has a line of its own, without its comma. */
+    fprintf(page->console.out, "%s\n", remark_fits || !value_fits ? remark : "");
+    if (value_fits && !remark_fits) fprintf(page->console.out, "      %s\n", remark + strlen(", "));
     free(words);
   }
 }
