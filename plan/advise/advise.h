@@ -2,25 +2,101 @@
 #ifndef HR_PLAN_ADVISE_ADVISE_H
 #define HR_PLAN_ADVISE_ADVISE_H
 
-/* What advice is made of, for those parts that make it and for those that write it. */
+/* The state of advice, shared by the files that compute it and the one that writes it. */
 
+#include "base/int128.h"
 #include "headroom/unstable/advise.h"
 #include "headroom/unstable/catalog.h"
-#include "plan/advise/run_profile.h"
 #include "plan/runner/intervals.h"
 #include "plan/runner/runner.h"
 
-/* Figures of every run: those of all jobs, then GROUP_FIGURES of each class of the trace, then of each tenant. */
+#include <math.h>
+
+/* ---- The profile of one run (run_profile.c) --------------------------------------------------------- */
+
+/* What the jobs of one class did in a pool. milli: thousandths of a GPU. */
+struct hr__pool_use {
+  hr__wide allocated_milli_us;       /* GPU time allocated */
+  hr__wide allocated_times_nodes;    /* the same, each job's part times the nodes it was on */
+  hr__wide lost_milli_us;            /* part of it that was lost work, by jobs whose last attempt was here */
+  hr__wide uninterruptible_milli_us; /* part of it by jobs that must not be interrupted */
+  uint64_t starts, long_starts;      /* long: of jobs of more than an hour */
+  uint64_t milli, peak_milli;        /* GPUs allocated now, and the maximum over the run */
+  uint64_t max_mem_mib;              /* of one GPU, requested by a job */
+  uint64_t mem_unknown;              /* starts of jobs whose GPU memory is unknown */
+  uint64_t typed;                    /* starts of jobs that name acceptable GPU types */
+  uint64_t own_checkpoints;          /* starts of jobs with a checkpoint interval of their own */
+  uint64_t checkpoint_mib;           /* sum over starts of jobs with a checkpoint size of their own */
+  uint64_t sized_checkpoints;        /* these starts */
+  uint32_t max_gpus_per_task;        /* of a job */
+};
+
+struct hr__pool_profile {
+  uint64_t allocated_milli; /* now */
+  int64_t until_us;         /* time up to which the sums below are complete */
+  hr__wide allocated_milli_us, available_milli_us;
+  int64_t *at_level;     /* [nodes + 1] microseconds with so many nodes' worth of GPUs allocated; NULL: elastic */
+  double reclaims_per_h; /* spot interruptions of a node */
+};
+
+/* Where a job runs, or ran last. */
+struct hr__profile_allocation {
+  int64_t since_us; /* HR_NEVER_US: it does not run */
+  uint64_t milli;
+  uint32_t pool, nodes;
+};
+
+/* The use of each pool by class and tenant, and its idle time. It only suggests which changes to try. */
+struct hr__run_profile {
+  const struct hr_trace *trace;          /* borrowed */
+  const struct hr_cluster_spec *cluster; /* borrowed */
+  uint32_t n_pools, n_tenants;
+  struct hr__pool_use *uses; /* [HR_N_CLASSES][n_pools] */
+  hr__wide *by_tenant;       /* [n_tenants][HR_N_CLASSES][n_pools] GPU time allocated, milli-GPU x us */
+  struct hr__pool_profile *pools;
+  struct hr__profile_allocation *allocations; /* [n_jobs] */
+  bool rates_known;                           /* reclaims_per_h is set */
+  int64_t end_us;
+};
+
+/* Runs replication 0 of the scenario, with its trace unchanged. Call hr__run_profile_finish in any case. */
+enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                    struct hr__run_profile *profile, struct hr_error *error);
+void hr__run_profile_finish(struct hr__run_profile *profile);
+/* GPU hours of a tenant by jobs of a class (HR_N_CLASSES: of any) in a pool (HR_NONE: in any). */
+double hr__run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant, uint32_t class_,
+                                    uint32_t pool);
+
+static inline const struct hr__pool_use *hr__run_profile_use(const struct hr__run_profile *profile, uint32_t class_,
+                                                             uint32_t pool) {
+  return &profile->uses[(size_t)class_ * profile->n_pools + pool];
+}
+
+static inline double hr__run_profile_gpu_hours(hr__wide milli_us) {
+  return (double)milli_us / (1000.0 * 3600.0 * 1e6);
+}
+
+/* Allocated / available over the run; 0 if the pool never was available. */
+static inline double hr__run_profile_utilization(const struct hr__run_profile *profile, uint32_t pool) {
+  const struct hr__pool_profile *self = &profile->pools[pool];
+  return self->available_milli_us ? (double)self->allocated_milli_us / (double)self->available_milli_us : 0;
+}
+
+/* ---- Advice ----------------------------------------------------------------------------------------- */
+
+/* Metrics kept of every run: those of all jobs, then HR__A_GROUP_FIGURES of all jobs, of each class of the trace and of
+   each tenant. */
 enum { HR__A_MONTHLY, HR__A_COST, HR__A_LOST, HR__A_GROUPS };
 enum { HR__A_WAIT, HR__A_COMPLETED, HR__A_GROUP_COST, HR__A_GROUP_FIGURES };
 
-/* A text list that grows. */
+/* A list of texts, owned. */
 struct hr__texts {
   char **at;
   size_t count;
 };
 
-/* A change that may be advised. */
+/* A change that may be advised: overrides that a user can repeat with --set, the assumptions behind them, and results.
+ */
 struct hr__proposal {
   enum hr_advice_kind kind;
   uint32_t class_; /* HR_N_CLASSES: all jobs of the pool */
@@ -28,96 +104,113 @@ struct hr__proposal {
   char from[200], to[200];
   struct hr__texts set;
   struct hr_notes assumed;
-  uint32_t mix;
-  uint32_t stricter;   /* the same, were jobs as fast as the catalogue has it; HR_NONE: that cannot be run */
-  char objection[200]; /* what speaks against it, whatever its runs say; "": nothing */
-  /* What its runs say. */
+  uint32_t candidate;  /* its number in the runner; HR_NONE: it cannot be run */
+  uint32_t stricter;   /* the same with the catalogue's GPU speeds; HR_NONE: cannot be run */
+  char objection[200]; /* a reason against it, whatever its runs show; "": none */
+  /* Results: */
   bool advised;
-  char reason[300];
+  char reason[300];                /* why it is not advised */
   struct hr__interval monthly_usd; /* of the paired difference */
 };
 
 struct hr_advice {
   struct hr_advise_config config;
-  struct hr__runner *lab;
+  struct hr__runner *runner;
   struct hr_catalog *catalog;
-  struct hr__run_profile look;
-  struct hr__figure *figures;
+  struct hr__run_profile profile;
+  struct hr__figure *figures; /* metrics kept of every run */
   size_t n_figures;
-  uint32_t class_at[HR_N_CLASSES]; /* place of a class's figures; HR_NONE: the trace has none of it */
-  uint32_t *tenant_at;             /* [tenants] */
-  uint32_t world, base;            /* in the lab */
+  uint32_t class_at[HR_N_CLASSES]; /* index of a class's metrics; HR_NONE: no job of the trace has the class */
+  uint32_t *tenant_at;             /* [tenants] index of a tenant's metrics */
+  uint32_t environment, base;      /* numbers in the runner; base: the scenario unchanged */
   uint32_t n_replications;
-  double *scratch; /* [n_replications] */
-  bool managed;    /* whether elastic nodes are asked for when they are wanted, and given back */
-  bool queue;      /* whether the policy has a parameter for that */
-  cJSON *pools;    /* as the scenario has them; NULL: from a list of nodes */
-  cJSON *classes;  /* likewise; NULL: it has none */
+  double *scratch;      /* [n_replications] */
+  bool managed;         /* the policy acquires elastic nodes on demand and releases them */
+  bool has_market_rule; /* the policy has a parameter for that */
+  cJSON *pools;         /* `cluster.pools` of the scenario; NULL: the pools come from a list of nodes */
+  cJSON *classes;       /* `classes` of the scenario; NULL: there are none */
   struct hr__proposal *proposals;
   size_t n_proposals;
   struct hr_notes notes;
 };
 
-/* ---- Kinds: each adds proposals that are worth a run -------------------------------------------------- */
-
-enum hr_status hr__advise_gpu_types(struct hr_advice *advice, struct hr_error *error);
-enum hr_status hr__advise_idle(struct hr_advice *advice, struct hr_error *error);
-enum hr_status hr__advise_spot(struct hr_advice *advice, struct hr_error *error);
-enum hr_status hr__advise_checkpoints(struct hr_advice *advice, struct hr_error *error);
-
-/* ---- Making a proposal ------------------------------------------------------------------------------ */
-
-void hr__proposal_init(struct hr__proposal *proposal, enum hr_advice_kind kind, uint32_t class_, uint32_t pool);
-void hr__proposal_finish(struct hr__proposal *proposal);
-/* Adds an override. */
-enum hr_status hr__proposal_set(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
-    HR_PRINTF(3, 4);
-/* Adds "path=value"; the value is freed, and NULL is want of memory. */
-enum hr_status hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value,
-                                     struct hr_error *error);
-enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
-    HR_PRINTF(3, 4);
-/* Loads it; where it cannot be loaded that is noted, and `mix` is HR_NONE. */
-enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);
-/* Loads it unless that was done, and keeps it; one that cannot be loaded goes. Takes it over in any case. */
-enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);
-
-/* The policy is told to ask for elastic nodes when they are wanted, which it may do already; `spot`: spot ones, too. */
-enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
-                                   struct hr_error *error);
-
-/* A copy of a pool's entry without `unwanted` (NULL-terminated), under a name that no pool has: the pool's own and
-   `suffix`. NULL when out of memory. */
-cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char *suffix, const char *const *unwanted);
-/* In the place of what stands there, if anything does. False when out of memory. The item (NULL: there was no memory
-   for it) is the entry's, or deleted. */
-bool hr__put_item(cJSON *entry, const char *key, cJSON *value);
-bool hr__put_number(cJSON *entry, const char *key, double number);
-bool hr__put_text(cJSON *entry, const char *key, const char *text);
-/* A list of one class, or of all `but` one that use the pool. */
-bool hr__put_class(cJSON *entry, uint32_t class_);
-
-/* ---- Runs ------------------------------------------------------------------------------------------- */
-
-/* Runs the first `replications` of the base and of a mix, those that were not made. */
-enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *mixes, size_t count, uint32_t replications,
-                              struct hr_error *error);
-/* The paired difference of a figure. */
-enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t mix, size_t figure, uint32_t replications,
-                                     struct hr__interval *interval, struct hr_error *error);
-/* A figure without the change and with it. */
-struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t mix, size_t figure,
-                                          uint32_t replications);
-/* Whether service is as good with the mix, or nearly; else `reason` says what is not. */
-bool hr__advice_serves(const struct hr_advice *advice, uint32_t mix, uint32_t replications, char *reason, size_t size);
-
 static inline const struct hr_pool_spec *hr__advice_pool(const struct hr_advice *advice, uint32_t pool) {
   return &advice->config.scenario->cluster.pools[pool];
 }
 
-/* Of a proposal's class, or of all jobs. */
-size_t hr__group_figure(const struct hr_advice *advice, uint32_t class_, unsigned figure);
-/* The only tenant that a proposal is about; NULL: several, or none. */
-const char *hr__class_words(uint32_t class_);
+/* Index of a metric (HR__A_WAIT ...) of a class; of all jobs for HR_N_CLASSES or a class that the trace lacks. */
+static inline size_t hr__advice_group_figure(const struct hr_advice *advice, uint32_t class_, unsigned figure) {
+  bool known = class_ < HR_N_CLASSES && advice->class_at[class_] != HR_NONE;
+  return (known ? advice->class_at[class_] : HR__A_GROUPS) + figure;
+}
+
+/* ---- Kinds of advice: each adds proposals that are worth a run -------------------------------------- */
+
+/* Other GPU types (advise_gpu.c). */
+enum hr_status hr__advise_gpu_types(struct hr_advice *advice, struct hr_error *error);
+/* Idle reservations, spot capacity and checkpoint intervals (advise_capacity.c). */
+enum hr_status hr__advise_capacity(struct hr_advice *advice, struct hr_error *error);
+
+/* ---- Proposals (proposal.c) ------------------------------------------------------------------------- */
+
+static inline void hr__proposal_init(struct hr__proposal *proposal, enum hr_advice_kind kind, uint32_t class_,
+                                     uint32_t pool) {
+  *proposal =
+      (struct hr__proposal){.kind = kind, .class_ = class_, .pool = pool, .candidate = HR_NONE, .stricter = HR_NONE};
+}
+void hr__proposal_finish(struct hr__proposal *proposal);
+/* Adds an override. */
+enum hr_status hr__proposal_set(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
+    HR_PRINTF(3, 4);
+/* Adds the override "path=value". Takes ownership of the value; NULL is reported as out of memory. */
+enum hr_status hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value,
+                                     struct hr_error *error);
+/* Adds an assumption. */
+enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
+    HR_PRINTF(3, 4);
+/* Adds overrides that make the policy acquire elastic nodes on demand, if it does not yet; `spot`: including spot
+   nodes. */
+enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
+                                   struct hr_error *error);
+/* Adds the proposal to the runner. If its scenario cannot be loaded or run, adds a note, sets `candidate` to HR_NONE
+   and returns HR_OK. */
+enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);
+/* Loads the proposal unless it is loaded, and appends it to the advice; one that cannot be run is discarded. Takes
+   ownership in any case. */
+enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);
+
+/* A copy of a pool's entry without the keys `unwanted` (NULL-terminated). With a `suffix` that is not empty the copy
+   gets a name of its own, derived from the pool's. Owned by the caller; NULL when out of memory. */
+cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char *suffix, const char *const *unwanted);
+/* Sets a key of an entry. Takes ownership of the value; NULL counts as out of memory. False when out of memory. */
+bool hr__put_item(cJSON *entry, const char *key, cJSON *value);
+/* Sets `classes` of an entry to a list of one class. */
+bool hr__put_class(cJSON *entry, uint32_t class_);
+
+static inline bool hr__put_number(cJSON *entry, const char *key, double number) {
+  return hr__put_item(entry, key, cJSON_CreateNumber(number));
+}
+
+static inline bool hr__put_text(cJSON *entry, const char *key, const char *text) {
+  return hr__put_item(entry, key, cJSON_CreateString(text));
+}
+
+/* ---- Runs of proposals (proposal.c) ----------------------------------------------------------------- */
+
+/* Runs the first `replications` of the unchanged scenario and of the candidates. Runs that exist are not repeated. */
+enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidates, size_t count, uint32_t replications,
+                              struct hr_error *error);
+/* The interval of the paired difference of a metric, candidate less unchanged scenario. */
+enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+                                     uint32_t replications, struct hr__interval *interval, struct hr_error *error);
+/* A metric without and with the change. */
+struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+                                          uint32_t replications);
+/* Whether the candidate serves all classes about as well as the unchanged scenario (HR_ADVISE_WAIT_SHARE); otherwise
+   `reason` names what gets worse. */
+bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
+                       size_t size);
+/* "training", "jobs without a class", "all jobs". */
+const char *hr__advice_class_text(uint32_t class_);
 
 #endif

@@ -1,44 +1,55 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checkpoints that are too rare or too frequent. The best time between two, for writes of d and a mean time M between
- * losses, is by Daly (A higher order estimate of the optimum checkpoint interval for restart dumps, 2006)
+ * Advice on capacity: checkpoint intervals, spot capacity and idle reservations.
  *
- *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    for d < 2 M, else M,
+ * Checkpoints. The best interval for writes of d and a mean time M between losses is, by Daly (A higher order estimate
+ * of the optimum checkpoint interval for restart dumps, 2006),
  *
- * whose first term is Young's (1974). What is more than half again as long, or as short, is tried with the policy that
- * takes the interval from the pool.
+ *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    for d < 2 M, else M.
+ *
+ * Its first term is Young's (1974). For a class whose interval is more than 1.5 times longer or shorter, the policy
+ * that derives the interval from the pool is tried.
+ *
+ * Spot. Classes that run on demand and tolerate interruptions, because they have checkpoints or nearly all their jobs
+ * are short, get a spot pool of as many nodes, for that class alone. Its spot model is copied from a spot pool of the
+ * same GPU type if the scenario has one, else from the catalogue's presets; of equally good presets the one with most
+ * interruptions.
+ *
+ * Idle reservations. Reserved and owned pools are tried with fewer nodes, replaced by on-demand nodes: first at the
+ * newsvendor's level (a node pays off if it is busy for a share of the time larger than its price / the on-demand
+ * price), then by a local search with steps that halve, judged by runs. On-demand nodes that a policy keeps while they
+ * are idle are tried with a market rule that releases them.
  */
 
 #include "plan/advise/advise.h"
+
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-static const double off_by = 1.5;
-static const double supposed_write_s = 60;
+static const double tolerated_ratio = 1.5;
+static const double assumed_write_s = 60;
 
-struct advise_capacity_spot {
-  uint32_t pool; /* where most of the class's spot GPU time was; HR_NONE: it had none */
+struct spot_use {
+  uint32_t pool; /* with most of the class's spot GPU time; HR_NONE: it had none */
   double life_s; /* mean time between losses of its jobs */
   double write_s;
-  double lost_h; /* GPU hours, in all spot pools */
+  double lost_h; /* GPU hours of lost work in all spot pools */
 };
 
-static double hours(hr__wide milli_us) {
-  return (double)milli_us / (1000.0 * 3600.0 * 1e6);
+/* If nodes fail independently, the time to the first loss is inversely proportional to the nodes of a job. */
+static double mean_life_s(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t pool) {
+  enum hr_spot_model spot_model = hr__advice_pool(advice, pool)->market.spot.model;
+  double nodes = (double)use->allocated_times_nodes / (double)use->allocated_milli_us;
+  bool one_fate = spot_model == HR_SPOT_ON_OFF || spot_model == HR_SPOT_TRACE;
+  return 3600 / advice->profile.pools[pool].reclaims_per_h / (one_fate ? 1 : nodes);
 }
 
-/* Jobs on several nodes lose any of them so much the sooner, where nodes have fates of their own. */
-static double life_of(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t pool) {
-  enum hr_spot_model model = hr__advice_pool(advice, pool)->market.spot.model;
-  double nodes = (double)use->held_by_nodes / (double)use->held_milli_us;
-  bool one_fate = model == HR_SPOT_ON_OFF || model == HR_SPOT_TRACE;
-  return 3600 / advice->look.pools[pool].reclaims_per_h / (one_fate ? 1 : nodes);
-}
-
-static double write_of(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t class_, uint32_t pool) {
+static double write_time_s(const struct hr_advice *advice, const struct hr__pool_use *use, uint32_t class_,
+                           uint32_t pool) {
   const struct hr_class_spec *class_spec = &advice->config.scenario->classes[class_];
   double mib = use->sized_checkpoints ? (double)use->checkpoint_mib / (double)use->sized_checkpoints
                                       : (double)class_spec->checkpoint_mib;
@@ -46,18 +57,18 @@ static double write_of(const struct hr_advice *advice, const struct hr__pool_use
   return mib > 0 && mib_s ? mib / (double)mib_s : (double)class_spec->write_us / (double)HR_SECOND_US;
 }
 
-static struct advise_capacity_spot find_spot(const struct hr_advice *advice, uint32_t class_) {
-  const struct hr__pool_use *most = NULL;
-  struct advise_capacity_spot spot = {.pool = HR_NONE};
-  for (uint32_t i = 0; i < advice->look.n_pools; i++) {
-    const struct hr__pool_use *use = hr__run_profile_use(&advice->look, class_, i);
-    if (!(advice->look.pools[i].reclaims_per_h > 0) || use->held_milli_us == 0) continue;
-    spot.lost_h += hours(use->lost_milli_us);
-    if (most && use->held_milli_us <= most->held_milli_us) continue;
-    most = use;
+static struct spot_use find_spot(const struct hr_advice *advice, uint32_t class_) {
+  const struct hr__pool_use *max = NULL;
+  struct spot_use spot = {.pool = HR_NONE};
+  for (uint32_t i = 0; i < advice->profile.n_pools; i++) {
+    const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, class_, i);
+    if (!(advice->profile.pools[i].reclaims_per_h > 0) || use->allocated_milli_us == 0) continue;
+    spot.lost_h += hr__run_profile_gpu_hours(use->lost_milli_us);
+    if (max && use->allocated_milli_us <= max->allocated_milli_us) continue;
+    max = use;
     spot.pool = i;
-    spot.life_s = life_of(advice, use, i);
-    spot.write_s = write_of(advice, use, class_, i);
+    spot.life_s = mean_life_s(advice, use, i);
+    spot.write_s = write_time_s(advice, use, class_, i);
   }
   return spot;
 }
@@ -68,9 +79,9 @@ static double daly_s(double write_s, double life_s) {
   return sqrt(2 * write_s * life_s) * (1 + sqrt(half) / 3 + half / 9) - write_s;
 }
 
-/* ---- The change ------------------------------------------------------------------------------------- */
+/* ---- Checkpoints: the change ----------------------------------------------------------------------- */
 
-/* The class's own entry, or what holds for those without one, but for its checkpoints. */
+/* The class's entry, or the default one if it has none, with new checkpoint settings. */
 static cJSON *class_entry(const struct hr_advice *advice, const char *name, double write_s) {
   const cJSON *own = cJSON_GetObjectItemCaseSensitive(advice->classes, name);
   if (!own) own = cJSON_GetObjectItemCaseSensitive(advice->classes, "default");
@@ -85,105 +96,102 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
   return NULL;
 }
 
-/* `write_s`: to be supposed; 0: it is known. */
-static enum hr_status propose(struct hr_advice *advice, uint32_t class_, const struct advise_capacity_spot *spot,
-                              const char *from, double write_s, struct hr_error *error) {
+/* `write_s`: write time to assume; 0: it is known. */
+static enum hr_status propose_checkpoints(struct hr_advice *advice, uint32_t class_, const struct spot_use *spot,
+                                          const char *from, double write_s, struct hr_error *error) {
   const char *name = class_ == HR_CLASS_UNKNOWN ? "default" : hr_job_class_name((enum hr_job_class)class_);
   struct hr__proposal proposal;
-  char path[60];
+  char path[60], text[HR__NUMBER_BYTES];
   hr__proposal_init(&proposal, HR_ADVICE_CHECKPOINT, class_ == HR_CLASS_UNKNOWN ? HR_N_CLASSES : class_, spot->pool);
   snprintf(proposal.from, sizeof proposal.from, "%s", from);
-  snprintf(proposal.to, sizeof proposal.to, "young-daly: every %.0f s here",
-           daly_s(write_s > 0 ? write_s : spot->write_s, spot->life_s));
+  snprintf(proposal.to, sizeof proposal.to, "every %s (young-daly)",
+           hr__duration_text(daly_s(write_s > 0 ? write_s : spot->write_s, spot->life_s), text));
   snprintf(path, sizeof path, "classes.%s", name);
   enum hr_status status = hr__proposal_set_json(&proposal, path, class_entry(advice, name, write_s), error);
   if (status == HR_OK && write_s > 0)
-    status = hr__proposal_assume(&proposal, error,
-                                 "a checkpoint takes %.0f s, as neither its size nor its time is told", write_s);
+    status = hr__proposal_assume(
+        &proposal, error, "a checkpoint takes %.0f s, since neither its size nor its write time is known", write_s);
   if (status == HR_OK)
     status = hr__proposal_assume(&proposal, error,
-                                 "jobs of the class lose their place every %.3g h on average in pool %.100s",
+                                 "jobs of the class are interrupted every %.3g h on average in pool %.100s",
                                  spot->life_s / 3600, hr__advice_pool(advice, spot->pool)->name);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;
 }
 
-static enum hr_status note(struct hr_advice *advice, struct hr_error *error, uint32_t class_, const char *text) {
-  return hr_notes_add(&advice->notes, "checkpoints of %s: %s", hr__class_words(class_), text) == HR_OK
+static enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
+}
+
+static enum hr_status note_checkpoints(struct hr_advice *advice, struct hr_error *error, uint32_t class_,
+                                       const char *text) {
+  return hr_notes_add(&advice->notes, "checkpoints of %s: %s", hr__advice_class_text(class_), text) == HR_OK
              ? HR_OK
              : hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
 }
 
 static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, struct hr_error *error) {
   const struct hr_class_spec *spec = &advice->config.scenario->classes[class_];
-  struct advise_capacity_spot spot = find_spot(advice, class_);
+  struct spot_use spot = find_spot(advice, class_);
   if (spot.pool == HR_NONE) return HR_OK;
-  if (hr__run_profile_use(&advice->look, class_, spot.pool)->own_checkpoints)
-    return note(advice, error, class_,
-                "jobs bring intervals of their own in the trace, which go before the scenario's");
+  if (hr__run_profile_use(&advice->profile, class_, spot.pool)->own_checkpoints)
+    return note_checkpoints(advice, error, class_, "jobs have intervals in the trace, which override the scenario's");
   if (spec->checkpoint == HR_CHECKPOINT_NONE) {
     if (spot.lost_h <= 0) return HR_OK;
-    return propose(advice, class_, &spot, "no checkpoints", spot.write_s > 0 ? 0 : supposed_write_s, error);
+    return propose_checkpoints(advice, class_, &spot, "no checkpoints", spot.write_s > 0 ? 0 : assumed_write_s, error);
   }
   if (spec->checkpoint != HR_CHECKPOINT_INTERVAL) return HR_OK;
-  if (spot.write_s <= 0) return note(advice, error, class_, "they take no time, so no interval is too short");
+  if (spot.write_s <= 0)
+    return note_checkpoints(advice, error, class_, "writing takes no time, so no interval is too short");
   double interval_s = (double)spec->interval_us / (double)HR_SECOND_US, best_s = daly_s(spot.write_s, spot.life_s);
-  char from[100];
-  snprintf(from, sizeof from, "every %.6g s", interval_s);
-  if (interval_s <= off_by * best_s && best_s <= off_by * interval_s) return HR_OK;
-  return propose(advice, class_, &spot, from, 0, error);
+  char from[100], text[HR__NUMBER_BYTES];
+  snprintf(from, sizeof from, "every %s", hr__duration_text(interval_s, text));
+  if (interval_s <= tolerated_ratio * best_s && best_s <= tolerated_ratio * interval_s) return HR_OK;
+  return propose_checkpoints(advice, class_, &spot, from, 0, error);
 }
 
-enum hr_status hr__advise_checkpoints(struct hr_advice *advice, struct hr_error *error) {
+static enum hr_status advise_checkpoints(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES && status == HR_OK; i++) {
-    /* What holds for jobs without a class holds for all classes that are not named, too. */
+    /* The settings of jobs without a class also apply to all classes that the scenario does not name. */
     if (i == HR_CLASS_UNKNOWN && advice->config.trace->class_) continue;
     status = advise_class(advice, i, error);
   }
   return status;
 }
 
-/*
- * Classes that run on demand and could stand being interrupted: they checkpoint, or nearly all of their jobs are short.
- * A spot pool of as many such nodes is put beside, for that class alone. How its nodes are taken away is copied from a
- * spot pool of the same GPUs where the scenario has one, else from the catalogue's presets, the worst of equal ones.
- */
+/* ---- Spot capacity --------------------------------------------------------------------------------- */
 
-/* The share of jobs of more than an hour that a class which begins anew may have. */
-static const double few_long_ones = 0.05;
-static const double usual_discount = 0.7; /* where nothing tells it */
+/* Maximum share of jobs of more than an hour in a class without checkpoints. */
+static const double max_long_share = 0.05;
+static const double usual_discount = 0.7; /* if unknown */
 
-/* What stands behind a spot pool. */
-struct model {
-  const struct hr_spot_preset *preset; /* NULL: that of a pool of the scenario */
-  const cJSON *spot, *like;            /* what the pool says of it, and the pool's entry; NULL likewise */
+/* What a spot pool is modelled after. */
+struct spot_model {
+  const struct hr_spot_preset *preset; /* NULL: a pool of the scenario */
+  const cJSON *spot, *like;            /* of that pool: its `spot` key, and its entry; NULL with a preset */
   double price_share;                  /* of the on-demand price; 0: the catalogue has a price */
 };
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
-}
+/* ---- Spot capacity: models ------------------------------------------------------------------------- */
 
-/* ---- Models ----------------------------------------------------------------------------------------- */
-
-static bool find_pool(const struct hr_advice *advice, uint32_t pool, struct model *model) {
+static bool model_of_pool(const struct hr_advice *advice, uint32_t pool, struct spot_model *spot_model) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   const struct hr_market_spec *self = &cluster->pools[pool].market;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *other = &cluster->pools[i];
     bool same = other->gpu && cluster->pools[pool].gpu && strcasecmp(other->gpu, cluster->pools[pool].gpu) == 0;
     if (!same || other->market.market != HR_MARKET_SPOT) continue;
-    model->like = cJSON_GetArrayItem(advice->pools, (int)i);
-    model->spot = cJSON_GetObjectItemCaseSensitive(model->like, "spot");
-    model->price_share = self->price_uusd_h ? (double)other->market.price_uusd_h / (double)self->price_uusd_h : 0;
+    spot_model->like = cJSON_GetArrayItem(advice->pools, (int)i);
+    spot_model->spot = cJSON_GetObjectItemCaseSensitive(spot_model->like, "spot");
+    spot_model->price_share = self->price_uusd_h ? (double)other->market.price_uusd_h / (double)self->price_uusd_h : 0;
     return true;
   }
   return false;
 }
 
-/* How well a preset fits: its GPU type by name, then its region by name; 0: not at all. */
+/* How well a preset fits: GPU type by name weighs most, then region by name; 0: not at all. */
 static int fit_of(const struct hr_spot_preset *preset, const struct hr_pool_spec *spec, const char *provider) {
   bool any_gpu = strcmp(preset->gpu, "*") == 0, any_region = strcmp(preset->region, "*") == 0;
   bool this_gpu = spec->gpu && strcasecmp(preset->gpu, spec->gpu) == 0;
@@ -193,23 +201,24 @@ static int fit_of(const struct hr_spot_preset *preset, const struct hr_pool_spec
   return (any_gpu ? 1 : 4) + (this_region ? 2 : any_region ? 1 : 0);
 }
 
-static bool find_preset(const struct hr_advice *advice, uint32_t pool, struct model *model) {
+static bool model_of_preset(const struct hr_advice *advice, uint32_t pool, struct spot_model *spot_model) {
   const struct hr_pool_source *sources = advice->config.scenario->pool_sources;
   const char *provider = sources ? sources[pool].provider : NULL;
   int best = 0;
   for (size_t i = 0; i < advice->catalog->n_spot_presets; i++) {
     const struct hr_spot_preset *preset = &advice->catalog->spot_presets[i];
     int fit = fit_of(preset, hr__advice_pool(advice, pool), provider);
-    bool worse = fit == best && fit && preset->spec.rate_per_h > model->preset->spec.rate_per_h;
+    bool worse = fit == best && fit && preset->spec.rate_per_h > spot_model->preset->spec.rate_per_h;
     if (fit <= best && !worse) continue;
     best = fit;
-    model->preset = preset;
+    spot_model->preset = preset;
   }
   return best > 0;
 }
 
-/* A price that is stated, or that the catalogue has no spot price beside, goes by the preset's discount. */
-static void find_price(const struct hr_advice *advice, uint32_t pool, struct model *model) {
+/* If the on-demand price is stated in the scenario, or the catalogue has no spot price, the preset's discount applies.
+ */
+static void find_price_share(const struct hr_advice *advice, uint32_t pool, struct spot_model *spot_model) {
   const struct hr_pool_source *source = &advice->config.scenario->pool_sources[pool];
   struct hr_price_quote quote;
   struct hr_price_query query = {.provider = source->provider,
@@ -219,68 +228,69 @@ static void find_price(const struct hr_advice *advice, uint32_t pool, struct mod
                                  .market = HR_MARKET_SPOT};
   bool stated = !source->status || strcmp(source->status, "stated") == 0;
   if (!stated && source->provider && hr_catalog_price(advice->catalog, &query, &quote, NULL) == HR_OK) return;
-  model->price_share = 1 - (model->preset->discount >= 0 ? model->preset->discount : usual_discount);
+  spot_model->price_share = 1 - (spot_model->preset->discount >= 0 ? spot_model->preset->discount : usual_discount);
 }
 
-/* ---- The pool --------------------------------------------------------------------------------------- */
+/* ---- Spot capacity: the pool ----------------------------------------------------------------------- */
 
-static cJSON *spot_object(const struct model *model) {
-  if (!model->preset) return cJSON_Duplicate(model->spot, true);
+static cJSON *spot_object(const struct spot_model *spot_model) {
+  if (!spot_model->preset) return cJSON_Duplicate(spot_model->spot, true);
   cJSON *spot = cJSON_CreateObject();
-  if (spot && hr__put_text(spot, "preset", model->preset->name)) return spot;
+  if (spot && hr__put_text(spot, "preset", spot_model->preset->name)) return spot;
   cJSON_Delete(spot);
   return NULL;
 }
 
-static bool fill_entry(const struct hr_advice *advice, uint32_t class_, uint32_t pool, const struct model *model,
-                       cJSON *entry) {
+static bool fill_entry(const struct hr_advice *advice, uint32_t class_, uint32_t pool,
+                       const struct spot_model *spot_model, cJSON *entry) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
-  const char *zone = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model->like, "zone"));
+  const char *zone = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(spot_model->like, "zone"));
   double on_demand_usd = (double)spec->market.price_uusd_h / 1e6;
-  double price_usd = round(model->price_share * (double)spec->market.price_uusd_h) / 1e6;
+  double price_usd = round(spot_model->price_share * (double)spec->market.price_uusd_h) / 1e6;
   if (!hr__put_text(entry, "market", "spot")) return false;
-  if (!hr__put_item(entry, "spot", spot_object(model))) return false;
+  if (!hr__put_item(entry, "spot", spot_object(spot_model))) return false;
   if (zone && !hr__put_text(entry, "zone", zone)) return false;
-  if (model->price_share > 0 && (!hr__put_number(entry, "usd_per_gpu_hour", price_usd) ||
-                                 !hr__put_number(entry, "on_demand_usd_per_gpu_hour", on_demand_usd)))
+  if (spot_model->price_share > 0 && (!hr__put_number(entry, "usd_per_gpu_hour", price_usd) ||
+                                      !hr__put_number(entry, "on_demand_usd_per_gpu_hour", on_demand_usd)))
     return false;
   return class_ == HR_CLASS_UNKNOWN || hr__put_class(entry, class_);
 }
 
-static cJSON *spot_entry(const struct hr_advice *advice, uint32_t class_, uint32_t pool, const struct model *model) {
+static cJSON *spot_entry(const struct hr_advice *advice, uint32_t class_, uint32_t pool,
+                         const struct spot_model *spot_model) {
   static const char *const unwanted[] = {"usd_per_gpu_hour", "usd_per_node_hour", "discount", "spot", NULL};
   cJSON *entry = hr__pool_entry(advice, pool, "-spot", unwanted);
-  if (entry && fill_entry(advice, class_, pool, model, entry)) return entry;
+  if (entry && fill_entry(advice, class_, pool, spot_model, entry)) return entry;
   cJSON_Delete(entry);
   return NULL;
 }
 
-/* ---- The change ------------------------------------------------------------------------------------- */
+/* ---- Spot capacity: the change --------------------------------------------------------------------- */
 
-static enum hr_status assume(const struct hr_advice *advice, const struct model *model, struct hr__proposal *proposal,
-                             struct hr_error *error) {
+static enum hr_status assume_spot(const struct hr_advice *advice, const struct spot_model *spot_model,
+                                  struct hr__proposal *proposal, struct hr_error *error) {
   enum hr_status status;
-  if (model->preset)
-    status = hr__proposal_assume(proposal, error, "nodes are taken away as the catalogue's preset %s says (%s)",
-                                 model->preset->name, model->preset->status);
+  if (spot_model->preset)
+    status = hr__proposal_assume(proposal, error, "nodes are interrupted as in the catalogue's preset %s (%s)",
+                                 spot_model->preset->name, spot_model->preset->status);
   else
-    status =
-        hr__proposal_assume(proposal, error, "as many spot nodes can be had, and are taken away, as in pool %.100s",
-                            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model->like, "name")));
-  if (status == HR_OK && model->price_share > 0)
-    status = hr__proposal_assume(proposal, error, "a spot GPU-hour costs %.3g of one on demand%s", model->price_share,
-                                 !model->preset                 ? ", as there"
-                                 : model->preset->discount >= 0 ? ", as the preset has it"
-                                                                : ", as nothing tells it");
+    status = hr__proposal_assume(proposal, error, "spot nodes are available and interrupted as in pool %.100s",
+                                 cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(spot_model->like, "name")));
+  if (status == HR_OK && spot_model->price_share > 0)
+    status = hr__proposal_assume(proposal, error, "a spot GPU-hour costs %.3g of the on-demand price%s",
+                                 spot_model->price_share,
+                                 !spot_model->preset                 ? ", as in that pool"
+                                 : spot_model->preset->discount >= 0 ? ", by the preset"
+                                                                     : ", a default, since the discount is unknown");
   if (status == HR_OK && !advice->managed)
     status = hr__proposal_assume(proposal, error,
-                                 "the policy then asks for nodes when they are wanted, on demand, too; part of the "
-                                 "difference is of that");
+                                 "the policy then also acquires on-demand nodes only when needed, which causes "
+                                 "part of the difference");
   return status;
 }
 
-static enum hr_status spot_propose(struct hr_advice *advice, uint32_t class_, uint32_t pool, const struct model *model,
-                                   struct hr_error *error) {
+static enum hr_status propose_spot(struct hr_advice *advice, uint32_t class_, uint32_t pool,
+                                   const struct spot_model *spot_model, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
   struct hr__proposal proposal;
   char path[60];
@@ -289,77 +299,73 @@ static enum hr_status spot_propose(struct hr_advice *advice, uint32_t class_, ui
   snprintf(proposal.to, sizeof proposal.to, "up to %u spot node%s, else on-demand", (unsigned)spec->nodes,
            spec->nodes == 1 ? "" : "s");
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)advice->config.scenario->cluster.n_pools);
-  enum hr_status status = hr__proposal_set_json(&proposal, path, spot_entry(advice, class_, pool, model), error);
+  enum hr_status status = hr__proposal_set_json(&proposal, path, spot_entry(advice, class_, pool, spot_model), error);
   if (status == HR_OK) status = hr__proposal_manage(advice, &proposal, true, error);
-  if (status == HR_OK) status = assume(advice, model, &proposal, error);
+  if (status == HR_OK) status = assume_spot(advice, spot_model, &proposal, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;
 }
 
 /* Why a class is not tried on spot nodes; NULL: it is. */
-static const char *unfit(const struct hr_advice *advice, uint32_t class_, uint32_t pool) {
+static const char *why_not_spot(const struct hr_advice *advice, uint32_t class_, uint32_t pool) {
   const struct hr_class_spec *spec = &advice->config.scenario->classes[class_];
-  const struct hr__pool_use *use = hr__run_profile_use(&advice->look, class_, pool);
+  const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, class_, pool);
   bool saves = spec->checkpoint != HR_CHECKPOINT_NONE || use->own_checkpoints > 0;
   if (spec->no_spot) return "the scenario keeps it off spot nodes";
-  if (use->bound_milli_us == use->held_milli_us) return "its jobs may not be interrupted";
-  if (!saves && (double)use->long_ones > few_long_ones * (double)use->starts)
-    return "jobs of more than an hour begin anew when they are interrupted: they have no checkpoints";
+  if (use->uninterruptible_milli_us == use->allocated_milli_us) return "its jobs must not be interrupted";
+  if (!saves && (double)use->long_starts > max_long_share * (double)use->starts)
+    return "jobs of more than an hour have no checkpoints and start over after an interruption";
   return NULL;
 }
 
 static enum hr_status advise_use(struct hr_advice *advice, uint32_t class_, uint32_t pool, struct hr_error *error) {
-  struct model model = {0};
-  const char *why = unfit(advice, class_, pool);
-  if (!why && !advice->queue) why = "the policy keeps all nodes that come and go at all times, or knows no other way";
-  if (!why && !find_pool(advice, pool, &model)) {
-    if (find_preset(advice, pool, &model))
-      find_price(advice, pool, &model);
+  struct spot_model spot_model = {0};
+  const char *why = why_not_spot(advice, class_, pool);
+  if (!why && !advice->has_market_rule)
+    why = "the policy keeps elastic nodes at all times and has no other market rule";
+  if (!why && !model_of_pool(advice, pool, &spot_model)) {
+    if (model_of_preset(advice, pool, &spot_model))
+      find_price_share(advice, pool, &spot_model);
     else
-      why = "neither a pool nor a preset of the catalogue tells how nodes of its provider are taken away";
+      why = "neither a pool nor a catalogue preset describes the spot interruptions of its provider";
   }
-  if (!why) return spot_propose(advice, class_, pool, &model, error);
-  return hr_notes_add(&advice->notes, "%s was not tried on spot nodes: %s", hr__class_words(class_), why) == HR_OK
+  if (!why) return propose_spot(advice, class_, pool, &spot_model, error);
+  return hr_notes_add(&advice->notes, "%s was not tried on spot nodes: %s", hr__advice_class_text(class_), why) == HR_OK
              ? HR_OK
              : no_memory(error);
 }
 
-enum hr_status hr__advise_spot(struct hr_advice *advice, struct hr_error *error) {
+static enum hr_status advise_spot(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = HR_OK;
-  for (uint32_t pool = 0; pool < advice->look.n_pools; pool++) {
+  for (uint32_t pool = 0; pool < advice->profile.n_pools; pool++) {
     if (hr__advice_pool(advice, pool)->market.market != HR_MARKET_ON_DEMAND) continue;
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES && status == HR_OK; class_++) {
       bool nameless = class_ == HR_CLASS_UNKNOWN && advice->config.trace->class_;
-      if (hr__run_profile_use(&advice->look, class_, pool)->held_milli_us == 0 || nameless) continue;
+      if (hr__run_profile_use(&advice->profile, class_, pool)->allocated_milli_us == 0 || nameless) continue;
       status = advise_use(advice, class_, pool, error);
     }
   }
   return status;
 }
 
-/*
- * Nodes that are paid for whether they are used or not. Of reserved and owned pools fewer nodes are tried, with
- * on-demand nodes for what is taken away: first as many as the newsvendor's rule says (a node pays if it is busy for a
- * longer share of the time than its price is of the on-demand price), then, from there, in steps that are halved, as
- * runs are the judge. On-demand nodes that a policy keeps whether they are used or not are tried on request.
- */
+/* ---- Idle reservations ----------------------------------------------------------------------------- */
 
-enum { MOST_TRIALS = 6, SCREENING = 3 };
-static const double busy_enough = 0.95;
+enum { MAX_TRIALS = 6, SCREENING = 3 };
+static const double high_utilization = 0.95;
 
-/* A reservation that is made smaller. */
-struct advise_capacity_search {
+/* The search for a smaller reservation. */
+struct node_search {
   struct hr_advice *advice;
   uint32_t pool;
-  uint32_t beside; /* an on-demand pool of the same GPUs that there is; HR_NONE */
-  bool add;        /* one is added */
+  uint32_t beside; /* an existing on-demand pool of the same GPU type; HR_NONE: there is none */
+  bool add;        /* a new on-demand pool is added */
   struct hr__proposal best;
   double best_usd;
   uint32_t best_nodes, trials;
 };
 
-/* ---- On-demand nodes beside it ---------------------------------------------------------------------- */
+/* ---- Idle reservations: on-demand nodes ------------------------------------------------------------ */
 
 static uint32_t on_demand_like(const struct hr_advice *advice, uint32_t pool) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
@@ -373,7 +379,7 @@ static uint32_t on_demand_like(const struct hr_advice *advice, uint32_t pool) {
   return HR_NONE;
 }
 
-/* The longest boot of nodes that come and go, in seconds; 0 where there are none. */
+/* The longest fixed boot time of elastic nodes in seconds, and the pool it is from; 0 and NULL if there are none. */
 static double boot_s(const struct hr_advice *advice, const char **like) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   double longest_s = 0;
@@ -388,7 +394,7 @@ static double boot_s(const struct hr_advice *advice, const char **like) {
   return longest_s;
 }
 
-static cJSON *on_demand_entry(const struct advise_capacity_search *search, uint32_t nodes, double boot) {
+static cJSON *on_demand_entry(const struct node_search *search, uint32_t nodes, double boot) {
   static const char *const unwanted[] = {"market",   "term",  "upfront",           "from_s",           "to_s",
                                          "discount", "owned", "usd_per_node_hour", "usd_per_gpu_hour", NULL};
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
@@ -403,8 +409,8 @@ static cJSON *on_demand_entry(const struct advise_capacity_search *search, uint3
   return NULL;
 }
 
-static enum hr_status add_on_demand(const struct advise_capacity_search *search, uint32_t nodes,
-                                    struct hr__proposal *proposal, struct hr_error *error) {
+static enum hr_status add_on_demand(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal,
+                                    struct hr_error *error) {
   char path[60];
   const char *like;
   double boot = boot_s(search->advice, &like);
@@ -413,22 +419,22 @@ static enum hr_status add_on_demand(const struct advise_capacity_search *search,
   enum hr_status status = hr__proposal_set_json(proposal, path, on_demand_entry(search, nodes, boot), error);
   if (status == HR_OK) status = hr__proposal_manage(search->advice, proposal, false, error);
   if (status != HR_OK) return status;
-  return hr__proposal_assume(proposal, error, "on-demand nodes cost $%.6g per GPU-hour and are there after %.6g s%s%s",
+  return hr__proposal_assume(proposal, error, "on-demand nodes cost $%.6g per GPU-hour and boot in %.6g s%s%s",
                              (double)market->on_demand_uusd_h / 1e6, boot,
-                             like ? ", as in pool " : ", as no pool says otherwise", like ? like : "");
+                             like ? ", as in pool " : ", since no pool has a boot time", like ? like : "");
 }
 
-static const char *why_none_added(const struct advise_capacity_search *search) {
+static const char *why_none_added(const struct node_search *search) {
   if (hr__advice_pool(search->advice, search->pool)->market.on_demand_uusd_h <= 0)
-    return "their price is not known (on_demand_usd_per_gpu_hour)";
-  return search->advice->queue ? "the policy keeps those that there are, used or not"
-                               : "the policy would keep them, used or not";
+    return "their price is unknown (on_demand_usd_per_gpu_hour)";
+  return search->advice->has_market_rule ? "the policy keeps the existing ones while they are idle"
+                                         : "the policy would keep them while they are idle";
 }
 
-/* ---- So many nodes ---------------------------------------------------------------------------------- */
+/* ---- Idle reservations: number of nodes ------------------------------------------------------------ */
 
-static enum hr_status make(const struct advise_capacity_search *search, uint32_t nodes, struct hr__proposal *proposal,
-                           struct hr_error *error) {
+static enum hr_status make_proposal(const struct node_search *search, uint32_t nodes, struct hr__proposal *proposal,
+                                    struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(search->advice, search->pool);
   hr__proposal_init(proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, search->pool);
   snprintf(proposal->from, sizeof proposal->from, "%u %s node%s", (unsigned)spec->nodes,
@@ -445,26 +451,27 @@ static enum hr_status make(const struct advise_capacity_search *search, uint32_t
   return status;
 }
 
-/* Runs it with few replications and keeps it if it is better than all before. */
-static enum hr_status try_nodes(struct advise_capacity_search *search, uint32_t nodes, struct hr_error *error) {
+/* Runs a number of nodes with few replications. It replaces the best so far if it saves more. */
+static enum hr_status try_nodes(struct node_search *search, uint32_t nodes, struct hr_error *error) {
   struct hr_advice *advice = search->advice;
   struct hr__proposal proposal;
   struct hr__interval interval;
   char reason[300];
   uint32_t count = advice->n_replications < SCREENING ? advice->n_replications : SCREENING;
-  enum hr_status status = make(search, nodes, &proposal, error);
+  enum hr_status status = make_proposal(search, nodes, &proposal, error);
   if (status == HR_OK) status = hr__proposal_load(advice, &proposal, error);
   search->trials++;
-  if (status == HR_OK && proposal.mix != HR_NONE) status = hr__advice_run(advice, &proposal.mix, 1, count, error);
-  if (status == HR_OK && proposal.mix != HR_NONE)
-    status = hr__advice_difference(advice, proposal.mix, HR__A_MONTHLY, count, &interval, error);
-  if (status != HR_OK || proposal.mix == HR_NONE) {
+  if (status == HR_OK && proposal.candidate != HR_NONE)
+    status = hr__advice_run(advice, &proposal.candidate, 1, count, error);
+  if (status == HR_OK && proposal.candidate != HR_NONE)
+    status = hr__advice_difference(advice, proposal.candidate, HR__A_MONTHLY, count, &interval, error);
+  if (status != HR_OK || proposal.candidate == HR_NONE) {
     hr__proposal_finish(&proposal);
     return status;
   }
-  bool serves = hr__advice_serves(advice, proposal.mix, count, reason, sizeof reason);
+  bool serves = hr__advice_serves(advice, proposal.candidate, count, reason, sizeof reason);
   double usd = serves ? interval.mean : (double)INFINITY;
-  if (search->best.mix != HR_NONE && !(usd < search->best_usd)) {
+  if (search->best.candidate != HR_NONE && !(usd < search->best_usd)) {
     hr__proposal_finish(&proposal);
     return HR_OK;
   }
@@ -475,89 +482,97 @@ static enum hr_status try_nodes(struct advise_capacity_search *search, uint32_t 
   return HR_OK;
 }
 
-/* The least number of nodes of which one more would be busy for too small a share of the time. */
-static uint32_t newsvendor_nodes(const struct advise_capacity_search *search) {
+/* The minimum number of nodes at which one more would be busy for too small a share of the time. */
+static uint32_t newsvendor_nodes(const struct node_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
-  const struct hr__pool_look *look = &search->advice->look.pools[search->pool];
+  const struct hr__pool_profile *profile = &search->advice->profile.pools[search->pool];
   uint32_t nodes = hr__advice_pool(search->advice, search->pool)->nodes;
   bool elsewhere = search->add || search->beside != HR_NONE;
   double ratio =
       elsewhere && market->on_demand_uusd_h > 0 ? (double)market->price_uusd_h / (double)market->on_demand_uusd_h : 0;
-  double busy_us = 0, all_us = (double)search->advice->look.end_us;
-  while (nodes > 0 && busy_us + (double)look->at_level[nodes] <= ratio * all_us)
-    busy_us += (double)look->at_level[nodes--];
+  double busy_us = 0, all_us = (double)search->advice->profile.end_us;
+  while (nodes > 0 && busy_us + (double)profile->at_level[nodes] <= ratio * all_us)
+    busy_us += (double)profile->at_level[nodes--];
   return nodes;
 }
 
-static enum hr_status search_nodes(struct advise_capacity_search *search, struct hr_error *error) {
+static enum hr_status search_nodes(struct node_search *search, struct hr_error *error) {
   uint32_t all = hr__advice_pool(search->advice, search->pool)->nodes;
   uint32_t begin = newsvendor_nodes(search);
   uint32_t step = all / 8 ? all / 8 : 1;
   enum hr_status status = HR_OK;
   if (begin == all) return HR_OK;
   status = try_nodes(search, begin, error);
-  while (status == HR_OK && step > 0 && search->trials < MOST_TRIALS && search->best.mix != HR_NONE) {
+  while (status == HR_OK && step > 0 && search->trials < MAX_TRIALS && search->best.candidate != HR_NONE) {
     uint32_t from = search->best_nodes;
     if (from + step < all) status = try_nodes(search, from + step, error);
-    if (status == HR_OK && search->best_nodes == from && from >= step && search->trials < MOST_TRIALS)
+    if (status == HR_OK && search->best_nodes == from && from >= step && search->trials < MAX_TRIALS)
       status = try_nodes(search, from - step, error);
     if (search->best_nodes == from) step /= 2;
   }
-  if (status == HR_OK && search->best.mix != HR_NONE) return hr__proposal_keep(search->advice, &search->best, error);
+  if (status == HR_OK && search->best.candidate != HR_NONE)
+    return hr__proposal_keep(search->advice, &search->best, error);
   hr__proposal_finish(&search->best);
   return status;
 }
 
-static enum hr_status shrink(struct hr_advice *advice, uint32_t pool, struct hr_error *error) {
+static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t pool, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
-  bool stands = spec->market.market == HR_MARKET_RESERVED || spec->market.market == HR_MARKET_OWNED;
-  if (!stands || spec->nodes == 0 || spec->market.price_uusd_h == 0) return HR_OK;
-  if (hr__run_profile_utilization(&advice->look, pool) >= busy_enough) return HR_OK;
-  struct advise_capacity_search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
+  bool is_fixed = spec->market.market == HR_MARKET_RESERVED || spec->market.market == HR_MARKET_OWNED;
+  if (!is_fixed || spec->nodes == 0 || spec->market.price_uusd_h == 0) return HR_OK;
+  if (hr__run_profile_utilization(&advice->profile, pool) >= high_utilization) return HR_OK;
+  struct node_search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
   hr__proposal_init(&search.best, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
-  /* Where all elastic nodes are kept, used or not, to change that is advice of its own. */
+  /* If all elastic nodes are kept while idle, releasing them is a separate proposal. */
   bool unmanaged = !advice->managed;
   for (uint32_t i = 0; i < cluster->n_pools && unmanaged; i++)
     unmanaged = !cluster->pools[i].nodes || !hr_market_is_elastic(cluster->pools[i].market.market);
-  search.add =
-      search.beside == HR_NONE && spec->market.on_demand_uusd_h > 0 && advice->queue && (advice->managed || unmanaged);
+  search.add = search.beside == HR_NONE && spec->market.on_demand_uusd_h > 0 && advice->has_market_rule &&
+               (advice->managed || unmanaged);
   return search_nodes(&search, error);
 }
 
-/* ---- Nodes that are kept though they could be given back ---------------------------------------------- */
+/* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
-/* The only on-demand pool of which much is idle; HR_NONE: several; `n_pools`: none. */
-static uint32_t idle_on_demand(const struct hr_advice *advice, bool *any_spot) {
+/* The only elastic pool that is idle to a large part; HR_NONE: there are several; the number of pools: there is none.
+ */
+static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   uint32_t found = cluster->n_pools;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     enum hr_market market = cluster->pools[i].market.market;
     if (!cluster->pools[i].nodes || !hr_market_is_elastic(market)) continue;
     *any_spot |= market == HR_MARKET_SPOT;
-    if (hr__run_profile_utilization(&advice->look, i) >= busy_enough) continue;
+    if (hr__run_profile_utilization(&advice->profile, i) >= high_utilization) continue;
     found = found == cluster->n_pools ? i : HR_NONE;
   }
   return found;
 }
 
-static enum hr_status release(struct hr_advice *advice, struct hr_error *error) {
+static enum hr_status advise_release(struct hr_advice *advice, struct hr_error *error) {
   bool any_spot = false;
-  uint32_t pool = idle_on_demand(advice, &any_spot);
+  uint32_t pool = idle_elastic_pool(advice, &any_spot);
   struct hr__proposal proposal;
-  if (!advice->queue || advice->managed || pool == advice->config.scenario->cluster.n_pools) return HR_OK;
+  if (!advice->has_market_rule || advice->managed || pool == advice->config.scenario->cluster.n_pools) return HR_OK;
   hr__proposal_init(&proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
-  snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept, used or not");
-  snprintf(proposal.to, sizeof proposal.to, "asked for when wanted, given back when idle");
+  snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept while idle");
+  snprintf(proposal.to, sizeof proposal.to, "acquired on demand, released when idle");
   enum hr_status status = hr__proposal_manage(advice, &proposal, any_spot, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;
 }
 
-enum hr_status hr__advise_idle(struct hr_advice *advice, struct hr_error *error) {
-  enum hr_status status = release(advice, error);
+static enum hr_status advise_idle(struct hr_advice *advice, struct hr_error *error) {
+  enum hr_status status = advise_release(advice, error);
   for (uint32_t i = 0; i < advice->config.scenario->cluster.n_pools && status == HR_OK; i++)
-    status = shrink(advice, i, error);
+    status = advise_smaller_pool(advice, i, error);
   return status;
+}
+
+enum hr_status hr__advise_capacity(struct hr_advice *advice, struct hr_error *error) {
+  enum hr_status status = advice->pools ? advise_idle(advice, error) : HR_OK;
+  if (status == HR_OK && advice->pools) status = advise_spot(advice, error);
+  return status == HR_OK ? advise_checkpoints(advice, error) : status;
 }

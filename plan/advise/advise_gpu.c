@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * GPU types. A run knows which GPUs are held, not how hard they work: so a type is in doubt where GPUs stand idle
- * (under half of those that are there are held), where all of them are held, and where the memory that jobs ask for is
- * less than half or nearly all of what a GPU has. Smaller types are the cheaper ones of the provider, or of the
- * scenario's other pools, whose memory is enough; larger ones the next dearer. As many GPUs of them take the place of
- * the pool's, or, where several classes use the pool and one is in doubt, stand beside it for that class.
+ * Advice on GPU types.
+ *
+ * A run shows which GPUs are allocated, not how hard they work. Another type is tried if less than half of a pool's
+ * GPUs are allocated, if nearly all are, or if the GPU memory that jobs request is less than half or nearly all of what
+ * a GPU has. Smaller types are cheaper types of the provider, or of the scenario's other pools, with enough memory;
+ * larger types are the next more expensive ones. As many GPUs of the other type replace those of the pool. If several
+ * classes use the pool and another type is of interest for one of them, the new GPUs form a pool of their own for that
+ * class.
  */
 
 #include "plan/advise/advise.h"
@@ -16,62 +19,62 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_CANDIDATES = 3 };
-static const double low = 0.5, high = 0.9;
+enum { MAX_OPTIONS = 3 };
+static const double low_share = 0.5, high_share = 0.9;
 
 /* GPUs of another type. */
-struct advise_gpu_candidate {
+struct gpu_option {
   const char *gpu;
   uint32_t gpus_per_node;
-  int64_t price_uusd_h, on_demand_uusd_h;  /* of a GPU; the latter HR_UNKNOWN_UUSD_H where it is not known */
+  int64_t price_uusd_h, on_demand_uusd_h;  /* of one GPU; on_demand_uusd_h: HR_UNKNOWN_UUSD_H if unknown */
   double mem_gb;                           /* 0: unknown */
-  const struct hr_instance_type *instance; /* the catalogue's; NULL: of a pool */
+  const struct hr_instance_type *instance; /* of the catalogue; NULL: from a pool of the scenario */
   uint32_t pool;
 };
 
-struct candidates {
-  struct advise_gpu_candidate at[MOST_CANDIDATES];
+struct gpu_options {
+  struct gpu_option at[MAX_OPTIONS];
   size_t count;
 };
 
-/* What is in doubt. */
-struct doubt {
-  uint32_t pool, class_; /* HR_N_CLASSES: all jobs of the pool */
+/* For which jobs another type is sought. */
+struct gpu_question {
+  uint32_t pool, class_; /* class_: HR_N_CLASSES for all jobs of the pool */
   bool larger;
-  uint64_t need_mib; /* of a GPU; 0: no job tells */
-  bool untold;       /* some job does not tell */
-  uint64_t typed;    /* starts of jobs that name the types they accept */
+  uint64_t need_mib; /* of one GPU; 0: unknown for all jobs */
+  bool unknown;      /* unknown for some job */
+  uint64_t typed;    /* starts of jobs that name acceptable GPU types */
 };
 
-/* Of a pool whose GPUs are paid for whether they are held or not: what is held of them; NaN of others. */
-static double held_share(const struct hr_advice *advice, uint32_t pool) {
-  bool comes_and_goes = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
-  return comes_and_goes && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->look, pool);
+/* The allocated share of a pool whose GPUs are paid for while idle; NaN for other pools. */
+static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
+  bool elastic = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
+  return elastic && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->profile, pool);
 }
 
-/* ---- Candidates ------------------------------------------------------------------------------------- */
+/* ---- Other types ----------------------------------------------------------------------------------- */
 
-/* Keeps the cheapest; of one type the first. */
-static void consider(const struct hr_advice *advice, const struct doubt *doubt,
-                     const struct advise_gpu_candidate *candidate, struct candidates *found) {
-  const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
-  bool dearer = candidate->price_uusd_h > spec->market.price_uusd_h;
-  bool fits = candidate->mem_gb * 1024 >= (double)doubt->need_mib;
-  if (!fits || dearer != doubt->larger || candidate->price_uusd_h <= 0) return;
-  if (doubt->larger && candidate->mem_gb * 1024 < (double)spec->gpu_mem_mib) return;
-  if (spec->gpu && strcasecmp(candidate->gpu, spec->gpu) == 0) return;
+/* Inserts an option in order of price if it qualifies. Keeps the cheapest ones, and the first one of each type. */
+static void add_option(const struct hr_advice *advice, const struct gpu_question *question,
+                       const struct gpu_option *option, struct gpu_options *found) {
+  const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
+  bool more_expensive = option->price_uusd_h > spec->market.price_uusd_h;
+  bool fits = option->mem_gb * 1024 >= (double)question->need_mib;
+  if (!fits || more_expensive != question->larger || option->price_uusd_h <= 0) return;
+  if (question->larger && option->mem_gb * 1024 < (double)spec->gpu_mem_mib) return;
+  if (spec->gpu && strcasecmp(option->gpu, spec->gpu) == 0) return;
   for (size_t i = 0; i < found->count; i++)
-    if (strcasecmp(found->at[i].gpu, candidate->gpu) == 0) return;
+    if (strcasecmp(found->at[i].gpu, option->gpu) == 0) return;
   size_t place = found->count;
-  while (place > 0 && found->at[place - 1].price_uusd_h > candidate->price_uusd_h) place--;
-  if (place == MOST_CANDIDATES) return;
-  if (found->count < MOST_CANDIDATES) found->count++;
+  while (place > 0 && found->at[place - 1].price_uusd_h > option->price_uusd_h) place--;
+  if (place == MAX_OPTIONS) return;
+  if (found->count < MAX_OPTIONS) found->count++;
   for (size_t i = found->count - 1; i > place; i--) found->at[i] = found->at[i - 1];
-  found->at[place] = *candidate;
+  found->at[place] = *option;
 }
 
-/* Nodes with as many GPUs first, then larger ones, then those that come nearest. */
-static bool suits_better(const struct hr_instance_type *a, const struct hr_instance_type *b, double gpus) {
+/* Prefers nodes with the same number of GPUs, then larger nodes, then the nearest number. */
+static bool is_closer_match(const struct hr_instance_type *a, const struct hr_instance_type *b, double gpus) {
   bool a_same = a->gpus == gpus, b_same = b->gpus == gpus;
   if (a_same != b_same) return a_same;
   bool a_more = a->gpus > gpus, b_more = b->gpus > gpus;
@@ -94,13 +97,13 @@ static enum hr_status quote(const struct hr_advice *advice, uint32_t pool, const
   return hr_catalog_price(advice->catalog, &query, quote, NULL);
 }
 
-/* Accelerators whose price leaves out the machine around them, as Google's. */
-static bool is_bare(const struct hr_instance_type *type) {
+/* Accelerators priced without the machine around them, such as Google's. */
+static bool is_bare_accelerator(const struct hr_instance_type *type) {
   return strncmp(type->name, "gpu-attach-", strlen("gpu-attach-")) == 0;
 }
 
 static bool quote_type(const struct hr_advice *advice, uint32_t pool, const struct hr_gpu_type *gpu,
-                       struct advise_gpu_candidate *candidate) {
+                       struct gpu_option *option) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
   const char *provider = advice->config.scenario->pool_sources[pool].provider;
   const struct hr_instance_type *best = NULL;
@@ -108,64 +111,65 @@ static bool quote_type(const struct hr_advice *advice, uint32_t pool, const stru
   for (size_t i = 0; i < advice->catalog->n_instances; i++) {
     const struct hr_instance_type *type = &advice->catalog->instances[i];
     if (strcasecmp(type->provider, provider) != 0 || strcasecmp(type->gpu, gpu->name) != 0 || type->gpus < 1) continue;
-    if (is_bare(type) || (best && !suits_better(type, best, spec->gpus_per_node))) continue;
+    if (is_bare_accelerator(type) || (best && !is_closer_match(type, best, spec->gpus_per_node))) continue;
     if (quote(advice, pool, type->name, spec->market.market, &of_market) == HR_OK) best = type;
   }
   if (!best || quote(advice, pool, best->name, spec->market.market, &of_market) != HR_OK) return false;
   bool known = quote(advice, pool, best->name, HR_MARKET_ON_DEMAND, &on_demand) == HR_OK;
-  *candidate = (struct advise_gpu_candidate){.gpu = gpu->name,
-                                             .gpus_per_node = (uint32_t)best->gpus,
-                                             .price_uusd_h = hr_price_quote_gpu_uusd_h(&of_market),
-                                             .on_demand_uusd_h =
-                                                 known ? hr_price_quote_gpu_uusd_h(&on_demand) : HR_UNKNOWN_UUSD_H,
-                                             .mem_gb = gpu->mem_gb,
-                                             .instance = best};
+  *option = (struct gpu_option){.gpu = gpu->name,
+                                .gpus_per_node = (uint32_t)best->gpus,
+                                .price_uusd_h = hr_price_quote_gpu_uusd_h(&of_market),
+                                .on_demand_uusd_h = known ? hr_price_quote_gpu_uusd_h(&on_demand) : HR_UNKNOWN_UUSD_H,
+                                .mem_gb = gpu->mem_gb,
+                                .instance = best};
   return true;
 }
 
-static void find_in_catalog(const struct hr_advice *advice, const struct doubt *doubt, struct candidates *found) {
-  struct advise_gpu_candidate candidate;
+static void find_in_catalog(const struct hr_advice *advice, const struct gpu_question *question,
+                            struct gpu_options *found) {
+  struct gpu_option option;
   for (size_t i = 0; i < advice->catalog->n_gpus; i++)
-    if (quote_type(advice, doubt->pool, &advice->catalog->gpus[i], &candidate))
-      consider(advice, doubt, &candidate, found);
+    if (quote_type(advice, question->pool, &advice->catalog->gpus[i], &option))
+      add_option(advice, question, &option, found);
 }
 
-static void find_in_pools(const struct hr_advice *advice, const struct doubt *doubt, struct candidates *found) {
+static void find_in_pools(const struct hr_advice *advice, const struct gpu_question *question,
+                          struct gpu_options *found) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *other = &cluster->pools[i];
-    if (!other->gpu || other->market.market != cluster->pools[doubt->pool].market.market) continue;
-    consider(advice, doubt,
-             &(struct advise_gpu_candidate){.gpu = other->gpu,
-                                            .gpus_per_node = other->gpus_per_node,
-                                            .price_uusd_h = other->market.price_uusd_h,
-                                            .on_demand_uusd_h = other->market.on_demand_uusd_h,
-                                            .mem_gb = (double)other->gpu_mem_mib / 1024,
-                                            .pool = i},
-             found);
+    if (!other->gpu || other->market.market != cluster->pools[question->pool].market.market) continue;
+    add_option(advice, question,
+               &(struct gpu_option){.gpu = other->gpu,
+                                    .gpus_per_node = other->gpus_per_node,
+                                    .price_uusd_h = other->market.price_uusd_h,
+                                    .on_demand_uusd_h = other->market.on_demand_uusd_h,
+                                    .mem_gb = (double)other->gpu_mem_mib / 1024,
+                                    .pool = i},
+               found);
   }
 }
 
-/* ---- The pool --------------------------------------------------------------------------------------- */
+/* ---- The pool -------------------------------------------------------------------------------------- */
 
-static uint32_t nodes_for(uint64_t gpus, const struct advise_gpu_candidate *candidate) {
-  return (uint32_t)((gpus + candidate->gpus_per_node - 1) / candidate->gpus_per_node);
+static uint32_t nodes_for(uint64_t gpus, const struct gpu_option *option) {
+  return (uint32_t)((gpus + option->gpus_per_node - 1) / option->gpus_per_node);
 }
 
-/* What a node is, from the catalogue or from the other pool's entry. */
-static bool put_node(const struct hr_advice *advice, const struct advise_gpu_candidate *candidate, cJSON *entry) {
+/* Copies the node's properties from the catalogue or from the other pool's entry. */
+static bool put_node(const struct hr_advice *advice, const struct gpu_option *option, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
-  if (candidate->instance) return hr__put_text(entry, "instance", candidate->instance->name);
-  const cJSON *other = cJSON_GetArrayItem(advice->pools, (int)candidate->pool);
+  if (option->instance) return hr__put_text(entry, "instance", option->instance->name);
+  const cJSON *other = cJSON_GetArrayItem(advice->pools, (int)option->pool);
   for (size_t i = 0; keys[i]; i++) {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(other, keys[i]);
     if (value && !hr__put_item(entry, keys[i], cJSON_Duplicate(value, true))) return false;
   }
-  return hr__put_text(entry, "gpu", candidate->gpu) && hr__put_number(entry, "gpus_per_node", candidate->gpus_per_node);
+  return hr__put_text(entry, "gpu", option->gpu) && hr__put_number(entry, "gpus_per_node", option->gpus_per_node);
 }
 
-static cJSON *typed_entry(const struct hr_advice *advice, const struct doubt *doubt,
-                          const struct advise_gpu_candidate *candidate, uint64_t gpus) {
+static cJSON *typed_entry(const struct hr_advice *advice, const struct gpu_question *question,
+                          const struct gpu_option *option, uint64_t gpus) {
   static const char *const unwanted[] = {"gpu",
                                          "gpus_per_node",
                                          "instance",
@@ -185,29 +189,28 @@ static cJSON *typed_entry(const struct hr_advice *advice, const struct doubt *do
                                          "usd_per_node_hour",
                                          "on_demand_usd_per_gpu_hour",
                                          NULL};
-  bool beside = doubt->class_ != HR_N_CLASSES;
+  bool beside = question->class_ != HR_N_CLASSES;
   char suffix[100];
-  snprintf(suffix, sizeof suffix, "-%.90s", candidate->gpu);
-  cJSON *entry = hr__pool_entry(advice, doubt->pool, beside ? suffix : "", unwanted);
-  bool done = entry && put_node(advice, candidate, entry) &&
-              hr__put_number(entry, "nodes", nodes_for(gpus, candidate)) &&
-              hr__put_number(entry, "usd_per_gpu_hour", (double)candidate->price_uusd_h / 1e6);
-  if (done && candidate->on_demand_uusd_h > 0)
-    done = hr__put_number(entry, "on_demand_usd_per_gpu_hour", (double)candidate->on_demand_uusd_h / 1e6);
-  if (done && hr__advice_pool(advice, doubt->pool)->market.market == HR_MARKET_OWNED)
+  snprintf(suffix, sizeof suffix, "-%.90s", option->gpu);
+  cJSON *entry = hr__pool_entry(advice, question->pool, beside ? suffix : "", unwanted);
+  bool done = entry && put_node(advice, option, entry) && hr__put_number(entry, "nodes", nodes_for(gpus, option)) &&
+              hr__put_number(entry, "usd_per_gpu_hour", (double)option->price_uusd_h / 1e6);
+  if (done && option->on_demand_uusd_h > 0)
+    done = hr__put_number(entry, "on_demand_usd_per_gpu_hour", (double)option->on_demand_uusd_h / 1e6);
+  if (done && hr__advice_pool(advice, question->pool)->market.market == HR_MARKET_OWNED)
     done = hr__put_text(entry, "market", "owned");
-  if (done && beside) done = hr__put_class(entry, doubt->class_);
+  if (done && beside) done = hr__put_class(entry, question->class_);
   if (done) return entry;
   cJSON_Delete(entry);
   return NULL;
 }
 
-/* The other classes that use the pool, which it is then for; none without a class may. */
-static cJSON *other_classes(const struct hr_advice *advice, const struct doubt *doubt) {
+/* The other classes that may use the pool. Jobs without a class may not use it afterwards. */
+static cJSON *other_classes(const struct hr_advice *advice, const struct gpu_question *question) {
   cJSON *list = cJSON_CreateArray();
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; list && i < HR_N_CLASSES; i++) {
-    uint32_t allowed = hr__advice_pool(advice, doubt->pool)->classes;
-    if (i == doubt->class_ || (allowed && !(allowed & 1u << i))) continue;
+    uint32_t allowed = hr__advice_pool(advice, question->pool)->classes;
+    if (i == question->class_ || (allowed && !(allowed & 1u << i))) continue;
     cJSON *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)i));
     if (name && cJSON_AddItemToArray(list, name)) continue;
     cJSON_Delete(name);
@@ -217,39 +220,39 @@ static cJSON *other_classes(const struct hr_advice *advice, const struct doubt *
   return list;
 }
 
-/* Beside the pool, for the class alone, and the pool for all others. Standing pools give up as many GPUs as are put
-   beside them. */
-static enum hr_status set_beside(const struct hr_advice *advice, const struct doubt *doubt,
-                                 const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
+/* Adds a pool for the class and restricts the old pool to the other classes. A fixed pool shrinks by as many GPUs as
+ * are added. */
+static enum hr_status set_beside(const struct hr_advice *advice, const struct gpu_question *question,
+                                 const struct gpu_option *option, struct hr__proposal *proposal,
                                  struct hr_error *error) {
-  const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
+  const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   uint64_t all = (uint64_t)spec->nodes * spec->gpus_per_node;
-  uint64_t peak = (hr__run_profile_use(&advice->look, doubt->class_, doubt->pool)->peak_milli + 999) / 1000;
+  uint64_t peak = (hr__run_profile_use(&advice->profile, question->class_, question->pool)->peak_milli + 999) / 1000;
   bool elastic = hr_market_is_elastic(spec->market.market);
   uint64_t moved = elastic || peak > all ? all : peak, left = (all - moved) / spec->gpus_per_node;
   char path[60];
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)advice->config.scenario->cluster.n_pools);
-  enum hr_status status = hr__proposal_set_json(proposal, path, typed_entry(advice, doubt, candidate, moved), error);
-  snprintf(path, sizeof path, "cluster.pools.%u.classes", (unsigned)doubt->pool);
-  if (status == HR_OK) status = hr__proposal_set_json(proposal, path, other_classes(advice, doubt), error);
+  enum hr_status status = hr__proposal_set_json(proposal, path, typed_entry(advice, question, option, moved), error);
+  snprintf(path, sizeof path, "cluster.pools.%u.classes", (unsigned)question->pool);
+  if (status == HR_OK) status = hr__proposal_set_json(proposal, path, other_classes(advice, question), error);
   if (status == HR_OK && !elastic)
-    status = hr__proposal_set(proposal, error, "cluster.pools.%u.nodes=%u", (unsigned)doubt->pool, (unsigned)left);
+    status = hr__proposal_set(proposal, error, "cluster.pools.%u.nodes=%u", (unsigned)question->pool, (unsigned)left);
   return status;
 }
 
-static enum hr_status set_in_place(const struct hr_advice *advice, const struct doubt *doubt,
-                                   const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
+static enum hr_status set_in_place(const struct hr_advice *advice, const struct gpu_question *question,
+                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                    struct hr_error *error) {
-  const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
+  const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   char path[60];
-  snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)doubt->pool);
+  snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)question->pool);
   return hr__proposal_set_json(
-      proposal, path, typed_entry(advice, doubt, candidate, (uint64_t)spec->nodes * spec->gpus_per_node), error);
+      proposal, path, typed_entry(advice, question, option, (uint64_t)spec->nodes * spec->gpus_per_node), error);
 }
 
-/* ---- What is taken for granted ---------------------------------------------------------------------- */
+/* ---- Assumptions ----------------------------------------------------------------------------------- */
 
-/* What the catalogue says of two types, one against the other; NaN: nothing. */
+/* The ratio of the two types' dense FP16 TFLOPS by the catalogue; NaN if unknown. */
 static double speed_ratio(const struct hr_advice *advice, const char *gpu, const char *old) {
   const struct hr_gpu_type *a, *b;
   if (!old || hr_catalog_gpu(advice->catalog, gpu, &a, NULL) != HR_OK ||
@@ -258,59 +261,57 @@ static double speed_ratio(const struct hr_advice *advice, const char *gpu, const
   return a->fp16_tflops > 0 && b->fp16_tflops > 0 ? a->fp16_tflops / b->fp16_tflops : HR__UNKNOWN;
 }
 
-static enum hr_status assume_speed(const struct hr_advice *advice, const struct doubt *doubt,
-                                   const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
+static enum hr_status assume_speed(const struct hr_advice *advice, const struct gpu_question *question,
+                                   const struct gpu_option *option, struct hr__proposal *proposal,
                                    struct hr_error *error) {
-  const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
-  const struct hr_speeds *speeds = hr__runner_scenario(advice->lab, proposal->mix)->speeds;
-  double ratio = speed_ratio(advice, candidate->gpu, spec->gpu);
-  double share = (double)candidate->price_uusd_h / (double)spec->market.price_uusd_h;
+  const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
+  const struct hr_speeds *speeds = hr__runner_scenario(advice->runner, proposal->candidate)->speeds;
+  double ratio = speed_ratio(advice, option->gpu, spec->gpu);
+  double share = (double)option->price_uusd_h / (double)spec->market.price_uusd_h;
   char known[100] = "";
   if (speeds) return hr_speed_notes(advice->config.trace, speeds, &proposal->assumed, error);
   if (!isnan(ratio))
     snprintf(known, sizeof known, "; by the catalogue's dense FP16 TFLOPS it is %.3g times as fast", ratio);
-  return hr__proposal_assume(proposal, error,
-                             "speed assumed equal, as the scenario has no 'models': per GPU-hour it pays only while %s "
-                             "is at least %.3g times as fast as %s%s",
-                             candidate->gpu, share, spec->gpu ? spec->gpu : "the pool's GPUs", known);
-}
-
-static enum hr_status assume(const struct hr_advice *advice, const struct doubt *doubt,
-                             const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
-                             struct hr_error *error) {
-  enum hr_status status = assume_speed(advice, doubt, candidate, proposal, error);
-  if (status == HR_OK && doubt->typed)
-    status = hr__proposal_assume(proposal, error,
-                                 "%" PRIu64 " starts there are of jobs that name the GPU types they "
-                                 "accept, and keep to them",
-                                 doubt->typed);
-  if (status == HR_OK && doubt->untold)
-    status = hr__proposal_assume(proposal, error,
-                                 "jobs that do not tell what GPU memory they need are assumed to fit %.4g GB",
-                                 candidate->mem_gb);
-  if (status != HR_OK) return status;
   return hr__proposal_assume(
-      proposal, error, "a GPU-hour of %s costs $%.6g, as %s%.100s has it", candidate->gpu,
-      (double)candidate->price_uusd_h / 1e6, candidate->instance ? "the catalogue for " : "pool ",
-      candidate->instance ? candidate->instance->name : hr__advice_pool(advice, candidate->pool)->name);
+      proposal, error,
+      "speed assumed equal, since the scenario has no 'models': it saves per GPU-hour only if %s "
+      "is at least %.3g times as fast as %s%s",
+      option->gpu, share, spec->gpu ? spec->gpu : "the pool's GPUs", known);
 }
 
-/* Where all pools have GPUs of one type, the catalogue's speeds against it leave the scenario as it is, and can be run.
-   Else they can only be held against the prices, of nodes that are paid for while they are held. */
-static enum hr_status doubt_speed(struct hr_advice *advice, const struct doubt *doubt,
-                                  const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
+static enum hr_status assume(const struct hr_advice *advice, const struct gpu_question *question,
+                             const struct gpu_option *option, struct hr__proposal *proposal, struct hr_error *error) {
+  enum hr_status status = assume_speed(advice, question, option, proposal, error);
+  if (status == HR_OK && question->typed)
+    status = hr__proposal_assume(proposal, error,
+                                 "%" PRIu64 " job starts in the pool name acceptable GPU types, which are respected",
+                                 question->typed);
+  if (status == HR_OK && question->unknown)
+    status = hr__proposal_assume(proposal, error, "jobs with unknown GPU memory are assumed to fit in %.4g GB",
+                                 option->mem_gb);
+  if (status != HR_OK) return status;
+  return hr__proposal_assume(proposal, error, "a GPU-hour of %s costs $%.6g (%s%.100s)", option->gpu,
+                             (double)option->price_uusd_h / 1e6, option->instance ? "catalogue: " : "pool ",
+                             option->instance ? option->instance->name : hr__advice_pool(advice, option->pool)->name);
+}
+
+/* If all pools have GPUs of one type, adding the catalogue's speeds relative to that type does not change the unchanged
+ * scenario, so the proposal is also run with them. Otherwise speed can only be compared with price, for nodes that are
+ * paid while allocated. */
+static enum hr_status check_speed(struct hr_advice *advice, const struct gpu_question *question,
+                                  const struct gpu_option *option, struct hr__proposal *proposal,
                                   struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
-  const struct hr_pool_spec *spec = &cluster->pools[doubt->pool];
-  double ratio = speed_ratio(advice, candidate->gpu, spec->gpu);
+  const struct hr_pool_spec *spec = &cluster->pools[question->pool];
+  double ratio = speed_ratio(advice, option->gpu, spec->gpu);
   bool one_type = true;
   if (advice->config.scenario->speeds || isnan(ratio)) return HR_OK;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     one_type &=
         !cluster->pools[i].nodes || (cluster->pools[i].gpu && strcasecmp(cluster->pools[i].gpu, spec->gpu) == 0);
   if (!one_type) {
-    double share = (double)candidate->price_uusd_h / (double)spec->market.price_uusd_h;
-    if (share > ratio && isnan(held_share(advice, doubt->pool)))
+    double share = (double)option->price_uusd_h / (double)spec->market.price_uusd_h;
+    if (share > ratio && isnan(fixed_utilization(advice, question->pool)))
       snprintf(proposal->objection, sizeof proposal->objection,
                "by the catalogue's TFLOPS it is %.3g times as fast, at %.3g of the price", ratio, share);
     return HR_OK;
@@ -325,95 +326,106 @@ static enum hr_status doubt_speed(struct hr_advice *advice, const struct doubt *
   proposal->set = with_speeds.set;
   if (status != HR_OK) return status;
   struct hr_error inner = {0};
-  status = hr__runner_add_candidate(advice->lab, (const char *const *)proposal->set.at, proposal->set.count,
-                                    advice->world, &proposal->stricter, &inner);
+  status = hr__runner_add_candidate(advice->runner, (const char *const *)proposal->set.at, proposal->set.count,
+                                    advice->environment, &proposal->stricter, &inner);
   free(proposal->set.at[--proposal->set.count]);
   if (status == HR_OK) return HR_OK;
   proposal->stricter = HR_NONE;
   return status == HR_BAD_INPUT ? HR_OK : hr_fail(error, status, "%s", inner.text);
 }
 
-static enum hr_status propose(struct hr_advice *advice, const struct doubt *doubt,
-                              const struct advise_gpu_candidate *candidate, struct hr_error *error) {
-  const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
+static enum hr_status propose(struct hr_advice *advice, const struct gpu_question *question,
+                              const struct gpu_option *option, struct hr_error *error) {
+  const struct hr_pool_spec *spec = hr__advice_pool(advice, question->pool);
   struct hr__proposal proposal;
-  hr__proposal_init(&proposal, HR_ADVICE_GPU_TYPE, doubt->class_, doubt->pool);
-  snprintf(proposal.from, sizeof proposal.from, "%.90s", spec->gpu ? spec->gpu : "GPUs of no type");
-  snprintf(proposal.to, sizeof proposal.to, "%.90s%s%.90s", candidate->gpu, candidate->instance ? " on " : "",
-           candidate->instance ? candidate->instance->name : "");
-  enum hr_status status = doubt->class_ == HR_N_CLASSES ? set_in_place(advice, doubt, candidate, &proposal, error)
-                                                        : set_beside(advice, doubt, candidate, &proposal, error);
+  hr__proposal_init(&proposal, HR_ADVICE_GPU_TYPE, question->class_, question->pool);
+  snprintf(proposal.from, sizeof proposal.from, "%.90s", spec->gpu ? spec->gpu : "untyped GPUs");
+  snprintf(proposal.to, sizeof proposal.to, "%.90s%s%.90s", option->gpu, option->instance ? " on " : "",
+           option->instance ? option->instance->name : "");
+  enum hr_status status = question->class_ == HR_N_CLASSES ? set_in_place(advice, question, option, &proposal, error)
+                                                           : set_beside(advice, question, option, &proposal, error);
   if (status == HR_OK) status = hr__proposal_load(advice, &proposal, error);
-  if (status == HR_OK && proposal.mix != HR_NONE) status = assume(advice, doubt, candidate, &proposal, error);
-  if (status == HR_OK && proposal.mix != HR_NONE) status = doubt_speed(advice, doubt, candidate, &proposal, error);
-  if (status == HR_OK && proposal.mix != HR_NONE) return hr__proposal_keep(advice, &proposal, error);
+  if (status == HR_OK && proposal.candidate != HR_NONE) status = assume(advice, question, option, &proposal, error);
+  if (status == HR_OK && proposal.candidate != HR_NONE)
+    status = check_speed(advice, question, option, &proposal, error);
+  if (status == HR_OK && proposal.candidate != HR_NONE) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;
 }
 
-static enum hr_status resolve(struct hr_advice *advice, const struct doubt *doubt, struct hr_error *error) {
+static enum hr_status propose_all(struct hr_advice *advice, const struct gpu_question *question,
+                                  struct hr_error *error) {
   const struct hr_pool_source *sources = advice->config.scenario->pool_sources;
-  struct candidates found = {.count = 0};
+  struct gpu_options found = {.count = 0};
   enum hr_status status = HR_OK;
-  find_in_pools(advice, doubt, &found);
-  if (sources && sources[doubt->pool].provider &&
-      hr__advice_pool(advice, doubt->pool)->market.market != HR_MARKET_OWNED)
-    find_in_catalog(advice, doubt, &found);
-  /* At the same speed what is dearer saves nothing but by its memory: one will do to show it. */
-  if (doubt->larger && !advice->config.scenario->speeds && found.count > 1) found.count = 1;
-  for (size_t i = 0; i < found.count && status == HR_OK; i++) status = propose(advice, doubt, &found.at[i], error);
+  find_in_pools(advice, question, &found);
+  if (sources && sources[question->pool].provider &&
+      hr__advice_pool(advice, question->pool)->market.market != HR_MARKET_OWNED)
+    find_in_catalog(advice, question, &found);
+  /* At equal speed a more expensive type can save money only by its memory, so one option suffices. */
+  if (question->larger && !advice->config.scenario->speeds && found.count > 1) found.count = 1;
+  for (size_t i = 0; i < found.count && status == HR_OK; i++) status = propose(advice, question, &found.at[i], error);
   return status;
 }
 
-/* ---- Doubts ----------------------------------------------------------------------------------------- */
+/* ---- Pools and classes to examine ------------------------------------------------------------------ */
 
-/* Below 0: a smaller type would do; above 0: a larger one may be wanted. By memory alone. */
-static int doubt_of(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
+/* By memory alone: below 0 if a smaller type would suffice, above 0 if a larger one may be needed. */
+static int memory_fit(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
   if (!spec->gpu_mem_mib || !use->max_mem_mib) return 0;
   double share = (double)use->max_mem_mib / spec->gpu_mem_mib;
-  return share < low && !use->mem_untold ? -1 : share > high ? 1 : 0;
+  return share < low_share && !use->mem_unknown ? -1 : share > high_share ? 1 : 0;
 }
 
-static void need_of(const struct hr_advice *advice, struct doubt *doubt) {
+static void add_needs(const struct hr_advice *advice, struct gpu_question *question) {
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
-    const struct hr__pool_use *use = hr__run_profile_use(&advice->look, i, doubt->pool);
-    if ((doubt->class_ != HR_N_CLASSES && doubt->class_ != i) || use->starts == 0) continue;
-    if (use->max_mem_mib > doubt->need_mib) doubt->need_mib = use->max_mem_mib;
-    doubt->untold |= use->mem_untold > 0;
-    doubt->typed += use->typed;
+    const struct hr__pool_use *use = hr__run_profile_use(&advice->profile, i, question->pool);
+    if ((question->class_ != HR_N_CLASSES && question->class_ != i) || use->starts == 0) continue;
+    if (use->max_mem_mib > question->need_mib) question->need_mib = use->max_mem_mib;
+    question->unknown |= use->mem_unknown > 0;
+    question->typed += use->typed;
   }
 }
 
-static enum hr_status doubt_pool(struct hr_advice *advice, uint32_t pool, struct hr_error *error) {
+static uint32_t count_classes(const struct hr__run_profile *profile, uint32_t pool) {
+  uint32_t count = 0;
+  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++)
+    count += hr__run_profile_use(profile, class_, pool)->starts > 0;
+  return count;
+}
+
+static enum hr_status advise_pool(struct hr_advice *advice, uint32_t pool, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
-  uint32_t users = hr__run_profile_classes(&advice->look, pool), small = 0, large = 0;
-  double held = held_share(advice, pool);
+  uint32_t users = count_classes(&advice->profile, pool), small = 0, large = 0;
+  double allocated = fixed_utilization(advice, pool);
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
-    int doubt = doubt_of(spec, hr__run_profile_use(&advice->look, i, pool));
-    small += doubt < 0;
-    large += doubt > 0;
+    int fit = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
+    small += fit < 0;
+    large += fit > 0;
   }
-  struct doubt whole = {.pool = pool, .class_ = HR_N_CLASSES, .larger = held > high || large == users};
-  need_of(advice, &whole);
-  if (held < low || held > high || small == users || large == users) return resolve(advice, &whole, error);
-  bool nameless = hr__run_profile_use(&advice->look, HR_CLASS_UNKNOWN, pool)->starts > 0;
+  struct gpu_question whole = {
+      .pool = pool, .class_ = HR_N_CLASSES, .larger = allocated > high_share || large == users};
+  add_needs(advice, &whole);
+  if (allocated < low_share || allocated > high_share || small == users || large == users)
+    return propose_all(advice, &whole, error);
+  bool nameless = hr__run_profile_use(&advice->profile, HR_CLASS_UNKNOWN, pool)->starts > 0;
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES && !nameless && status == HR_OK; i++) {
-    int doubt = doubt_of(spec, hr__run_profile_use(&advice->look, i, pool));
-    struct doubt one = {.pool = pool, .class_ = i, .larger = doubt > 0};
-    need_of(advice, &one);
-    if (doubt) status = resolve(advice, &one, error);
+    int fit = memory_fit(spec, hr__run_profile_use(&advice->profile, i, pool));
+    struct gpu_question one = {.pool = pool, .class_ = i, .larger = fit > 0};
+    add_needs(advice, &one);
+    if (fit) status = propose_all(advice, &one, error);
   }
   return status;
 }
 
 enum hr_status hr__advise_gpu_types(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < advice->look.n_pools && status == HR_OK; i++) {
+  for (uint32_t i = 0; i < advice->profile.n_pools && status == HR_OK; i++) {
     const struct hr_pool_spec *spec = hr__advice_pool(advice, i);
     bool priced = spec->market.price_uusd_h > 0 && spec->market.market != HR_MARKET_SPOT;
-    if (priced && spec->nodes && spec->sharing != HR_SHARING_MIG && hr__run_profile_classes(&advice->look, i))
-      status = doubt_pool(advice, i, error);
+    if (priced && spec->nodes && spec->sharing != HR_SHARING_MIG && count_classes(&advice->profile, i))
+      status = advise_pool(advice, i, error);
   }
   return status;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Advice for a person, 80 columns wide: dollars first, then what to change, with overrides that can be copied. */
+/*
+ * Writes advice as a table 80 columns wide, savings first, with overrides that can be copied, and as JSON
+ * (docs/reference/schemas/advise.schema.json).
+ */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -10,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct advise_report_page {
+struct advice_page {
   struct hr__console console;
   const struct hr_advice *advice;
 };
 
-/* ---- Overrides -------------------------------------------------------------------------------------- */
+/* ---- Overrides ------------------------------------------------------------------------------------- */
 
-/* The length of the piece at `text` behind which a line may end: JSON takes a new line behind a comma, and a shell one
-   within quotes. Within a JSON text no line may end. */
+/* Length of the piece at `text` after which a line may end. JSON allows a new line after a comma, and a shell allows
+ * one within quotes, but no line may end within a JSON string. */
 static size_t piece_length(const char *text, bool *in_text) {
   size_t at = 0;
   for (; text[at]; at++) {
@@ -32,7 +35,7 @@ static size_t piece_length(const char *text, bool *in_text) {
   return at;
 }
 
-/* Characters as they stand within single quotes. */
+/* Prints text for use within single quotes of a shell. */
 static void put_quoted(FILE *out, const char *text, size_t length) {
   for (size_t i = 0; i < length; i++) {
     if (text[i] == '\'')
@@ -42,7 +45,7 @@ static void put_quoted(FILE *out, const char *text, size_t length) {
   }
 }
 
-static void put_override(struct advise_report_page *page, const char *text) {
+static void put_override(struct advice_page *page, const char *text) {
   FILE *out = page->console.out;
   bool plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=")] == '\0';
   bool in_text = false;
@@ -61,7 +64,7 @@ static void put_override(struct advise_report_page *page, const char *text) {
   fputs(plain ? "\n" : "'\n", out);
 }
 
-/* ---- Items ------------------------------------------------------------------------------------------ */
+/* ---- Items ----------------------------------------------------------------------------------------- */
 
 static const char *usd_text(const struct hr_replicated *usd, char *text, size_t size) {
   char number[3][HR__FIGURE_BYTES];
@@ -77,7 +80,7 @@ static const char *usd_text(const struct hr_replicated *usd, char *text, size_t 
 }
 
 /* "training of retail in pool aws" */
-static void put_subject(struct advise_report_page *page, const struct hr_advice_item *item) {
+static void put_subject(struct advice_page *page, const struct hr_advice_item *item) {
   char text[700];
   snprintf(text, sizeof text, "%s%s%.200s%s%.200s", item->class_ ? item->class_ : "all jobs",
            item->tenant ? " of " : "", item->tenant ? item->tenant : "", item->pool ? " in pool " : " in all pools",
@@ -85,7 +88,7 @@ static void put_subject(struct advise_report_page *page, const struct hr_advice_
   hr__put_field(&page->console, "  for", "%s", text);
 }
 
-static void put_item(struct advise_report_page *page, size_t place) {
+static void put_item(struct advice_page *page, size_t place) {
   struct hr_advice_item item;
   struct hr__console *console = &page->console;
   char text[200], number[4][HR__FIGURE_BYTES];
@@ -100,15 +103,15 @@ static void put_item(struct advise_report_page *page, size_t place) {
                 hr__figure_text(HR__SHARE, item.completed.before, number[2]),
                 hr__figure_text(HR__SHARE, item.completed.after, number[3]));
   if (item.reason) {
-    hr__put_field(console, "  but", "%s", item.reason);
-    return; /* the rest of what is not advised is in the JSON */
+    hr__put_field(console, "  reason", "%s", item.reason);
+    return; /* the JSON has the rest of proposals that are not advised */
   }
   for (size_t i = 0; i < item.assumed->count; i++)
     hr__put_field(console, i ? "" : "  assumed", "%s", item.assumed->text[i]);
   for (size_t i = 0; i < item.n_set; i++) put_override(page, item.set[i]);
 }
 
-static void put_items(struct advise_report_page *page, bool advised, const char *title, const char *nothing) {
+static void put_items(struct advice_page *page, bool advised, const char *title, const char *nothing) {
   const struct hr_advice *advice = page->advice;
   bool any = false;
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
@@ -120,9 +123,9 @@ static void put_items(struct advise_report_page *page, bool advised, const char 
   if (!any) fprintf(page->console.out, "  %s\n", nothing);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------------- */
 
-static void put_head(struct advise_report_page *page) {
+static void put_head(struct advice_page *page) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
   char text[2][HR__FIGURE_BYTES], counts[HR__NUMBER_BYTES];
@@ -133,84 +136,80 @@ static void put_head(struct advise_report_page *page) {
   hr__put_field(console, "trace", "%s (%s jobs)", advice->config.trace->source,
                 hr__count_text(advice->config.trace->n_jobs, counts));
   double usd = hr__advice_figure(advice, advice->base, HR__A_MONTHLY, advice->n_replications).before;
-  size_t wait = hr__group_figure(advice, HR_N_CLASSES, HR__A_WAIT);
+  size_t wait = hr__advice_group_figure(advice, HR_N_CLASSES, HR__A_WAIT);
   hr__put_field(console, "today", "%s a month, p95 wait %s", hr__figure_text(HR__DOLLARS, usd, text[0]),
                 hr__figure_text(HR__SECONDS,
                                 hr__advice_figure(advice, advice->base, wait, advice->n_replications).before, text[1]));
 }
 
-static void put_foot(struct advise_report_page *page, const struct hr_perf *perf) {
+static void put_foot(struct advice_page *page, const struct hr_perf *perf) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
   char text[2][HR__NUMBER_BYTES];
   fputc('\n', console->out);
-  hr__put_field(console, "each",
-                "is run alone, over %s replication%s at most, beside the scenario as it is over the "
-                "same random events; together they need not save the sum. Intervals: %.4g %%.",
+  hr__put_field(console, "method",
+                "each change is run alone, over at most %s replication%s, on the same random events as the "
+                "unchanged scenario; savings do not add up. Confidence of intervals: %.4g %%.",
                 hr__count_text(advice->n_replications, text[0]), advice->n_replications == 1 ? "" : "s",
                 100 * advice->config.scenario->replications.confidence);
   hr__put_field(console, "advised",
-                "is what surely saves something, lets as large a share of each class complete and "
-                "makes no p95 wait longer by more than %d %% and %d s.",
+                "savings are significant, each class completes as large a share of its jobs, and no p95 "
+                "wait grows by more than %d %% or %d s, whichever is larger.",
                 (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %u thread%s",
-                  hr__count_text(hr__runner_runs(advice->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+                  hr__count_text(hr__runner_runs(advice->runner), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
                   (unsigned)advice->config.n_threads, advice->config.n_threads == 1 ? "" : "s");
 }
 
 enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf, bool colour) {
-  struct advise_report_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
+  struct advice_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
   put_head(&page);
   put_items(&page, true, "Advised", "Nothing found that saves anything and serves as well.");
-  if (advice->n_proposals) put_items(&page, false, "Looked at, not advised", "Nothing.");
+  if (advice->n_proposals) put_items(&page, false, "Examined, not advised", "Nothing.");
   put_foot(&page, perf);
   if (page.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* Advice as JSON (docs/reference/schemas/advise.schema.json). */
+/* ---- JSON ------------------------------------------------------------------------------------------ */
 
-struct advise_report_writer {
+struct advice_json_writer {
   struct hr__json json;
   const struct hr_advice *advice;
 };
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
-
-static void put_known(struct advise_report_writer *writer, cJSON *object, const char *key, double value) {
+static void put_if_known(struct advice_json_writer *writer, cJSON *object, const char *key, double value) {
   hr__json_number_if(&writer->json, object, key, isfinite(value), value);
 }
 
-static void put_pair(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t figure) {
+static void put_pair(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t figure) {
   const struct hr_advice *advice = writer->advice;
-  struct hr_advice_figure pair = hr__advice_figure(advice, mix, figure, advice->n_replications);
+  struct hr_advice_figure pair = hr__advice_figure(advice, candidate, figure, advice->n_replications);
   cJSON *inner = hr__json_object(&writer->json, object, hr__measure_infos[advice->figures[figure].measure].path);
-  put_known(writer, inner, "before", pair.before);
-  put_known(writer, inner, "after", pair.after);
+  put_if_known(writer, inner, "before", pair.before);
+  put_if_known(writer, inner, "after", pair.after);
 }
 
-static void put_group(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t first) {
-  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, mix, first + i);
+static void put_group(struct advice_json_writer *writer, cJSON *object, uint32_t candidate, size_t first) {
+  for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, candidate, first + i);
 }
 
-/* Those that use what would be changed, and what becomes of all that they do. */
-static void put_tenants(struct advise_report_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
+/* The tenants that use what would change, with the metrics of all their jobs. */
+static void put_tenants(struct advice_json_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
   const struct hr_advice *advice = writer->advice;
   cJSON *list = hr__json_array(&writer->json, object, "tenants");
-  for (uint32_t i = 0; i < advice->look.n_tenants; i++) {
-    double gpu_hours = hr__run_profile_tenant_hours(&advice->look, i, proposal->class_, proposal->pool);
+  for (uint32_t i = 0; i < advice->profile.n_tenants; i++) {
+    double gpu_hours = hr__run_profile_tenant_hours(&advice->profile, i, proposal->class_, proposal->pool);
     if (gpu_hours <= 0) continue;
     cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
     hr__json_text(&writer->json, inner, "tenant", advice->config.trace->tenants.text[i]);
     hr__json_number(&writer->json, inner, "gpu_hours", gpu_hours);
-    put_group(writer, inner, proposal->mix, advice->tenant_at[i]);
+    put_group(writer, inner, proposal->candidate, advice->tenant_at[i]);
   }
 }
 
-/* ---- Items ------------------------------------------------------------------------------------------ */
-
-static void json_put_item(struct advise_report_writer *writer, cJSON *list, size_t place) {
+static void json_put_item(struct advice_json_writer *writer, cJSON *list, size_t place) {
   struct hr__json *json = &writer->json;
   const struct hr_advice *advice = writer->advice;
   const struct hr__proposal *proposal = &advice->proposals[place];
@@ -227,53 +226,52 @@ static void json_put_item(struct advise_report_writer *writer, cJSON *list, size
   cJSON *set = hr__json_array(json, inner, "set");
   for (size_t i = 0; i < item.n_set; i++) hr__json_append(json, set, cJSON_CreateString(item.set[i]));
   cJSON *usd = hr__json_object(json, inner, "monthly_usd");
-  put_known(writer, usd, "mean", item.monthly_usd.mean);
-  put_known(writer, usd, "low", item.monthly_usd.low);
-  put_known(writer, usd, "high", item.monthly_usd.high);
+  put_if_known(writer, usd, "mean", item.monthly_usd.mean);
+  put_if_known(writer, usd, "low", item.monthly_usd.low);
+  put_if_known(writer, usd, "high", item.monthly_usd.high);
   cJSON *metrics = hr__json_object(json, inner, "metrics");
-  put_group(writer, metrics, proposal->mix, hr__group_figure(advice, proposal->class_, 0));
-  put_pair(writer, metrics, proposal->mix, HR__A_LOST);
+  put_group(writer, metrics, proposal->candidate, hr__advice_group_figure(advice, proposal->class_, 0));
+  put_pair(writer, metrics, proposal->candidate, HR__A_LOST);
   put_tenants(writer, inner, proposal);
   hr__json_notes(json, hr__json_array(json, inner, "assumed"), item.assumed);
   if (item.reason) hr__json_text(json, inner, "reason", item.reason);
 }
 
-static void json_put_items(struct advise_report_writer *writer, cJSON *root, const char *key, bool advised) {
+static void json_put_items(struct advice_json_writer *writer, cJSON *root, const char *key, bool advised) {
   cJSON *list = hr__json_array(&writer->json, root, key);
   for (size_t i = 0; i < writer->advice->n_proposals; i++)
     if (writer->advice->proposals[i].advised == advised) json_put_item(writer, list, i);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
-
-static void put_base(struct advise_report_writer *writer, cJSON *root) {
+static void put_base(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   cJSON *base = hr__json_object(&writer->json, root, "base");
   for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_FIGURES; i++) {
     const struct hr__measure_info *info = &hr__measure_infos[advice->figures[i].measure];
     if (i == HR__A_GROUPS + HR__A_GROUP_COST) continue;
-    put_known(writer, base, info->path, hr__advice_figure(advice, advice->base, i, advice->n_replications).before);
+    put_if_known(writer, base, info->path, hr__advice_figure(advice, advice->base, i, advice->n_replications).before);
   }
 }
 
-static void put_uses(struct advise_report_writer *writer, cJSON *root) {
+static void put_uses(struct advice_json_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   struct hr__json *json = &writer->json;
   cJSON *list = hr__json_array(json, root, "uses");
-  for (uint32_t pool = 0; pool < advice->look.n_pools; pool++) {
+  for (uint32_t pool = 0; pool < advice->profile.n_pools; pool++) {
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
-      double gpu_hours = hr__run_profile_gpu_hours(&advice->look, class_, pool);
+      double gpu_hours =
+          hr__run_profile_gpu_hours(hr__run_profile_use(&advice->profile, class_, pool)->allocated_milli_us);
       if (gpu_hours <= 0) continue;
       cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
       hr__json_text(json, inner, "pool", hr__advice_pool(advice, pool)->name);
       hr__json_text(json, inner, "class", class_ ? hr_job_class_name((enum hr_job_class)class_) : NULL);
       hr__json_number(json, inner, "gpu_hours", gpu_hours);
-      hr__json_number(json, inner, "pool_utilization", hr__run_profile_utilization(&advice->look, pool));
+      hr__json_number(json, inner, "pool_utilization", hr__run_profile_utilization(&advice->profile, pool));
     }
   }
 }
 
-static void json_put_head(struct advise_report_writer *writer, cJSON *root) {
+static void json_put_head(struct advice_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_advise_config *config = &writer->advice->config;
   hr__json_text(json, root, "headroom", hr_version());
@@ -289,7 +287,7 @@ static void json_put_head(struct advise_report_writer *writer, cJSON *root) {
 enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
                                     struct hr_error *error) {
   static const struct hr_perf nothing = {0};
-  struct advise_report_writer writer = {.advice = advice};
+  struct advice_json_writer writer = {.advice = advice};
   struct hr__json *json = &writer.json;
   cJSON *root = cJSON_CreateObject();
   if (!perf) perf = &nothing;
@@ -298,7 +296,7 @@ enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *ad
   put_uses(&writer, root);
   json_put_items(&writer, root, "advice", true);
   json_put_items(&writer, root, "rejected", false);
-  hr__json_count(json, root, "runs", hr__runner_runs(advice->lab));
+  hr__json_count(json, root, "runs", hr__runner_runs(advice->runner));
   cJSON *notes = hr__json_array(json, root, "notes");
   hr__json_notes(json, notes, &advice->config.scenario->notes);
   hr__json_notes(json, notes, &advice->config.trace->notes);

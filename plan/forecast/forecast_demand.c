@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which weeks of a trace tell of demand, and which series each job is of.
+ * The history of demand: which weeks of a trace are usable, which series each job belongs to, demand by week and by
+ * hour, and the weekly profile.
  *
- * A tenant's jobs of a class stand alone if they are enough to be fitted: `is_enough`. What is too small is pooled with
- * its like of the same class, and what is still too small then in one series for all classes. Pots are numbered
- * tenant by tenant: (tenant, class), then the pooled ones of each class, then the last.
+ * Series: the jobs of one tenant and class form a series if they are enough to fit (is_large_enough). Smaller groups
+ * are pooled by class, and what is still too small is pooled over all classes. Groups are numbered (tenant, class)
+ * first, then the pool of each class, then the last pool. Only groups with jobs become series.
+ *
+ * Demand by week counts work when it is submitted; demand by hour counts it when it would run if no job waited. A job
+ * that spans whole hours is an increment and a decrement in a list of differences, in exact thousandths of a GPU, so
+ * long jobs cost no more than short ones. Partial hours are added as doubles.
  */
 
 #include "plan/forecast/forecasting.h"
@@ -15,30 +20,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_JOBS = 50, MOST_WEEKS = 1040, AFTER = 4 };
-static const double min_share = 0.01, min_weeks = 0.75, hardly = 0.5;
-static const int64_t nearly_us = 12 * 3600 * HR_SECOND_US;
+enum { MIN_JOBS = 50, MAX_WEEKS = 1040, NEXT_WEEKS = 4 };
+static const double min_share = 0.01, min_weeks = 0.75, low_demand = 0.5;
+static const int64_t tolerated_gap_us = 12 * 3600 * HR_SECOND_US;
 
-/* ---- Jobs ------------------------------------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------------------------------------ */
 
-/* GPU hours that a job asks for. */
-static double hr__job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
+/* GPU hours that a job requests. */
+static double job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
   return (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 *
          ((double)trace->work_us[job] / (3600.0 * HR_SECOND_US));
 }
 
-/* ---- Weeks ------------------------------------------------------------------------------------------ */
+/* ---- Usable weeks ---------------------------------------------------------------------------------- */
 
 static int compare_doubles(const void *a, const void *b) {
   double first = *(const double *)a, second = *(const double *)b;
   return (first > second) - (first < second);
 }
 
-/* The middle of the next few weeks. */
-static double usual_after(const double *week, uint32_t n, uint32_t place) {
-  double next[AFTER];
+/* The median of the next few weeks. */
+static double median_after(const double *week, uint32_t n, uint32_t place) {
+  double next[NEXT_WEEKS];
   uint32_t count = 0;
-  while (count < AFTER && place + 1 + count < n) {
+  while (count < NEXT_WEEKS && place + 1 + count < n) {
     next[count] = week[place + 1 + count];
     count++;
   }
@@ -46,190 +51,187 @@ static double usual_after(const double *week, uint32_t n, uint32_t place) {
   return (next[(count - 1) / 2] + next[count / 2]) / 2;
 }
 
-/* A trace often begins before all is recorded. Its first weeks are left out for as long as they have less than half of
-   what the next ones have: that is no growth, but a step. Two weeks stay. */
+/* Recording often starts gradually. Initial weeks are skipped while they have less than half of the median demand of
+ * the next weeks: such a step is not growth. At least two weeks remain. */
 static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__demand_history *demand,
                                       struct hr_error *error) {
   uint32_t n = demand->n_weeks;
   double *week = calloc(n, sizeof *week), total = 0;
   if (!week) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; i < trace->n_jobs && trace->submit_us[i] / HR__WEEK_US < n; i++) {
-    week[trace->submit_us[i] / HR__WEEK_US] += hr__job_gpu_hours(trace, i);
-    total += hr__job_gpu_hours(trace, i);
+    week[trace->submit_us[i] / HR__WEEK_US] += job_gpu_hours(trace, i);
+    total += job_gpu_hours(trace, i);
   }
-  while (demand->first_week + 2 < n && week[demand->first_week] < hardly * usual_after(week, n, demand->first_week))
+  while (demand->first_week + 2 < n &&
+         week[demand->first_week] < low_demand * median_after(week, n, demand->first_week))
     demand->first_week++;
   free(week);
   if (total > 0) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: no job asks for GPU time: there is no demand to forecast", trace->source);
+  return hr_fail(error, HR_BAD_INPUT, "%s: no job requests GPU time, so there is no demand to forecast", trace->source);
 }
 
-/* A last week that lacks no more than half a day is whole: jobs do not come at its very end. */
+/* A last week that lacks at most half a day counts as whole, since the last submit rarely falls on its very end. */
 static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__demand_history *demand,
                                  struct hr_error *error) {
-  int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + nearly_us) / HR__WEEK_US;
+  int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + tolerated_gap_us) / HR__WEEK_US;
   if (weeks < 2)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: jobs come over %.1f days: a forecast wants at least 2 whole weeks of them, and 6 for a trend",
+                   "%s: the trace covers %.1f days; a forecast needs at least 2 whole weeks, and 6 for a trend",
                    trace->source, (double)last_us / (86400.0 * HR_SECOND_US));
-  if (weeks > MOST_WEEKS)
-    return hr_fail(error, HR_BAD_INPUT, "%s: jobs come over %" PRId64 " weeks: at most %d can be fitted", trace->source,
-                   weeks, MOST_WEEKS);
+  if (weeks > MAX_WEEKS)
+    return hr_fail(error, HR_BAD_INPUT, "%s: the trace covers %" PRId64 " weeks; at most %d can be fitted",
+                   trace->source, weeks, MAX_WEEKS);
   demand->n_weeks = (uint32_t)weeks;
   return find_first_week(trace, demand, error);
 }
 
-/* ---- Series ----------------------------------------------------------------------------------------- */
+/* ---- Series ---------------------------------------------------------------------------------------- */
 
-struct pot {
+struct demand_group {
   uint64_t jobs;
   double gpu_hours;
-  uint32_t weeks; /* in which jobs came */
+  uint32_t weeks; /* with jobs */
   int64_t last_week;
-  bool used;       /* a job is in it, be it without GPUs */
-  uint32_t series; /* its number + 1 */
+  bool used;       /* has a job, possibly without GPUs */
+  uint32_t series; /* number of the series + 1 */
 };
 
-struct pots {
-  struct pot *at;
-  uint32_t n_tenants, first_class, last; /* tenants with the unknown one; places of what is pooled */
+struct demand_groups {
+  struct demand_group *at;
+  uint32_t n_tenants, first_class,
+      last; /* n_tenants: with the unknown one; first_class, last: indexes of the pooled groups */
   double gpu_hours;
 };
 
-static void put(struct pots *pots, const struct hr__demand_history *demand, const struct hr_trace *trace,
-                uint32_t place, uint32_t job) {
-  struct pot *pot = &pots->at[place];
+static void count_job(struct demand_groups *groups, const struct hr__demand_history *demand,
+                      const struct hr_trace *trace, uint32_t place, uint32_t job) {
+  struct demand_group *group = &groups->at[place];
   int64_t week = trace->submit_us[job] / HR__WEEK_US;
-  pot->used = true;
+  group->used = true;
   if (week >= demand->n_weeks || hr_trace_gpus_milli(trace, (hr_job){job}) == 0) return;
-  pot->jobs++;
-  pot->gpu_hours += hr__job_gpu_hours(trace, job);
-  if (week < demand->first_week || (pot->weeks > 0 && pot->last_week == week)) return;
-  pot->weeks++;
-  pot->last_week = week;
+  group->jobs++;
+  group->gpu_hours += job_gpu_hours(trace, job);
+  if (week < demand->first_week || (group->weeks > 0 && group->last_week == week)) return;
+  group->weeks++;
+  group->last_week = week;
 }
 
-static bool is_enough(const struct pots *pots, const struct hr__demand_history *demand, const struct pot *pot) {
-  return pot->jobs >= LEAST_JOBS && pot->gpu_hours >= min_share * pots->gpu_hours &&
-         pot->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
+static bool is_large_enough(const struct demand_groups *groups, const struct hr__demand_history *demand,
+                            const struct demand_group *group) {
+  return group->jobs >= MIN_JOBS && group->gpu_hours >= min_share * groups->gpu_hours &&
+         group->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
 }
 
 static uint32_t class_of(const struct hr_trace *trace, uint32_t job) {
   return trace->class_ ? trace->class_[job] : HR_CLASS_UNKNOWN;
 }
 
-static uint32_t place_of(const struct pots *pots, const struct hr_trace *trace, uint32_t job) {
+static uint32_t place_of(const struct demand_groups *groups, const struct hr_trace *trace, uint32_t job) {
   uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
-  return (tenant == HR_NONE ? pots->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
+  return (tenant == HR_NONE ? groups->n_tenants - 1 : tenant) * HR_N_CLASSES + class_of(trace, job);
 }
 
-/* One tenant and class alone need not be enough: nothing is there to be pooled with. */
-static bool is_alone(const struct pots *pots) {
+/* A single group cannot be pooled, so it need not be large enough. */
+static bool is_alone(const struct demand_groups *groups) {
   uint32_t used = 0;
-  for (uint32_t i = 0; i < pots->first_class; i++) used += pots->at[i].used;
+  for (uint32_t i = 0; i < groups->first_class; i++) used += groups->at[i].used;
   return used == 1;
 }
 
-/* Where the job's demand is counted in the end. `settled`: pools of classes are full, and may be too small. */
-static uint32_t pot_of(const struct pots *pots, const struct hr__demand_history *demand, const struct hr_trace *trace,
-                       uint32_t job, bool settled) {
-  uint32_t own = place_of(pots, trace, job), pooled = pots->first_class + class_of(trace, job);
-  if (is_enough(pots, demand, &pots->at[own])) return own;
-  return !settled || is_enough(pots, demand, &pots->at[pooled]) ? pooled : pots->last;
+/* The group that a job's demand is counted in. `settled`: the class pools are complete, so it is known whether they are
+ * large enough. */
+static uint32_t group_of(const struct demand_groups *groups, const struct hr__demand_history *demand,
+                         const struct hr_trace *trace, uint32_t job, bool settled) {
+  uint32_t own = place_of(groups, trace, job), pooled = groups->first_class + class_of(trace, job);
+  if (is_large_enough(groups, demand, &groups->at[own])) return own;
+  return !settled || is_large_enough(groups, demand, &groups->at[pooled]) ? pooled : groups->last;
 }
 
-/* Notes each job's pot in series_of. */
-static void fill_pots(struct pots *pots, const struct hr_trace *trace, struct hr__demand_history *demand) {
+/* Stores each job's group in series_of. */
+static void fill_groups(struct demand_groups *groups, const struct hr_trace *trace, struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    put(pots, demand, trace, place_of(pots, trace, i), i);
-    if (trace->submit_us[i] / HR__WEEK_US < demand->n_weeks) pots->gpu_hours += hr__job_gpu_hours(trace, i);
+    count_job(groups, demand, trace, place_of(groups, trace, i), i);
+    if (trace->submit_us[i] / HR__WEEK_US < demand->n_weeks) groups->gpu_hours += job_gpu_hours(trace, i);
   }
-  bool alone = is_alone(pots);
+  bool alone = is_alone(groups);
   for (uint32_t i = 0; i < trace->n_jobs && !alone; i++) {
-    uint32_t place = pot_of(pots, demand, trace, i, false);
-    if (place >= pots->first_class) put(pots, demand, trace, place, i);
+    uint32_t place = group_of(groups, demand, trace, i, false);
+    if (place >= groups->first_class) count_job(groups, demand, trace, place, i);
   }
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    uint32_t place = alone ? place_of(pots, trace, i) : pot_of(pots, demand, trace, i, true);
+    uint32_t place = alone ? place_of(groups, trace, i) : group_of(groups, demand, trace, i, true);
     demand->series_of[i] = place;
-    if (place == pots->last) put(pots, demand, trace, place, i);
+    if (place == groups->last) count_job(groups, demand, trace, place, i);
   }
 }
 
-static struct hr__series describe(const struct pots *pots, const struct hr_trace *trace, uint32_t place) {
-  struct hr__series series = {.tenant = "(others)", .class_ = "(all)", .jobs = pots->at[place].jobs};
-  if (place < pots->last) series.class_ = hr_job_class_name((enum hr_job_class)(place % HR_N_CLASSES));
-  if (place < pots->first_class) {
+static struct hr__forecast_series describe(const struct demand_groups *groups, const struct hr_trace *trace,
+                                           uint32_t place) {
+  struct hr__forecast_series series = {.tenant = "(others)", .class_ = "(all)", .jobs = groups->at[place].jobs};
+  if (place < groups->last) series.class_ = hr_job_class_name((enum hr_job_class)(place % HR_N_CLASSES));
+  if (place < groups->first_class) {
     uint32_t tenant = place / HR_N_CLASSES;
     series.tenant = tenant < trace->tenants.count ? trace->tenants.text[tenant] : "";
   }
   return series;
 }
 
-/* Pots that hold jobs are numbered as series, and jobs have their numbers. */
-static enum hr_status number_series(struct pots *pots, const struct hr_trace *trace,
+/* Numbers the groups that have jobs as series, and replaces groups in series_of by these numbers. */
+static enum hr_status number_series(struct demand_groups *groups, const struct hr_trace *trace,
                                     struct hr__demand_history *demand) {
-  for (uint32_t i = 0; i < trace->n_jobs; i++) pots->at[demand->series_of[i]].series = 1;
-  for (uint32_t i = 0; i <= pots->last; i++)
-    if (pots->at[i].series) pots->at[i].series = ++demand->n_series;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) groups->at[demand->series_of[i]].series = 1;
+  for (uint32_t i = 0; i <= groups->last; i++)
+    if (groups->at[i].series) groups->at[i].series = ++demand->n_series;
   demand->series = calloc(demand->n_series, sizeof *demand->series);
   if (!demand->series) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i <= pots->last; i++)
-    if (pots->at[i].series) demand->series[pots->at[i].series - 1] = describe(pots, trace, i);
-  for (uint32_t i = 0; i < trace->n_jobs; i++) demand->series_of[i] = pots->at[demand->series_of[i]].series - 1;
+  for (uint32_t i = 0; i <= groups->last; i++)
+    if (groups->at[i].series) demand->series[groups->at[i].series - 1] = describe(groups, trace, i);
+  for (uint32_t i = 0; i < trace->n_jobs; i++) demand->series_of[i] = groups->at[demand->series_of[i]].series - 1;
   return HR_OK;
 }
 
-/* Weeks, the first that counts, and which series each job is of: the first half of hr__history_make. */
-static enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__demand_history *demand,
-                                         struct hr_error *error) {
+/* Finds the usable weeks and the series of each job. */
+static enum hr_status assign_series(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                    struct hr_error *error) {
   enum hr_status status = find_weeks(trace, demand, error);
   if (status != HR_OK) return status;
-  struct pots pots = {.n_tenants = trace->tenants.count + 1};
-  pots.first_class = pots.n_tenants * HR_N_CLASSES;
-  pots.last = pots.first_class + HR_N_CLASSES;
-  pots.at = calloc(pots.last + 1, sizeof *pots.at);
+  struct demand_groups groups = {.n_tenants = trace->tenants.count + 1};
+  groups.first_class = groups.n_tenants * HR_N_CLASSES;
+  groups.last = groups.first_class + HR_N_CLASSES;
+  groups.at = calloc(groups.last + 1, sizeof *groups.at);
   demand->series_of = calloc(trace->n_jobs, sizeof *demand->series_of);
-  if (pots.at && demand->series_of) {
-    fill_pots(&pots, trace, demand);
-    status = number_series(&pots, trace, demand);
+  if (groups.at && demand->series_of) {
+    fill_groups(&groups, trace, demand);
+    status = number_series(&groups, trace, demand);
   } else {
     status = HR_NO_MEMORY;
   }
-  free(pots.at);
+  free(groups.at);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
-
-/*
- * Demand by week, where it is submitted, and by hour, where it would run if nobody waited; and the shape of a week.
- *
- * A job that runs over whole hours is an entry and an exit in a list of differences, so that long jobs cost no more
- * than short ones. These are whole thousandths of GPUs and exact; the hours that a job shares in part are added as they
- * are.
- */
 
 enum { DAY_HOURS = 24, WORKDAYS = 5, PROFILE_WEEKS = 6 };
 static const int64_t hour_us = 3600 * HR_SECOND_US;
 
-/* ---- Hours ------------------------------------------------------------------------------------------ */
+/* ---- Demand by hour -------------------------------------------------------------------------------- */
 
-struct forecast_demand_hours {
-  double *part;   /* GPUs, of jobs that begin or end within the hour */
-  int64_t *steps; /* milli-GPUs, of jobs that take all of it: differences between hours */
+struct hour_sums {
+  double *part;   /* GPUs of jobs that start or end within the hour */
+  int64_t *steps; /* milli-GPUs of jobs that run through it, as differences between hours */
 };
 
-static void add_part(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours, int64_t hour,
+static void add_part(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t hour,
                      double gpus) {
   if (hour < demand->n_hours) hours->part[hour] += gpus;
 }
 
-static void add_step(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours, int64_t hour,
+static void add_step(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t hour,
                      int64_t milli) {
   if (hour < demand->n_hours) hours->steps[hour] += milli;
 }
 
-static void add_job(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours,
-                    int64_t begin_us, int64_t end_us, uint64_t milli) {
+static void add_job(const struct hr__demand_history *demand, const struct hour_sums *hours, int64_t begin_us,
+                    int64_t end_us, uint64_t milli) {
   int64_t first = begin_us / hour_us, last = end_us / hour_us;
   double gpus = (double)milli / 1000;
   if (first == last) {
@@ -242,7 +244,7 @@ static void add_job(const struct hr__demand_history *demand, const struct foreca
   add_step(demand, hours, last, -(int64_t)milli);
 }
 
-/* Where the input's clock is dates, hours are its own, and the week begins on Monday: 1970-01-01 was a Thursday. */
+/* With calendar dates, hours are those of the clock, and the week starts on Monday: 1970-01-01 was a Thursday. */
 static int64_t clock_offset_us(const struct hr_trace *trace) {
   const int64_t day_us = DAY_HOURS * hour_us;
   int64_t offset_us = trace->dated ? (trace->origin_us + 3 * day_us) % HR__WEEK_US : 0;
@@ -265,31 +267,31 @@ static void add_jobs(const struct hr_trace *trace, struct hr__demand_history *de
   demand->first_hour = (uint32_t)(clock_offset_us(trace) / hour_us);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     size_t row = (size_t)demand->series_of[i] * demand->n_hours;
-    struct forecast_demand_hours hours = {demand->hour + row, steps + row};
+    struct hour_sums hours = {demand->hour + row, steps + row};
     int64_t begin_us = trace->submit_us[i] + offset_us;
     add_job(demand, &hours, begin_us, begin_us + trace->work_us[i], hr_trace_gpus_milli(trace, (hr_job){i}));
   }
   for (uint32_t i = 0; i < demand->n_series; i++) sum_steps(demand, steps + (size_t)i * demand->n_hours, i);
 }
 
-/* ---- Weeks ------------------------------------------------------------------------------------------ */
+/* ---- Demand by week -------------------------------------------------------------------------------- */
 
 static void add_weeks(const struct hr_trace *trace, struct hr__demand_history *demand) {
   double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     int64_t week = trace->submit_us[i] / HR__WEEK_US;
     if (week < demand->n_weeks)
-      demand->week[(size_t)demand->series_of[i] * demand->n_weeks + (size_t)week] += hr__job_gpu_hours(trace, i);
+      demand->week[(size_t)demand->series_of[i] * demand->n_weeks + (size_t)week] += job_gpu_hours(trace, i);
   }
   for (uint32_t i = 0; i < demand->n_series; i++)
     for (uint32_t week = 0; week < demand->n_weeks; week++)
       total[week] += demand->week[(size_t)i * demand->n_weeks + week];
 }
 
-enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
-                                struct hr_error *error) {
+enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                         struct hr_error *error) {
   *demand = (struct hr__demand_history){.dated = trace->dated};
-  enum hr_status status = hr__history_assign(trace, demand, error);
+  enum hr_status status = assign_series(trace, demand, error);
   if (status != HR_OK) return status;
   demand->n_hours = demand->n_weeks * HR__WEEK_HOURS;
   size_t rows = (size_t)demand->n_series + 1;
@@ -306,42 +308,44 @@ enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__demand_
   return status;
 }
 
-void hr__history_finish(struct hr__demand_history *demand) {
+void hr__forecast_history_finish(struct hr__demand_history *demand) {
   free(demand->series_of);
   free(demand->series);
   free(demand->week);
   free(demand->hour);
 }
 
-/* ---- The week's shape ------------------------------------------------------------------------------- */
+/* ---- The weekly profile ---------------------------------------------------------------------------- */
 
-/* Hours that share a figure share a place. */
-static uint32_t demand_place_of(uint32_t hours, uint32_t hour) {
+/* The slot of the profile that an hour of the week belongs to. */
+static uint32_t profile_slot(uint32_t hours, uint32_t hour) {
   if (hours == HR__WEEK_HOURS) return hour;
   bool weekend = hours == 2 * DAY_HOURS && hour / DAY_HOURS >= WORKDAYS;
   return hour % DAY_HOURS + (weekend ? DAY_HOURS : 0);
 }
 
-static uint32_t count_places(const struct hr__demand_history *demand) {
+static uint32_t count_slots(const struct hr__demand_history *demand) {
   if (demand->n_weeks - demand->first_week >= PROFILE_WEEKS) return HR__WEEK_HOURS;
   return demand->dated ? 2 * DAY_HOURS : DAY_HOURS;
 }
 
-/* Every week has the same say: an hour counts as a share of its week's mean. Of a series without demand, flat. */
-static void average(const struct hr__demand_history *demand, const double *hour, struct hr__forecast_shape *profile) {
+/* All weeks have equal weight: an hour counts relative to the mean of its week. The profile of a series without demand
+ * is flat. */
+static void average_week(const struct hr__demand_history *demand, const double *hour,
+                         struct hr__forecast_shape *profile) {
   double sum[HR__WEEK_HOURS] = {0}, all = 0;
   uint32_t count[HR__WEEK_HOURS] = {0};
   for (uint32_t week = demand->first_week; week < demand->n_weeks; week++) {
     const double *row = hour + (size_t)week * HR__WEEK_HOURS;
     double mean = gsl_stats_mean(row, 1, HR__WEEK_HOURS);
     for (uint32_t i = 0; i < HR__WEEK_HOURS && mean > 0; i++) {
-      uint32_t place = demand_place_of(profile->hours, (demand->first_hour + i) % HR__WEEK_HOURS);
+      uint32_t place = profile_slot(profile->hours, (demand->first_hour + i) % HR__WEEK_HOURS);
       sum[place] += row[i] / mean;
       count[place]++;
     }
   }
   for (uint32_t i = 0; i < HR__WEEK_HOURS; i++) {
-    uint32_t place = demand_place_of(profile->hours, i);
+    uint32_t place = profile_slot(profile->hours, i);
     profile->at[i] = count[place] ? sum[place] / count[place] : 1;
     all += profile->at[i];
   }
@@ -351,9 +355,9 @@ static void average(const struct hr__demand_history *demand, const double *hour,
   }
 }
 
-/* An hour of a week by what its week's mean and the profile make of it. */
-static size_t take_ratios(const struct hr__demand_history *demand, const double *hour,
-                          const struct hr__forecast_shape *profile, double *ratios) {
+/* Collects demand by hour / (mean of the week x profile). */
+static size_t collect_ratios(const struct hr__demand_history *demand, const double *hour,
+                             const struct hr__forecast_shape *profile, double *ratios) {
   size_t count = 0;
   for (uint32_t week = demand->first_week; week < demand->n_weeks; week++) {
     const double *row = hour + (size_t)week * HR__WEEK_HOURS;
@@ -366,14 +370,14 @@ static size_t take_ratios(const struct hr__demand_history *demand, const double 
   return count;
 }
 
-enum hr_status hr__shape_make(const struct hr__demand_history *demand, uint32_t series,
-                              struct hr__forecast_shape *profile) {
+enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, uint32_t series,
+                                       struct hr__forecast_shape *profile) {
   const double *hour = demand->hour + (size_t)series * demand->n_hours;
-  *profile = (struct hr__forecast_shape){.hours = count_places(demand)};
-  average(demand, hour, profile);
+  *profile = (struct hr__forecast_shape){.hours = count_slots(demand)};
+  average_week(demand, hour, profile);
   double *ratios = malloc(demand->n_hours * sizeof *ratios);
   if (!ratios) return HR_NO_MEMORY;
-  size_t count = take_ratios(demand, hour, profile, ratios);
+  size_t count = collect_ratios(demand, hour, profile, ratios);
   gsl_sort(ratios, 1, count);
   for (uint32_t i = 0; i < HR__RATIO_POINTS; i++)
     profile->ratio[i] = count ? gsl_stats_quantile_from_sorted_data(ratios, 1, count, i / (HR__RATIO_POINTS - 1.0)) : 1;

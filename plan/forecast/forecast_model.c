@@ -1,19 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The fit of one series: exponential smoothing with drift of the logarithm of weekly demand,
+ * The model of one series, and random paths of future demand.
+ *
+ * The model is exponential smoothing with drift of the logarithm of weekly demand,
  *
  *   z(w) = log(y(w) / scale + offset) = l(w-1) + b + e(w),   l(w) = l(w-1) + b + alpha e(w),   e ~ N(0, sigma^2).
  *
  * It is the model of the Theta method (Hyndman and Billah, "Unmasking the Theta method", International Journal of
- * Forecasting 19, 2003); alpha 0 is a log-linear trend, 1 a random walk with drift. Given alpha, the errors are linear
- * in what is unknown, e(w) = z(w) - P(w) - A(w) l(0) - B(w) b with
+ * Forecasting 19, 2003); alpha 0 is a log-linear trend, alpha 1 a random walk with drift. Given alpha, the errors are
+ * linear in the unknowns, e(w) = z(w) - P(w) - A(w) l(0) - B(w) b with
  *
  *   P(1) = 0, A(1) = B(1) = 1;  P(w+1) = (1 - alpha) P(w) + alpha z(w),  A(w+1) = (1 - alpha) A(w),
  *   B(w+1) = (1 - alpha) B(w) + 1,
  *
- * so that alpha's posterior, and that of l, b and sigma under it, are those of a linear regression with conjugate
- * priors: l(0) flat, b ~ N(0, (sigma drift_prior)^2), sigma^2 a scaled inverse chi^2 of one week's worth. alpha has a
- * grid with even weights. No search, no start values: a series always has its fit.
+ * so the posteriors of alpha and, given alpha, of l, b and sigma are those of a linear regression with conjugate
+ * priors: l(0) flat, b ~ N(0, (sigma drift_prior)^2), sigma^2 a scaled inverse chi^2 worth one week. alpha is on a grid
+ * with equal prior weights. There is no numerical search and there are no start values, so every series can be fitted.
+ *
+ * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
+ * errors. Every path has random streams of its own, so it does not depend on which other paths are drawn.
+ *
+ * A path is drawn in logarithms, where its variance V(h) grows with the horizon h. Its exponential would have a mean
+ * that grows by exp(V / 2) without any expected growth. V(h) / 2 is therefore subtracted, as in a martingale: the mean
+ * of all paths equals hr__forecast_fit_mean, while their median decreases.
+ *
+ * The total has a fit of its own, since summing forecasts of parts is less accurate: events that are rare in each part
+ * are frequent in the sum. Series are drawn in the same way and scaled to the total (top-down by forecast proportions:
+ * Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009). A growth that the user gives
+ * applies to the total; series then have no drift.
  */
 
 #include "base/random.h"
@@ -25,46 +39,43 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double offset = 0.1;       /* of the mean week: a week without demand is bad, not impossible */
-static const double drift_prior = 0.02; /* a week's drift: a factor of 2.8 a year, or of 1 / 2.8, is no surprise */
+static const double offset = 0.1; /* of the mean week: keeps the logarithm of a week without demand finite */
+static const double drift_prior =
+    0.02; /* standard deviation of a week's drift: a factor of 2.8 or 1 / 2.8 per year is plausible */
 static const double sigma_prior = 0.1, prior_weeks = 1;
 static const double longest_half_life = 26;
 
-double hr__alpha(uint32_t place) {
-  return (double)place / (HR__ALPHAS - 1);
-}
+/* ---- The regression under one alpha ---------------------------------------------------------------- */
 
-/* ---- The regression under one alpha ----------------------------------------------------------------- */
-
-struct forecast_model_filter {
+struct filter_state {
   double past, level, drift; /* P, A, B */
 };
 
-static struct forecast_model_filter filter_next(const struct forecast_model_filter *now, double alpha, double z) {
-  return (struct forecast_model_filter){(1 - alpha) * now->past + alpha * z, (1 - alpha) * now->level,
-                                        (1 - alpha) * now->drift + 1};
+static struct filter_state filter_next(const struct filter_state *now, double alpha, double z) {
+  return (struct filter_state){(1 - alpha) * now->past + alpha * z, (1 - alpha) * now->level,
+                               (1 - alpha) * now->drift + 1};
 }
 
-/* Normal equations of z - P on A and B, of which B's is left out where there is no drift. */
+/* Normal equations of z - P on A and B. Without a drift, B's are not used. */
 struct equations {
   double aa, ab, bb, az, bz, zz;
-  struct forecast_model_filter end;
+  struct filter_state end;
 };
 
 static struct equations gather(const double *z, uint32_t n, double alpha) {
-  struct equations sums = {.end = {0, 1, 1}};
+  struct equations error_sums = {.end = {0, 1, 1}};
   for (uint32_t i = 0; i < n; i++) {
-    const struct forecast_model_filter *now = &sums.end;
+    const struct filter_state *now = &error_sums.end;
     double rest = z[i] - now->past;
-    sums.aa += now->level * now->level;
-    sums.ab += now->level * now->drift;
-    sums.bb += now->drift * now->drift;
-    sums.az += now->level * rest;
-    sums.bz += now->drift * rest;
-    sums.zz += rest * rest;
-    sums.end = filter_next(now, alpha, z[i]);
+    error_sums.aa += now->level * now->level;
+    error_sums.ab += now->level * now->drift;
+    error_sums.bb += now->drift * now->drift;
+    error_sums.az += now->level * rest;
+    error_sums.bz += now->drift * rest;
+    error_sums.zz += rest * rest;
+    error_sums.end = filter_next(now, alpha, z[i]);
   }
-  return sums;
+  return error_sums;
 }
 
 /* The first level and the drift, with their covariance for a unit variance. */
@@ -72,30 +83,30 @@ struct solution {
   double level, drift, var_level, covariance, var_drift, log_determinant, squares;
 };
 
-/* `precision` of the drift's prior, in sigmas; 0 where there is no drift. */
-static struct solution solve(const struct equations *sums, double precision) {
+/* `precision`: of the drift's prior, for a unit variance; 0: there is no drift. */
+static struct solution solve(const struct equations *error_sums, double precision) {
   struct solution found = {0};
   if (precision <= 0) {
-    found.level = sums->az / sums->aa;
-    found.var_level = 1 / sums->aa;
-    found.log_determinant = log(sums->aa);
-    found.squares = sums->zz - found.level * sums->az;
+    found.level = error_sums->az / error_sums->aa;
+    found.var_level = 1 / error_sums->aa;
+    found.log_determinant = log(error_sums->aa);
+    found.squares = error_sums->zz - found.level * error_sums->az;
     return found;
   }
-  double bb = sums->bb + precision, determinant = sums->aa * bb - sums->ab * sums->ab;
-  found.level = (bb * sums->az - sums->ab * sums->bz) / determinant;
-  found.drift = (sums->aa * sums->bz - sums->ab * sums->az) / determinant;
+  double bb = error_sums->bb + precision, determinant = error_sums->aa * bb - error_sums->ab * error_sums->ab;
+  found.level = (bb * error_sums->az - error_sums->ab * error_sums->bz) / determinant;
+  found.drift = (error_sums->aa * error_sums->bz - error_sums->ab * error_sums->az) / determinant;
   found.var_level = bb / determinant;
-  found.covariance = -sums->ab / determinant;
-  found.var_drift = sums->aa / determinant;
+  found.covariance = -error_sums->ab / determinant;
+  found.var_drift = error_sums->aa / determinant;
   found.log_determinant = log(determinant);
-  found.squares = sums->zz - found.level * sums->az - found.drift * sums->bz;
+  found.squares = error_sums->zz - found.level * error_sums->az - found.drift * error_sums->bz;
   return found;
 }
 
-/* What it says of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
-static void carry(const struct solution *found, const struct forecast_model_filter *end, bool has_drift,
-                  struct hr__fit_at *at) {
+/* The posterior of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
+static void carry(const struct solution *found, const struct filter_state *end, bool has_drift,
+                  struct hr__forecast_posterior *at) {
   double a = end->level, b = has_drift ? end->drift - 1 : 0;
   at->level = end->past + a * found->level + b * found->drift;
   at->drift = found->drift;
@@ -104,10 +115,10 @@ static void carry(const struct solution *found, const struct forecast_model_filt
   at->var_drift = found->var_drift;
 }
 
-/* How much more than exp(mean) the mean of exp(mean + residual) is (Duan, "Smearing estimate", JASA 78, 1983): asks for
-   no distribution. */
+/* The ratio of the mean of exp(mean + residual) to exp(mean) (Duan, "Smearing estimate", JASA 78, 1983). Assumes no
+ * distribution. */
 static double smear_of(const double *z, uint32_t n, double alpha, const struct solution *found) {
-  struct forecast_model_filter now = {0, 1, 1};
+  struct filter_state now = {0, 1, 1};
   double sum = 0;
   for (uint32_t i = 0; i < n; i++) {
     sum += exp(z[i] - now.past - now.level * found->level - now.drift * found->drift);
@@ -116,7 +127,7 @@ static double smear_of(const double *z, uint32_t n, double alpha, const struct s
   return sum / n;
 }
 
-/* ---- All alphas ------------------------------------------------------------------------------------- */
+/* ---- All alphas ------------------------------------------------------------------------------------ */
 
 static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   double sum = 0;
@@ -126,7 +137,8 @@ static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   for (uint32_t i = 0; i < HR__ALPHAS; i++) fit->at[i].weight /= sum;
 }
 
-/* Of the drift's prior. A series that hardly changes is taken to change by as much as a drift may. */
+/* Precision of the drift's prior. For a series with hardly any variation, sigma is taken to be at least the drift's
+ * standard deviation. */
 static double precision_of(const double *z, uint32_t n) {
   double squares = 0;
   for (uint32_t i = 1; i < n; i++) squares += (z[i] - z[i - 1]) * (z[i] - z[i - 1]);
@@ -135,29 +147,29 @@ static double precision_of(const double *z, uint32_t n) {
 
 static void fit_all(struct hr__forecast_fit *fit, const double *z) {
   double log_weight[HR__ALPHAS];
-  bool has_drift = fit->fade > 0;
+  bool has_drift = fit->damping > 0;
   uint32_t n = fit->n_weeks;
   double precision = has_drift ? precision_of(z, n) : 0;
   fit->freedom = n - 1 + prior_weeks;
   for (uint32_t i = 0; i < HR__ALPHAS; i++) {
-    struct equations sums = gather(z, n, hr__alpha(i));
-    struct solution found = solve(&sums, precision);
-    carry(&found, &sums.end, has_drift, &fit->at[i]);
+    struct equations error_sums = gather(z, n, hr__forecast_alpha(i));
+    struct solution found = solve(&error_sums, precision);
+    carry(&found, &error_sums.end, has_drift, &fit->at[i]);
     fit->at[i].squares = fmax(found.squares, 0) + prior_weeks * sigma_prior * sigma_prior;
-    fit->at[i].smear = smear_of(z, n, hr__alpha(i), &found);
+    fit->at[i].smear = smear_of(z, n, hr__forecast_alpha(i), &found);
     log_weight[i] = -0.5 * found.log_determinant - 0.5 * fit->freedom * log(fit->at[i].squares);
   }
   weigh(fit, log_weight);
 }
 
-/* The half-life of the drift is half of the time that it was seen in. */
-static double fade_of(uint32_t n_weeks) {
+/* The half-life of the drift is half of the fitted time, within a limit. */
+static double damping_of(uint32_t n_weeks) {
   return n_weeks < HR__TREND_WEEKS ? 0 : exp2(-1 / fmin(n_weeks / 2.0, longest_half_life));
 }
 
-enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit) {
+enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit) {
   double sum = 0;
-  *fit = (struct hr__forecast_fit){.n_weeks = n_weeks, .fade = fade_of(n_weeks)};
+  *fit = (struct hr__forecast_fit){.n_weeks = n_weeks, .damping = damping_of(n_weeks)};
   for (uint32_t i = 0; i < n_weeks; i++) sum += week[i];
   fit->scale = sum / n_weeks;
   double *z = calloc(n_weeks + 1, sizeof *z);
@@ -168,62 +180,40 @@ enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__for
   return HR_OK;
 }
 
-/* ---- What is known then ----------------------------------------------------------------------------- */
+/* ---- Estimates ------------------------------------------------------------------------------------- */
 
-double hr__fit_alpha(const struct hr__forecast_fit *fit) {
-  double sum = 0;
-  for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * hr__alpha(i);
-  return sum;
+struct hr__forecast_estimate hr__forecast_fit_estimate(const struct hr__forecast_fit *fit) {
+  struct hr__forecast_estimate mean = {0};
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) {
+    const struct hr__forecast_posterior *at = &fit->at[i];
+    mean.alpha += at->weight * hr__forecast_alpha(i);
+    mean.drift += at->weight * at->drift;
+    mean.sigma += at->weight * sqrt(at->squares / fit->freedom);
+  }
+  return mean;
 }
 
-double hr__fit_drift(const struct hr__forecast_fit *fit) {
-  double sum = 0;
-  for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * fit->at[i].drift;
-  return sum;
-}
-
-double hr__fit_sigma(const struct hr__forecast_fit *fit) {
-  double sum = 0;
-  for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * sqrt(fit->at[i].squares / fit->freedom);
-  return sum;
-}
-
-double hr__fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead) {
-  double drifts = 0, fade = 1, sum = 0;
-  for (uint32_t i = 0; i < ahead && growth <= 0; i++) drifts += fade *= fit->fade;
+double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead) {
+  double drifts = 0, damping = 1, sum = 0;
+  for (uint32_t i = 0; i < ahead && growth <= 0; i++) drifts += damping *= fit->damping;
   for (uint32_t i = 0; i < HR__ALPHAS; i++)
     sum += fit->at[i].weight * fit->at[i].smear * exp(fit->at[i].level + fit->at[i].drift * drifts);
   double mean = fmax(sum - offset, 0) * fit->scale;
   return growth > 0 ? mean * pow(growth, ahead / HR__YEAR_WEEKS) : mean;
 }
 
-/* GPU hours for the logarithm of a week under an alpha, less what is added for the mean. */
-static double hr__fit_draw(const struct hr__forecast_fit *fit, uint32_t place, double log_demand) {
+/* GPU hours of a week from its logarithm, less the offset. */
+static double demand_of_log(const struct hr__forecast_fit *fit, uint32_t place, double log_demand) {
   return fmax(fit->at[place].smear * exp(log_demand) - offset, 0) * fit->scale;
 }
 
-/*
- * Paths of demand to come, drawn from all that a fit leaves open: alpha by its posterior, then sigma, then the last
- * level and the drift, then the weeks' errors. Every path has streams of its own, so it does not matter which others
- * are drawn.
- *
- * A path is drawn in logarithms, in which its variance V(h) grows with the horizon; exponentials of it would then have
- * a mean that grows by exp(V / 2) where nobody expects growth. V(h) / 2 is taken off, as it is in a martingale: the
- * mean of all paths is the mean that hr__fit_mean tells, while their median sinks.
- *
- * The total has a fit of its own, for the sum of many forecasts of parts is worse: what is rare in each part is common
- * in the sum. Series are drawn likewise, and scaled to make up the total (top-down by forecast proportions:
- * Athanasopoulos, Ahmed and Hyndman, International Journal of Forecasting 25, 2009). A growth that is given is the
- * total's; the series then have no drifts.
- */
-
 static const uint64_t ensemble_seed = 1;
 
-/* ---- One path --------------------------------------------------------------------------------------- */
+/* ---- One path -------------------------------------------------------------------------------------- */
 
-/* What a path is drawn under. */
-struct start {
-  uint32_t place; /* of alpha */
+/* Parameters that a path is drawn under. */
+struct path_start {
+  uint32_t place; /* index of alpha */
   double sigma, level, drift;
 };
 
@@ -233,61 +223,65 @@ static uint32_t draw_place(const struct hr__forecast_fit *fit, struct hr__stream
     left -= fit->at[i].weight;
     if (left < 0) return i;
   }
-  return fit->best; /* sums of weights are 1 but for rounding */
+  return fit->best; /* weights sum to 1 except for rounding */
 }
 
-static struct start draw_start(const struct hr__forecast_fit *fit, struct hr__stream *stream, const gsl_rng *rng) {
-  struct start start = {.place = draw_place(fit, stream)};
-  const struct hr__fit_at *at = &fit->at[start.place];
-  start.sigma = sqrt(at->squares / gsl_ran_chisq(rng, fit->freedom));
+static struct path_start draw_path_start(const struct hr__forecast_fit *fit, struct hr__stream *stream,
+                                         const gsl_rng *rng) {
+  struct path_start path_start = {.place = draw_place(fit, stream)};
+  const struct hr__forecast_posterior *at = &fit->at[path_start.place];
+  path_start.sigma = sqrt(at->squares / gsl_ran_chisq(rng, fit->freedom));
   double first = gsl_ran_ugaussian(rng), second = gsl_ran_ugaussian(rng);
   double of_level = sqrt(at->var_level), of_both = of_level > 0 ? at->covariance / of_level : 0;
   double of_drift = sqrt(fmax(at->var_drift - of_both * of_both, 0));
-  start.level = at->level + start.sigma * of_level * first;
-  start.drift = at->drift + start.sigma * (of_both * first + of_drift * second);
-  return start;
+  path_start.level = at->level + path_start.sigma * of_level * first;
+  path_start.drift = at->drift + path_start.sigma * (of_both * first + of_drift * second);
+  return path_start;
 }
 
-/* V of a week under a unit sigma. */
-static double variance_of(const struct hr__fit_at *at, double alpha, double drifts, uint32_t week) {
+/* V of a week for a unit sigma. */
+static double variance_of(const struct hr__forecast_posterior *at, double alpha, double drifts, uint32_t week) {
   return at->var_level + 2 * drifts * at->covariance + drifts * drifts * at->var_drift + alpha * alpha * week + 1;
 }
 
-/* Of a fit alone. `growth` 0: with the fit's drift. */
+/* Draws a path of one fit. `growth` 0: the fit's drift. */
 static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
                        uint32_t replication, uint32_t n_weeks, double *path) {
   struct hr__stream stream;
   hr__stream_init(&stream, seed, HR__PURPOSE_FORECAST, entity, replication);
   gsl_rng rng = hr__stream_rng(&stream);
-  struct start start = draw_start(fit, &stream, &rng);
-  double alpha = hr__alpha(start.place), drifts = 0, fade = 1, walk = 0;
+  struct path_start path_start = draw_path_start(fit, &stream, &rng);
+  double alpha = hr__forecast_alpha(path_start.place), drifts = 0, damping = 1, walk = 0;
   for (uint32_t week = 0; week < n_weeks; week++) {
-    double error = start.sigma * gsl_ran_ugaussian(&rng);
-    if (growth <= 0) drifts += fade *= fit->fade;
-    double variance = start.sigma * start.sigma * variance_of(&fit->at[start.place], alpha, drifts, week);
-    path[week] = hr__fit_draw(fit, start.place, start.level + start.drift * drifts + walk + error - variance / 2);
+    double error = path_start.sigma * gsl_ran_ugaussian(&rng);
+    if (growth <= 0) drifts += damping *= fit->damping;
+    double variance =
+        path_start.sigma * path_start.sigma * variance_of(&fit->at[path_start.place], alpha, drifts, week);
+    path[week] = demand_of_log(fit, path_start.place,
+                               path_start.level + path_start.drift * drifts + walk + error - variance / 2);
     if (growth > 0) path[week] *= pow(growth, (week + 1) / HR__YEAR_WEEKS);
     walk += alpha * error;
   }
 }
 
-static void draw_total(const struct hr__model *model, uint64_t seed, uint32_t replication, uint32_t n_weeks,
+static void draw_total(const struct hr__forecast_model *model, uint64_t seed, uint32_t replication, uint32_t n_weeks,
                        double *path) {
   draw_alone(&model->fits[model->n_series], model->growth, seed, HR_NONE, replication, n_weeks, path);
 }
 
-/* Before it is scaled to the total. */
-static void draw_part(const struct hr__model *model, uint32_t series, uint64_t seed, uint32_t replication,
+/* Draws a path of a series, before scaling to the total. */
+static void draw_part(const struct hr__forecast_model *model, uint32_t series, uint64_t seed, uint32_t replication,
                       uint32_t n_weeks, double *path) {
   draw_alone(&model->fits[series], model->growth > 0 ? 1 : 0, seed, series, replication, n_weeks, path);
 }
 
-/* Of a sum of no demand at all, each has the same. */
-static double part_of(const struct hr__model *model, double part, double sum) {
+/* The share of a series in the sum of all; equal shares if the sum is 0. */
+static double part_of(const struct hr__forecast_model *model, double part, double sum) {
   return sum > 0 ? part / sum : 1.0 / model->n_series;
 }
 
-void hr__draw_path(const struct hr__model *model, uint64_t seed, uint32_t n_weeks, double *series, double *total) {
+void hr__forecast_draw_path(const struct hr__forecast_model *model, uint64_t seed, uint32_t n_weeks, double *series,
+                            double *total) {
   draw_total(model, seed, 0, n_weeks, total);
   for (uint32_t i = 0; i < model->n_series; i++) draw_part(model, i, seed, 0, n_weeks, series + (size_t)i * n_weeks);
   for (uint32_t week = 0; week < n_weeks; week++) {
@@ -300,12 +294,12 @@ void hr__draw_path(const struct hr__model *model, uint64_t seed, uint32_t n_week
   }
 }
 
-/* ---- Many ------------------------------------------------------------------------------------------- */
+/* ---- All paths ------------------------------------------------------------------------------------- */
 
 struct ensemble {
-  const struct hr__model *model;
+  const struct hr__forecast_model *model;
   uint32_t n_weeks;
-  double *total, *sum, *paths; /* [n_weeks][paths]; the second of the parts before they are scaled */
+  double *total, *sum, *paths; /* [n_weeks][paths]; sum: of the series before scaling */
   double *path;                /* [n_weeks] */
 };
 
@@ -325,7 +319,7 @@ static void add_parts(const struct ensemble *all, uint32_t series) {
   }
 }
 
-/* Draws them again, which is cheaper than to remember all, and scales them. */
+/* Draws the paths a second time, which is cheaper than storing them, and scales them. */
 static void scale_parts(const struct ensemble *all, uint32_t series, double *share) {
   for (uint32_t week = 0; week < all->n_weeks; week++) share[week] = 0;
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
@@ -340,32 +334,19 @@ static void scale_parts(const struct ensemble *all, uint32_t series, double *sha
   for (uint32_t week = 0; week < all->n_weeks; week++) share[week] /= HR__FORECAST_PATHS;
 }
 
-enum hr_status hr__draw_all(const struct hr__model *model, uint32_t n_weeks, double *share, hr__paths_receiver *tell,
-                            void *self) {
+enum hr_status hr__forecast_draw_paths(const struct hr__forecast_model *model, uint32_t n_weeks, double *share,
+                                       hr__forecast_paths_receiver *receive, void *self) {
   size_t cells = (size_t)n_weeks * HR__FORECAST_PATHS;
   double *memory = calloc(3 * cells + n_weeks, sizeof *memory);
   if (!memory) return HR_NO_MEMORY;
   struct ensemble all = {model, n_weeks, memory, memory + cells, memory + 2 * cells, memory + 3 * cells};
   draw_totals(&all);
-  tell(self, model->n_series, all.total);
+  receive(self, model->n_series, all.total);
   for (uint32_t i = 0; i < model->n_series; i++) add_parts(&all, i);
   for (uint32_t i = 0; i < model->n_series; i++) {
     scale_parts(&all, i, share + (size_t)i * n_weeks);
-    tell(self, i, all.paths);
+    receive(self, i, all.paths);
   }
   free(memory);
   return HR_OK;
-}
-
-double hr__model_mean(const struct hr__model *model, const double *share, uint32_t n_weeks, uint32_t series,
-                      uint32_t ahead) {
-  double total = hr__fit_mean(&model->fits[model->n_series], model->growth, ahead);
-  return series < model->n_series ? total * share[(size_t)series * n_weeks + (ahead > 0 ? ahead - 1 : 0)] : total;
-}
-
-void hr__band_of(const double *values, uint32_t count, double confidence, double *work, struct hr_forecast_band *band) {
-  for (uint32_t i = 0; i < count; i++) work[i] = values[i];
-  gsl_sort(work, 1, count);
-  band->low = gsl_stats_quantile_from_sorted_data(work, 1, count, (1 - confidence) / 2);
-  band->high = gsl_stats_quantile_from_sorted_data(work, 1, count, (1 + confidence) / 2);
 }

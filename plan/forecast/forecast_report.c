@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A forecast for a person, 80 columns wide: the total month by month, the shape of its week, each series now and at the
-   end, and how forecasts of held-back weeks did. */
+/*
+ * Writes a forecast as a table 80 columns wide (the total by month, the weekly profile, each series, the back-test), as
+ * JSON (docs/reference/schemas/forecast.schema.json) and as CSV (one row per series and week, the total first).
+ */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -13,46 +15,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 16, CLASS_WIDTH = 14, CELL_WIDTH = 10, DAY_HOURS = 24, DAYS = 7, MOST_SERIES = 30 };
+enum { NAME_WIDTH = 16, CLASS_WIDTH = 14, CELL_WIDTH = 10, DAY_HOURS = 24, DAYS = 7, MAX_SERIES = 30 };
 
-struct forecast_report_page {
+struct forecast_page {
   struct hr__console console;
   const struct hr_forecast *forecast;
   struct hr_forecast_span span;
   uint32_t n_series;
 };
 
-/* ---- Cells ------------------------------------------------------------------------------------------ */
+/* ---- Cells ----------------------------------------------------------------------------------------- */
 
-static void put_left(struct forecast_report_page *page, const char *text, size_t columns) {
+static void put_left(struct forecast_page *page, const char *text, size_t columns) {
   char *shown = hr__fitted(&page->console, text, columns - 1, false);
   size_t width = shown ? hr__width_of(shown, strlen(shown)) : 0;
   fprintf(page->console.out, "%s%*s", shown ? shown : "", (int)(columns - width), "");
   free(shown);
 }
 
-static void put_cell(struct forecast_report_page *page, const char *text) {
+static void put_cell(struct forecast_page *page, const char *text) {
   fprintf(page->console.out, "%*s", CELL_WIDTH, text);
 }
 
-static void put_gpus(struct forecast_report_page *page, double gpus) {
+static void put_gpus(struct forecast_page *page, double gpus) {
   char text[HR__NUMBER_BYTES];
   put_cell(page, hr__fixed_text(gpus, gpus < 999.95 ? 1 : 0, text));
 }
 
-static void put_per_cent(struct forecast_report_page *page, double value) {
+static void put_per_cent(struct forecast_page *page, double value) {
   char text[HR__NUMBER_BYTES], cell[HR__NUMBER_BYTES + 2] = "-";
   if (fabs(value) < 0.0005) value = 0; /* no "-0.0" */
   if (!isnan(value)) snprintf(cell, sizeof cell, "%s %%", hr__fixed_text(100 * value, 1, text));
   put_cell(page, cell);
 }
 
-static void put_ratio(struct forecast_report_page *page, double value) {
+static void put_ratio(struct forecast_page *page, double value) {
   char text[HR__NUMBER_BYTES];
   put_cell(page, isnan(value) ? "-" : hr__fixed_text(value, 2, text));
 }
 
-static void put_titles(struct forecast_report_page *page, const char *first, size_t width, const char *second,
+static void put_titles(struct forecast_page *page, const char *first, size_t width, const char *second,
                        const char *const *titles) {
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
   put_left(page, first, width);
@@ -61,24 +63,24 @@ static void put_titles(struct forecast_report_page *page, const char *first, siz
   fprintf(page->console.out, "%s\n", hr__plain(&page->console));
 }
 
-/* ---- What was fitted -------------------------------------------------------------------------------- */
+/* ---- The model ------------------------------------------------------------------------------------- */
 
-static void put_model(struct forecast_report_page *page, const struct hr_forecast_item *total) {
+static void put_model(struct forecast_page *page, const struct hr_forecast_item *total) {
   struct hr__console *console = &page->console;
   char text[HR__NUMBER_BYTES], life[HR__NUMBER_BYTES], spread[HR__NUMBER_BYTES];
   hr__fixed_text(100 * total->spread, 0, spread);
   if (!isnan(page->span.growth))
-    hr__put_field(console, "trend", "as asked: in a year %s times the demand of today; weeks differ by %s %%",
+    hr__put_field(console, "trend", "as given, a factor of %s per year; weekly spread %s %%",
                   hr__decimal_text(page->span.growth, text), spread);
   else if (isnan(page->span.half_life_weeks))
-    hr__put_field(console, "trend", "none; weeks differ by %s %%", spread);
+    hr__put_field(console, "trend", "none; weekly spread %s %%", spread);
   else
-    hr__put_field(console, "trend", "%s%s %% a year as of now, halving every %s weeks; weeks differ by %s %%",
-                  total->trend < 1 ? "" : "+", hr__fixed_text(100 * (total->trend - 1), 0, text),
-                  hr__decimal_text(page->span.half_life_weeks, life), spread);
+    hr__put_field(console, "trend", "growth %s %% a year, damped (half-life %s weeks); weekly spread %s %%",
+                  hr__fixed_text(100 * (total->trend - 1), 0, text), hr__decimal_text(page->span.half_life_weeks, life),
+                  spread);
 }
 
-static void put_head(struct forecast_report_page *page) {
+static void put_head(struct forecast_page *page) {
   const struct hr_forecast *forecast = page->forecast;
   struct hr__console *console = &page->console;
   struct hr_forecast_item total = hr_forecast_item(forecast, page->n_series);
@@ -86,15 +88,15 @@ static void put_head(struct forecast_report_page *page) {
   fprintf(console->out, "%sHeadroom %s: demand of the next %" PRIu32 " month%s%s\n\n", hr__bold(console), hr_version(),
           page->span.months, page->span.months == 1 ? "" : "s", hr__plain(console));
   hr__put_field(console, "trace", "%s (%s)", forecast->trace->source, forecast->trace->format);
-  hr__put_field(console, "demand", "%s jobs that ask for GPUs, in %" PRIu32 " whole weeks", //
+  hr__put_field(console, "demand", "%s jobs that request GPUs, in %" PRIu32 " whole weeks", //
                 hr__count_text(total.jobs, jobs), page->span.trace_weeks);
   put_model(page, &total);
   hr__put_field(console, "intervals", "%s %%", hr__decimal_text(100 * page->span.confidence, text));
 }
 
-/* ---- The total -------------------------------------------------------------------------------------- */
+/* ---- The total ------------------------------------------------------------------------------------- */
 
-static void put_months(struct forecast_report_page *page) {
+static void put_months(struct forecast_page *page) {
   static const char *const titles[] = {"mean", "low", "high", "peak p95", NULL};
   const struct hr_forecast *forecast = page->forecast;
   struct hr_forecast_item total = hr_forecast_item(forecast, page->n_series);
@@ -120,58 +122,58 @@ static void put_months(struct forecast_report_page *page) {
   }
 }
 
-/* ---- The week --------------------------------------------------------------------------------------- */
+/* ---- The weekly profile ---------------------------------------------------------------------------- */
 
-/* Eighths of the busiest hour. */
-static void put_day(struct forecast_report_page *page, const char *name, const double *hours, double most) {
+/* In eighths of the busiest hour. */
+static void put_day(struct forecast_page *page, const char *name, const double *hours, double max) {
   static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   put_left(page, name, NAME_WIDTH);
   for (unsigned i = 0; i < DAY_HOURS; i++) {
-    const char *bar = bars[(unsigned)(hours[i] / most * 8 + 0.5)];
+    const char *bar = bars[(unsigned)(hours[i] / max * 8 + 0.5)];
     fprintf(page->console.out, "%s%s", bar, bar);
   }
   fputc('\n', page->console.out);
 }
 
-static void put_week(struct forecast_report_page *page) {
+static void put_week(struct forecast_page *page) {
   static const char *const dated[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
   static const char *const plain[] = {"day 1", "day 2", "day 3", "day 4", "day 5", "day 6", "day 7"};
   const double *profile = hr_forecast_profile(page->forecast, page->n_series);
   const char *const *names = page->forecast->trace->dated ? dated : plain;
-  double most = profile[page->forecast->profiles[page->n_series].peak];
+  double max = profile[page->forecast->profiles[page->n_series].peak];
   fprintf(page->console.out, "\n%s", hr__bold(&page->console));
-  put_left(page, "the week", NAME_WIDTH);
+  put_left(page, "weekly profile", NAME_WIDTH);
   fprintf(page->console.out, "%-12d%-12d%-12d%d%s\n", 0, 6, 12, 18, hr__plain(&page->console));
-  if (page->span.profile == DAY_HOURS) put_day(page, "every day", profile, most);
+  if (page->span.profile == DAY_HOURS) put_day(page, "every day", profile, max);
   if (page->span.profile == 2 * DAY_HOURS) {
-    put_day(page, "weekdays", profile, most);
-    put_day(page, "weekends", profile + (DAYS - 1) * DAY_HOURS, most);
+    put_day(page, "weekdays", profile, max);
+    put_day(page, "weekends", profile + (DAYS - 1) * DAY_HOURS, max);
   }
   for (unsigned i = 0; i < DAYS && page->span.profile == HR__WEEK_HOURS; i++)
-    put_day(page, names[i], profile + (size_t)i * DAY_HOURS, most);
+    put_day(page, names[i], profile + (size_t)i * DAY_HOURS, max);
 }
 
-/* ---- Series ----------------------------------------------------------------------------------------- */
+/* ---- Series ---------------------------------------------------------------------------------------- */
 
-static void put_names(struct forecast_report_page *page, const struct hr_forecast_item *item) {
+static void put_names(struct forecast_page *page, const struct hr_forecast_item *item) {
   put_left(page, item->tenant[0] ? item->tenant : "(none)", NAME_WIDTH);
   put_left(page, item->class_[0] ? item->class_ : "(none)", CLASS_WIDTH);
 }
 
-static void put_more(struct forecast_report_page *page) {
+static void put_more(struct forecast_page *page) {
   char more[HR__NUMBER_BYTES];
-  if (page->n_series > MOST_SERIES)
+  if (page->n_series > MAX_SERIES)
     fprintf(page->console.out, "%sand %s more%s\n", hr__dim(&page->console),
-            hr__count_text(page->n_series - MOST_SERIES, more), hr__plain(&page->console));
+            hr__count_text(page->n_series - MAX_SERIES, more), hr__plain(&page->console));
 }
 
-static void put_series(struct forecast_report_page *page) {
+static void put_series(struct forecast_page *page) {
   char title[16];
   const char *const titles[] = {"now", title, "low", "high", "peak p95", NULL};
   if (page->n_series < 2) return;
   snprintf(title, sizeof title, "month %" PRIu32, page->span.months);
   put_titles(page, "tenant", NAME_WIDTH, "class", titles);
-  for (uint32_t i = 0; i < page->n_series && i < MOST_SERIES; i++) {
+  for (uint32_t i = 0; i < page->n_series && i < MAX_SERIES; i++) {
     struct hr_forecast_item item = hr_forecast_item(page->forecast, i);
     struct hr_forecast_band band = hr_forecast_month(page->forecast, i, page->span.months - 1);
     put_names(page, &item);
@@ -185,9 +187,9 @@ static void put_series(struct forecast_report_page *page) {
   put_more(page);
 }
 
-/* ---- The back-test ---------------------------------------------------------------------------------- */
+/* ---- The back-test --------------------------------------------------------------------------------- */
 
-static void put_score(struct forecast_report_page *page, uint32_t series) {
+static void put_score(struct forecast_page *page, uint32_t series) {
   struct hr_forecast_item item = hr_forecast_item(page->forecast, series);
   if (series < page->n_series)
     put_names(page, &item);
@@ -201,35 +203,35 @@ static void put_score(struct forecast_report_page *page, uint32_t series) {
   fputc('\n', page->console.out);
 }
 
-static void put_scores(struct forecast_report_page *page) {
+static void put_scores(struct forecast_page *page) {
   static const char *const titles[] = {"WAPE", "naive", "bias", "MASE", "inside", NULL};
   if (page->span.holdout_weeks == 0) return;
   put_titles(page, "held back", NAME_WIDTH, "", titles);
-  for (uint32_t i = 0; i < page->n_series && i < MOST_SERIES && page->n_series > 1; i++) put_score(page, i);
+  for (uint32_t i = 0; i < page->n_series && i < MAX_SERIES && page->n_series > 1; i++) put_score(page, i);
   if (page->n_series > 1) put_more(page);
   put_score(page, page->n_series);
 }
 
-static void put_legend(struct forecast_report_page *page) {
+static void put_legend(struct forecast_page *page) {
   struct hr__console *console = &page->console;
   uint32_t weeks = page->span.holdout_weeks, tests = weeks * (weeks + 1) / 2;
   fputc('\n', console->out);
-  hr__put_field(console, "GPUs", "GPU hours of work submitted, by the hour");
-  hr__put_field(console, "peak p95", "what 5 %% of the week's busiest hours exceed, if all jobs start as they come");
+  hr__put_field(console, "GPUs", "GPU hours submitted per hour");
+  hr__put_field(console, "peak p95", "95 %% quantile of a week's busiest hour, if all jobs start when submitted");
   if (weeks == 0) return;
   hr__put_field(console, "held back", "the last %" PRIu32 " week%s: %" PRIu32 " forecast%s of each series%s", weeks,
                 weeks == 1 ? "" : "s", tests, tests == 1 ? "" : "s",
                 isnan(page->span.growth) ? "" : ", with the trend as fitted");
-  hr__put_field(console, "WAPE", "error / demand; naive: that of taking the last week again");
-  hr__put_field(console, "MASE", "error / change from week to week before");
-  hr__put_field(console, "inside", "weeks within the interval");
+  hr__put_field(console, "WAPE", "absolute error / demand; naive: if the last week repeats");
+  hr__put_field(console, "MASE", "absolute error / absolute change from week to week before");
+  hr__put_field(console, "inside", "share of weeks within the interval");
 }
 
 enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, bool colour) {
-  struct forecast_report_page page = {.console = {.out = out, .colour = colour},
-                                      .forecast = forecast,
-                                      .span = hr_forecast_span(forecast),
-                                      .n_series = forecast->demand.n_series};
+  struct forecast_page page = {.console = {.out = out, .colour = colour},
+                               .forecast = forecast,
+                               .span = hr_forecast_span(forecast),
+                               .n_series = forecast->demand.n_series};
   put_head(&page);
   put_months(&page);
   put_week(&page);
@@ -240,7 +242,7 @@ enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, 
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* A forecast as JSON (docs/reference/schemas/forecast.schema.json). */
+/* ---- JSON ------------------------------------------------------------------------------------------ */
 
 static void put_figure(struct hr__json *json, cJSON *object, const char *key, double value) {
   hr__json_number_if(json, object, key, !isnan(value), value);
@@ -342,7 +344,7 @@ enum hr_status hr_forecast_write_json(const char *path, const struct hr_forecast
   return hr__json_write(&json, root, path, error);
 }
 
-/* A forecast as CSV: a row for each series and week, the total first. */
+/* ---- CSV ------------------------------------------------------------------------------------------- */
 
 static void put_number(struct hr__csv_out *out, double value) {
   char buffer[HR__NUMBER_BYTES];

@@ -2,7 +2,13 @@
 #ifndef HR_PLAN_FORECAST_FORECASTING_H
 #define HR_PLAN_FORECAST_FORECASTING_H
 
-/* The parts of a forecast: demand by series, the fit of one series, paths drawn from fits, the back-test. */
+/*
+ * The parts of a forecast: the history of demand by series, the fit of one series, paths drawn from fits, the
+ * back-test.
+ *
+ * A series is the jobs of one tenant and class, or of a group that is pooled. Rows of arrays are series; the row after
+ * the last series is the total.
+ */
 
 #include "headroom/unstable/forecast.h"
 
@@ -11,113 +17,120 @@ enum { HR__WEEK_HOURS = 168, HR__FORECAST_PATHS = 2000, HR__TREND_WEEKS = 6, HR_
 #define HR__YEAR_WEEKS (365.25 / 7)
 #define HR__MONTH_WEEKS (HR__YEAR_WEEKS / 12)
 
-/* ---- Demand (forecast_series.c, forecast_demand.c) -------------------------------------------------- */
+/* ---- History (forecast_demand.c) -------------------------------------------------------------------- */
 
-struct hr__series {
-  const char *tenant, *class_;
+struct hr__forecast_series {
+  const char *tenant, *class_; /* belong to the trace, or are constants */
   uint64_t jobs;
 };
 
 struct hr__demand_history {
-  uint32_t n_weeks, first_week, n_series, n_hours;
-  uint32_t *series_of; /* [n_jobs] */
-  struct hr__series *series;
-  double *week;        /* GPU hours submitted, [n_series + 1][n_weeks]; the last row is the total */
-  double *hour;        /* GPUs in use by the hour if all start as they come, [n_series + 1][n_hours] */
-  uint32_t first_hour; /* of the week, at the first column of `hour` */
-  bool dated;
+  uint32_t n_weeks, first_week, n_series, n_hours; /* first_week: the first one that is fitted */
+  uint32_t *series_of;                             /* [n_jobs] */
+  struct hr__forecast_series *series;              /* [n_series] */
+  double *week;                                    /* GPU hours submitted, [n_series + 1][n_weeks] */
+  double *hour;        /* GPUs in use by hour if every job starts when submitted, [n_series + 1][n_hours] */
+  uint32_t first_hour; /* hour of the week of the first column of `hour` */
+  bool dated;          /* the trace has calendar dates */
 };
-enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
-                                struct hr_error *error);
-void hr__history_finish(struct hr__demand_history *demand);
+/* HR_BAD_INPUT if the trace is too short, too long or without GPU time. Call hr__forecast_history_finish in any case.
+ */
+enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                         struct hr_error *error);
+void hr__forecast_history_finish(struct hr__demand_history *demand);
 
-/* The shape of a week: by the hour, 1 on average; and how hours of single weeks differ from it, as quantiles of the
-   ratio at even steps. */
+/* The weekly profile of a series. */
 struct hr__forecast_shape {
-  uint32_t hours; /* told apart */
-  double at[HR__WEEK_HOURS], ratio[HR__RATIO_POINTS];
-  uint32_t peak;
+  uint32_t hours;                 /* distinct hours: 168, 48 (weekdays and weekends) or 24 */
+  double at[HR__WEEK_HOURS];      /* demand by hour of the week; 1 on average */
+  double ratio[HR__RATIO_POINTS]; /* quantiles, at even steps, of demand in an hour / demand by level and profile */
+  uint32_t peak;                  /* hour of the maximum */
 };
-/* Of a row of `hour`. HR_NO_MEMORY. */
-enum hr_status hr__shape_make(const struct hr__demand_history *demand, uint32_t series,
-                              struct hr__forecast_shape *profile);
+/* The profile of a row of `hour`. HR_NO_MEMORY is the only failure. */
+enum hr_status hr__forecast_shape_make(const struct hr__demand_history *demand, uint32_t series,
+                                       struct hr__forecast_shape *profile);
 
-/* ---- One series (forecast_fit.c) -------------------------------------------------------------------- */
+/* ---- The fit of one series (forecast_model.c) ------------------------------------------------------- */
 
 enum { HR__ALPHAS = 21 }; /* 0, 0.05, ..., 1 */
 
-/* What is known under one alpha of the last level and of the drift: means, and covariances for a unit variance. */
-struct hr__fit_at {
-  double weight; /* posterior; all sum to 1 */
-  double level, drift;
-  double var_level, covariance, var_drift;
-  double squares; /* sigma^2 is distributed as this / chi^2 of the fit's freedom */
-  double smear;   /* mean of exp(residual): what turns exp(level) into a mean */
+/* The posterior of the last level and of the drift under one alpha. */
+struct hr__forecast_posterior {
+  double weight;                           /* posterior probability of the alpha; all sum to 1 */
+  double level, drift;                     /* means */
+  double var_level, covariance, var_drift; /* for a unit variance of the errors */
+  double squares;                          /* sigma^2 is distributed as squares / chi^2 with the fit's freedom */
+  double smear;                            /* mean of exp(residual); turns exp(level) into a mean */
 };
 
 struct hr__forecast_fit {
-  double scale;   /* mean weekly demand, by which all was divided */
-  double freedom; /* of sigma^2 */
-  double fade;    /* of the drift from one week of the future to the next; 0: there is none */
+  double scale;   /* mean weekly demand, by which the weeks were divided */
+  double freedom; /* degrees of freedom of sigma^2 */
+  double damping; /* factor of the drift from one future week to the next; 0: there is no drift */
   uint32_t n_weeks;
-  uint32_t best; /* the alpha of the greatest weight */
-  struct hr__fit_at at[HR__ALPHAS];
+  uint32_t best; /* the alpha with the largest weight */
+  struct hr__forecast_posterior at[HR__ALPHAS];
 };
 
-/* Of `n_weeks` (at least 2) GPU hours. A drift is fitted from HR__TREND_WEEKS on. HR_NO_MEMORY. */
-enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
-double hr__alpha(uint32_t place);
-/* Posterior means. The drift is of the logarithm, per week. */
-double hr__fit_alpha(const struct hr__forecast_fit *fit);
-double hr__fit_drift(const struct hr__forecast_fit *fit);
-double hr__fit_sigma(const struct hr__forecast_fit *fit);
-/* Mean GPU hours of week `ahead`, 1 for the first of the future, 0 for the level that it starts from. `growth` per
-   year in place of the drift, or 0. */
-double hr__fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead);
+/* Posterior means. */
+struct hr__forecast_estimate {
+  double alpha;
+  double drift; /* of the logarithm, per week */
+  double sigma;
+};
 
-/* ---- Paths (forecast_paths.c) ----------------------------------------------------------------------- */
+/* Fits `n_weeks` (at least 2) of GPU hours. With fewer than HR__TREND_WEEKS there is no drift. HR_NO_MEMORY is the only
+   failure. */
+enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
+struct hr__forecast_estimate hr__forecast_fit_estimate(const struct hr__forecast_fit *fit);
+/* Mean GPU hours of week `ahead`: 1 is the first future week, 0 the level at which the forecast starts. `growth`: per
+   year, replaces the drift; 0: the drift as fitted. */
+double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead);
 
-struct hr__model {
-  const struct hr__forecast_fit *fits; /* [n_series + 1], the last of the total */
+static inline double hr__forecast_alpha(uint32_t place) {
+  return (double)place / (HR__ALPHAS - 1);
+}
+
+/* ---- Paths (forecast_model.c) ----------------------------------------------------------------------- */
+
+struct hr__forecast_model {
+  const struct hr__forecast_fit *fits; /* [n_series + 1], the last of the total; borrowed */
   uint32_t n_series;
-  double growth; /* 0: as fitted */
+  double growth; /* per year; 0: as fitted */
 };
-/* GPU hours of one path of all series, [n_series][n_weeks], and of the total, [n_weeks], which is their sum. */
-void hr__draw_path(const struct hr__model *model, uint64_t seed, uint32_t n_weeks, double *series, double *total);
+/* GPU hours on one path of all series, [n_series][n_weeks], and of the total, [n_weeks], which is their sum. */
+void hr__forecast_draw_path(const struct hr__forecast_model *model, uint64_t seed, uint32_t n_weeks, double *series,
+                            double *total);
 
-/* Many paths. `tell` hears of every series, and of the total first: `paths` is [n_weeks][HR__FORECAST_PATHS], and stays
-   until it returns. `share`, [n_series][n_weeks], gets the mean part of the total that each series is, before `tell`
-   hears of that series. */
-typedef void hr__paths_receiver(void *self, uint32_t series, const double *paths);
-enum hr_status hr__draw_all(const struct hr__model *model, uint32_t n_weeks, double *share, hr__paths_receiver *tell,
-                            void *self);
-/* Mean GPU hours of a series or of the total; week `ahead` counts from 1, and 0 is the level that it starts from. */
-double hr__model_mean(const struct hr__model *model, const double *share, uint32_t n_weeks, uint32_t series,
-                      uint32_t ahead);
-/* Low and high of a list; `work` has room for it. */
-void hr__band_of(const double *values, uint32_t count, double confidence, double *work, struct hr_forecast_band *band);
+/* Receives the paths of one series, [n_weeks][HR__FORECAST_PATHS]; valid during the call only. */
+typedef void hr__forecast_paths_receiver(void *self, uint32_t series, const double *paths);
+/* Draws HR__FORECAST_PATHS paths and passes them to `receive`: the total first, then each series. `share`,
+   [n_series][n_weeks], gets the mean share of the total, for a series before it is received. HR_NO_MEMORY is the only
+   failure. */
+enum hr_status hr__forecast_draw_paths(const struct hr__forecast_model *model, uint32_t n_weeks, double *share,
+                                       hr__forecast_paths_receiver *receive, void *self);
 
-/* ---- The back-test (forecast_test.c) ---------------------------------------------------------------- */
+/* ---- The back-test (forecast.c) --------------------------------------------------------------------- */
 
-/* Scores of all series and of the total, [n_series + 1]. */
-enum hr_status hr__forecast_test(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
-                                 struct hr_forecast_score *scores);
+/* Scores of all series and of the total, [n_series + 1]. HR_NO_MEMORY is the only failure. */
+enum hr_status hr__forecast_backtest(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
+                                     struct hr_forecast_score *scores);
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- The forecast ----------------------------------------------------------------------------------- */
 
 struct hr_forecast {
-  struct hr_forecast_config config; /* defaults filled in but for the growth */
-  const struct hr_trace *trace;
+  struct hr_forecast_config config; /* with defaults filled in, except for the growth */
+  const struct hr_trace *trace;     /* borrowed */
   struct hr__demand_history demand;
   struct hr__forecast_fit *fits;       /* [n_series + 1] */
-  struct hr__forecast_shape *profiles; /* likewise */
+  struct hr__forecast_shape *profiles; /* [n_series + 1] */
   double *share;                       /* [n_series][HR_MAX_FORECAST_WEEKS] */
-  struct hr__model model;
+  struct hr__forecast_model model;
   uint32_t n_weeks;
-  struct hr_forecast_band *week;  /* [n_series + 1][n_weeks] */
-  struct hr_forecast_band *month; /* [n_series + 1][months] */
-  double *peak;                   /* likewise */
-  struct hr_forecast_score *score;
+  struct hr_forecast_band *week;   /* GPU hours, [n_series + 1][n_weeks] */
+  struct hr_forecast_band *month;  /* GPUs, [n_series + 1][months] */
+  double *peak;                    /* GPUs, [n_series + 1][months] */
+  struct hr_forecast_score *score; /* [n_series + 1] */
   struct hr_notes notes;
 };
 

@@ -1,59 +1,70 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Starts and ends of all jobs in order of time make a step function; its steps in order of height make the curve. */
+/*
+ * What is known of candidates before any run: the demand of the trace, a lower bound of each candidate's cost, and a
+ * starting point of the search.
+ *
+ * The demand curve: starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function; its
+ * steps, sorted by height, give the share of time at each level.
+ *
+ * The lower bound: a month costs at least the fixed capacity of the candidate. If all work must be done at its recorded
+ * speed, it also costs the work that exceeds the fixed capacity even if that is always busy, at the minimum price of
+ * elastic capacity.
+ */
 
-#include "plan/search/bounds.h"
+#include "plan/search/search.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 
-struct bounds_change {
+/* A change of the GPUs in use. */
+struct usage_change {
   int64_t at_us, milli;
 };
 
 static int by_time(const void *a, const void *b) {
-  const struct bounds_change *first = a, *second = b;
+  const struct usage_change *first = a, *second = b;
   return (first->at_us > second->at_us) - (first->at_us < second->at_us);
 }
 
 static int by_level(const void *a, const void *b) {
-  const struct bounds_change *first = a, *second = b;
+  const struct usage_change *first = a, *second = b;
   return (first->milli > second->milli) - (first->milli < second->milli);
 }
 
-static size_t list_changes(const struct hr_trace *trace, struct bounds_change *changes) {
+static size_t list_changes(const struct hr_trace *trace, struct usage_change *changes) {
   size_t count = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
     if (milli == 0 || trace->work_us[i] == 0) continue;
-    changes[count++] = (struct bounds_change){trace->submit_us[i], milli};
-    changes[count++] = (struct bounds_change){trace->submit_us[i] + trace->work_us[i], -milli};
+    changes[count++] = (struct usage_change){trace->submit_us[i], milli};
+    changes[count++] = (struct usage_change){trace->submit_us[i] + trace->work_us[i], -milli};
   }
   qsort(changes, count, sizeof *changes, by_time);
   return count;
 }
 
-/* In place: changes become spells within the window, `at_us` their length and `milli` their level. */
-static size_t list_spells(struct bounds_change *changes, size_t count, int64_t window_us) {
+/* Converts the changes in place into levels within the window: `at_us` becomes a duration, `milli` the level. */
+static size_t list_levels(struct usage_change *changes, size_t count, int64_t window_us) {
   int64_t now_us = 0, level = 0;
-  size_t n_spells = 0;
+  size_t n_levels = 0;
   for (size_t i = 0; i < count && now_us < window_us; i++) {
-    struct bounds_change change = changes[i];
+    struct usage_change change = changes[i];
     int64_t until_us = change.at_us < window_us ? change.at_us : window_us;
-    if (until_us > now_us) changes[n_spells++] = (struct bounds_change){until_us - now_us, level};
+    if (until_us > now_us) changes[n_levels++] = (struct usage_change){until_us - now_us, level};
     now_us = until_us;
     level += change.milli;
   }
-  if (now_us < window_us) changes[n_spells++] = (struct bounds_change){window_us - now_us, level};
-  qsort(changes, n_spells, sizeof *changes, by_level);
-  return n_spells;
+  if (now_us < window_us) changes[n_levels++] = (struct usage_change){window_us - now_us, level};
+  qsort(changes, n_levels, sizeof *changes, by_level);
+  return n_levels;
 }
 
-static void fill_curve(struct hr__demand_curve *demand, const struct bounds_change *spells, size_t count,
+static void fill_curve(struct hr__demand_curve *demand, const struct usage_change *levels, size_t count,
                        int64_t window_us, double growth) {
   double area = 0;
   for (size_t i = 0; i < count; i++) {
-    double gpus = (double)spells[i].milli / 1000 * growth, share = (double)spells[i].at_us / (double)window_us;
+    double gpus = (double)levels[i].milli / 1000 * growth, share = (double)levels[i].at_us / (double)window_us;
     if (demand->n_steps && demand->gpus[demand->n_steps - 1] == gpus) {
       demand->share[demand->n_steps - 1] += share;
     } else {
@@ -73,7 +84,7 @@ static bool sum_work(struct hr__demand_curve *demand, const struct hr_trace *tra
     hours[i] = (double)(int64_t)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000 * (double)trace->work_us[i] /
                (3600.0 * (double)HR_SECOND_US);
   gsl_sort(hours, 1, trace->n_jobs);
-  /* 7 of 100 where the share is 1 - 0.93, which as a double is a little less. */
+  /* Rounds up 1 - 0.93 of 100 jobs, which as a double is slightly less than 7. */
   uint32_t kept = trace->n_jobs - (uint32_t)(may_fail * trace->n_jobs + 1e-6);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     demand->gpu_hours += hours[i] * growth;
@@ -86,23 +97,17 @@ static bool sum_work(struct hr__demand_curve *demand, const struct hr_trace *tra
 enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, double may_fail,
                                struct hr__demand_curve *demand) {
   *demand = (struct hr__demand_curve){0};
-  size_t most = 2 * (size_t)trace->n_jobs + 1;
-  struct bounds_change *changes = malloc(most * sizeof *changes);
-  demand->gpus = malloc(most * sizeof *demand->gpus);
-  demand->share = malloc(most * sizeof *demand->share);
+  size_t max = 2 * (size_t)trace->n_jobs + 1;
+  struct usage_change *changes = malloc(max * sizeof *changes);
+  demand->gpus = malloc(max * sizeof *demand->gpus);
+  demand->share = malloc(max * sizeof *demand->share);
   bool made = changes && demand->gpus && demand->share && sum_work(demand, trace, growth, may_fail);
   int64_t window_us = trace->n_jobs ? trace->submit_us[trace->n_jobs - 1] : 0;
   demand->window_h = (double)window_us / (3600.0 * (double)HR_SECOND_US);
   if (made && window_us > 0)
-    fill_curve(demand, changes, list_spells(changes, list_changes(trace, changes), window_us), window_us, growth);
+    fill_curve(demand, changes, list_levels(changes, list_changes(trace, changes), window_us), window_us, growth);
   free(changes);
   return made ? HR_OK : HR_NO_MEMORY;
-}
-
-void hr__demand_finish(struct hr__demand_curve *demand) {
-  free(demand->gpus);
-  free(demand->share);
-  *demand = (struct hr__demand_curve){0};
 }
 
 double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) {
@@ -114,50 +119,44 @@ double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) 
   return 0;
 }
 
-double hr__demand_newsvendor(const struct hr__demand_curve *demand, double standing, double elastic) {
-  return standing < elastic ? hr__demand_exceeded(demand, standing / elastic) : 0;
-}
-
-/*
- * A month of a mix costs at least what stands in it; and, where all work must be done at its recorded speed, for what
- * standing capacity cannot do if it is busy at every moment, the least price of a GPU that comes when it is wanted.
- */
+/* ---- Prices ---------------------------------------------------------------------------------------- */
 
 #define MONTH_H 730.0
 
-static bool stands(const struct hr_market_spec *market) {
+/* Paid for whether it is used or not. */
+static bool is_fixed(const struct hr_market_spec *market) {
   return market->market == HR_MARKET_OWNED || market->market == HR_MARKET_RESERVED;
 }
 
-/* The least price that a pool ever has, dollars an hour of a GPU. */
+/* The minimum over time of a pool's price, in dollars per GPU-hour. */
 static double min_price(const struct hr_market_spec *market) {
-  int64_t least = market->price_uusd_h;
+  int64_t min = market->price_uusd_h;
   for (uint32_t i = 0; i < market->n_prices; i++)
-    if (market->prices[i].uusd_h < least) least = market->prices[i].uusd_h;
-  return (double)least / 1e6;
+    if (market->prices[i].uusd_h < min) min = market->prices[i].uusd_h;
+  return (double)min / 1e6;
 }
 
-/* Paid for all the time, at a price that never changes: what else stands may cost less. */
-static double standing_price(const struct hr_market_spec *market) {
+/* Zero unless the pool is paid all the time. The price may change over time, so this is a lower bound. */
+static double fixed_price(const struct hr_market_spec *market) {
   bool always = market->from_us == 0 && market->to_us == HR_NEVER_US;
-  return stands(market) && always ? min_price(market) : 0;
+  return is_fixed(market) && always ? min_price(market) : 0;
 }
 
-/* ---- Prices of a slice ------------------------------------------------------------------------------ */
+/* ---- Prices of a slice ----------------------------------------------------------------------------- */
 
-/* An axis' GPUs are spread over its pools node by node. */
-static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *standing,
+/* The GPUs of an axis are distributed over its pools node by node. */
+static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *fixed,
                        double *elastic) {
   double gpus = 0;
   *elastic = (double)INFINITY;
   for (uint32_t i = 0; i < variable->n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[variable->pools[i]];
     gpus += pool->gpus_per_node;
-    *standing += standing_price(&pool->market) * pool->gpus_per_node;
+    *fixed += fixed_price(&pool->market) * pool->gpus_per_node;
     double price = hr_market_is_elastic(pool->market.market) ? min_price(&pool->market) : (double)INFINITY;
     if (price < *elastic) *elastic = price;
   }
-  *standing /= gpus;
+  *fixed /= gpus;
 }
 
 static bool is_variable(const struct hr__space *space, uint32_t pool) {
@@ -171,34 +170,34 @@ static bool is_variable(const struct hr__space *space, uint32_t pool) {
 
 static void price_slice(const struct hr__space *space, const struct hr_scenario *scenario,
                         struct hr__slice_prices *prices) {
-  double least = (double)INFINITY;
+  double min_elastic = (double)INFINITY;
   for (uint32_t i = 0; i < space->n_capacity; i++) {
-    price_axis(scenario, &space->spec->variables[space->capacity[i]], &prices->standing[i], &prices->elastic[i]);
-    least = fmin(least, prices->elastic[i]);
+    price_axis(scenario, &space->spec->variables[space->capacity[i]], &prices->fixed[i], &prices->elastic[i]);
+    min_elastic = fmin(min_elastic, prices->elastic[i]);
   }
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     double gpus = (double)pool->nodes * pool->gpus_per_node;
     if (is_variable(space, i) || gpus == 0) continue;
     if (hr_market_is_elastic(pool->market.market)) {
-      least = fmin(least, min_price(&pool->market));
+      min_elastic = fmin(min_elastic, min_price(&pool->market));
     } else {
-      prices->fixed_usd_h += standing_price(&pool->market) * gpus;
-      prices->fixed_gpus += gpus;
+      prices->constant_usd_h += fixed_price(&pool->market) * gpus;
+      prices->constant_gpus += gpus;
     }
   }
-  prices->min_elastic = isfinite(least) ? least : 0;
+  prices->min_elastic = isfinite(min_elastic) ? min_elastic : 0;
 }
 
-/* Whether a job takes its recorded time, on whole GPUs or its share of one, and what it costs is its GPUs' price. */
+/* Whether every job takes its recorded time, on whole GPUs or its share of one, and is billed by GPU price alone. */
 static bool work_counts(const struct hr_scenario *scenario) {
   return !scenario->speeds && !scenario->network_speeds && !hr_cluster_spec_by_gpu(&scenario->cluster) &&
          scenario->costs.n_plans == 0 && scenario->horizon_us == HR_NEVER_US;
 }
 
-static enum hr_status price_all(const struct hr__evaluator *judge, const struct hr__runner_config *config,
+static enum hr_status price_all(const struct hr__evaluator *evaluator, const struct hr__runner_config *config,
                                 struct hr__bounds *bounds, struct hr_error *error) {
-  const struct hr__space *space = judge->space;
+  const struct hr__space *space = evaluator->space;
   for (uint32_t slice = 0; slice < space->n_slices; slice++) {
     struct hr__point corner = hr__space_corner(space, slice, true);
     uint32_t candidate = hr__space_candidate(space, &corner);
@@ -223,7 +222,7 @@ static enum hr_status price_all(const struct hr__evaluator *judge, const struct 
   return HR_OK;
 }
 
-/* What the objective is at least, for a dollar of monthly cost: all its other terms must be nothing or more. */
+/* The minimum increase of the objective per dollar of monthly cost. 0 unless all weights are nonnegative. */
 static double weight_of_cost(const struct hr__goals *goals) {
   double weight = 0;
   for (size_t i = 0; i < goals->n_terms; i++) {
@@ -234,59 +233,49 @@ static double weight_of_cost(const struct hr__goals *goals) {
   return weight;
 }
 
-enum hr_status hr__bounds_make(const struct hr__evaluator *judge, const struct hr__runner_config *config,
+enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const struct hr__runner_config *config,
                                const struct hr__demand_curve *demand, bool redrawn, struct hr__bounds *bounds,
                                struct hr_error *error) {
-  *bounds = (struct hr__bounds){.space = judge->space,
+  *bounds = (struct hr__bounds){.space = evaluator->space,
                                 .demand = demand,
-                                .weight = weight_of_cost(judge->goals),
-                                .work_counts = !redrawn && hr__goals_bound_waits(judge->goals),
-                                .slices = calloc((size_t)judge->space->n_slices + 1, sizeof *bounds->slices)};
+                                .weight = weight_of_cost(evaluator->goals),
+                                .work_counts = !redrawn && hr__goals_bound_waits(evaluator->goals),
+                                .slices = calloc((size_t)evaluator->space->n_slices + 1, sizeof *bounds->slices)};
   if (!bounds->slices) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
-  return price_all(judge, config, bounds, error);
+  return price_all(evaluator, config, bounds, error);
 }
 
-void hr__bounds_finish(struct hr__bounds *bounds) {
-  free(bounds->slices);
-  *bounds = (struct hr__bounds){0};
-}
-
-/* ---- What is at least paid -------------------------------------------------------------------------- */
-
-static double gpus_of(const struct hr__space *space, const struct hr__point *point, uint32_t capacity) {
-  uint32_t axis = space->capacity[capacity];
-  return space->spec->variables[axis].axis.levels[point->level[axis]].number;
-}
+/* ---- The lower bound ------------------------------------------------------------------------------- */
 
 bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   bool exact = bounds->weight > 0 && prices->min_elastic == 0;
-  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->standing[i] > 0;
+  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->fixed[i] > 0;
   return exact;
 }
 
-double hr__bounds_least(const struct hr__bounds *bounds, uint32_t candidate) {
+double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate) {
   const struct hr__space *space = bounds->space;
   if (bounds->weight == 0) return -(double)INFINITY;
   const struct hr__slice_prices *prices = &bounds->slices[hr__space_slice(space, candidate)];
   struct hr__point point = hr__space_point(space, candidate);
-  double usd_h = prices->fixed_usd_h, standing_gpus = prices->fixed_gpus;
+  double usd_h = prices->constant_usd_h, fixed_gpus = prices->constant_gpus;
   for (uint32_t i = 0; i < space->n_capacity; i++) {
-    double gpus = gpus_of(space, &point, i);
-    usd_h += prices->standing[i] * gpus;
-    if (isinf(prices->elastic[i])) standing_gpus += gpus;
+    double gpus = hr__space_gpus_at(space, &point, i);
+    usd_h += prices->fixed[i] * gpus;
+    if (isinf(prices->elastic[i])) fixed_gpus += gpus;
   }
   double window_h = bounds->demand->window_h;
-  /* Standing capacity may go on with what is left after the last submit, at no higher rate; where jobs
-     may not wait without end, no run lasts more than twice as long as work came. */
+  /* After the last submit fixed capacity may work off its backlog at no higher rate. With a goal on waits no run lasts
+   * more than twice the submit window, hence the factor of 2. */
   double elsewhere =
-      bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->min_gpu_hours / window_h - 2 * standing_gpus) : 0;
+      bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->min_gpu_hours / window_h - 2 * fixed_gpus) : 0;
   return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->min_elastic);
 }
 
-/* ---- Where to begin --------------------------------------------------------------------------------- */
+/* ---- Starting points ------------------------------------------------------------------------------- */
 
-/* The axis' lowest level of at least so many GPUs. */
+/* The lowest level of the axis with at least so many GPUs. */
 static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gpus) {
   const struct hr_grid_axis *levels = &space->spec->variables[axis].axis;
   uint32_t level = 0;
@@ -294,62 +283,62 @@ static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gp
   return level;
 }
 
-/* The price that standing capacity is held against: the cheapest or the dearest of what comes when it is wanted. */
+/* The elastic price that fixed capacity is compared with: the cheapest or the most expensive. */
 static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, bool cheapest) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
-  double dearest = prices->min_elastic;
+  double costliest = prices->min_elastic;
   for (uint32_t i = 0; i < bounds->space->n_capacity; i++)
-    if (isfinite(prices->elastic[i])) dearest = fmax(dearest, prices->elastic[i]);
-  return cheapest ? prices->min_elastic : dearest;
+    if (isfinite(prices->elastic[i])) costliest = fmax(costliest, prices->elastic[i]);
+  return cheapest ? prices->min_elastic : costliest;
 }
 
-/* The cheapest standing capacity that was not filled yet; HR_NONE: there is no more. */
+/* The cheapest fixed capacity that is not done; HR_NONE: all are. */
 static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
   uint32_t cheapest = HR_NONE;
   for (uint32_t i = 0; i < count; i++)
-    if (prices->standing[i] > 0 && !done[i] &&
-        (cheapest == HR_NONE || prices->standing[i] < prices->standing[cheapest]))
+    if (prices->fixed[i] > 0 && !done[i] && (cheapest == HR_NONE || prices->fixed[i] < prices->fixed[cheapest]))
       cheapest = i;
   return cheapest;
 }
 
-/* The cheapest is filled first, as far as it goes; what is dearer stands above it, where demand comes more seldom. */
+/* Fills the cheapest fixed capacity first. More expensive capacity is stacked on top of it, where demand is less
+ * frequent. */
 struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   struct hr__point point = hr__space_corner(space, slice, true);
-  double elastic = elastic_price(bounds, slice, low), standing = prices->fixed_gpus;
+  double elastic = elastic_price(bounds, slice, low), fixed = prices->constant_gpus;
   bool done[HR_MOST_PLAN_VARIABLES] = {false};
   for (uint32_t i = cheapest_axis(prices, space->n_capacity, done); i != HR_NONE;
        i = cheapest_axis(prices, space->n_capacity, done)) {
     uint32_t axis = space->capacity[i];
-    double pays =
-        elastic > 0 ? hr__demand_newsvendor(bounds->demand, prices->standing[i], elastic) : bounds->demand->peak_gpus;
-    point.level[axis] = level_of(space, axis, fmax(0, pays - standing));
-    standing += gpus_of(space, &point, i);
+    double profitable =
+        elastic > 0 ? hr__demand_newsvendor(bounds->demand, prices->fixed[i], elastic) : bounds->demand->peak_gpus;
+    point.level[axis] = level_of(space, axis, fmax(0, profitable - fixed));
+    fixed += hr__space_gpus_at(space, &point, i);
     done[i] = true;
   }
   return point;
 }
 
-/* Not more than pays at the price of what is bought last. */
-static double paying_gpus(const struct hr__bounds *bounds, uint32_t slice, bool low) {
+/* The GPUs of fixed capacity that pay off, each pool at its own price. */
+static double profitable_gpus(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
-  double elastic = elastic_price(bounds, slice, low), standing = 0;
+  double elastic = elastic_price(bounds, slice, low), fixed = 0;
   bool done[HR_MOST_PLAN_VARIABLES] = {false};
   for (uint32_t i = cheapest_axis(prices, space->n_capacity, done); i != HR_NONE;
        i = cheapest_axis(prices, space->n_capacity, done)) {
     const struct hr_grid_axis *axis = &space->spec->variables[space->capacity[i]].axis;
-    double pays =
-        elastic > 0 ? hr__demand_newsvendor(bounds->demand, prices->standing[i], elastic) : bounds->demand->peak_gpus;
-    standing += fmin(fmax(0, pays - standing), axis->levels[axis->n_levels - 1].number);
+    double profitable =
+        elastic > 0 ? hr__demand_newsvendor(bounds->demand, prices->fixed[i], elastic) : bounds->demand->peak_gpus;
+    fixed += fmin(fmax(0, profitable - fixed), axis->levels[axis->n_levels - 1].number);
     done[i] = true;
   }
-  return standing;
+  return fixed;
 }
 
 void hr__bounds_bracket(const struct hr__bounds *bounds, uint32_t slice, double *low, double *high) {
-  *low = paying_gpus(bounds, slice, true);
-  *high = paying_gpus(bounds, slice, false);
+  *low = profitable_gpus(bounds, slice, true);
+  *high = profitable_gpus(bounds, slice, false);
 }

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The grid of candidates, and their evaluation by simulation.
+ *
+ * A candidate's number is its levels in mixed radix, last axis fastest; a slice's number is the same over the axes
+ * other than capacity. Runs live in the runner; the evaluator only maps candidates to the runner's numbers, so an
+ * evaluation is a pure function of runs that exist.
+ */
 
 #include "plan/search/evaluator.h"
 
@@ -7,45 +14,35 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-uint32_t hr__space_levels(const struct hr__space *space, uint32_t axis) {
-  return space->spec->variables[axis].axis.n_levels;
-}
-
 static bool is_capacity(const struct hr__space *space, uint32_t axis) {
   return space->spec->variables[axis].pools != NULL;
 }
 
-enum hr_status hr__space_make(const struct hr_plan_spec *spec, struct hr__space *space, struct hr_error *error) {
-  *space = (struct hr__space){.spec = spec, .n_axes = spec->n_variables, .n_slices = 1};
-  double count = 1;
-  for (uint32_t i = 0; i < spec->n_variables; i++) count *= spec->variables[i].axis.n_levels;
-  if (count > (double)spec->max_candidates)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "%sthe variables make %.0f candidates, more than 'max_candidates', which is %" PRIu64
-                   "; wider steps make fewer",
-                   spec->self.place, count, spec->max_candidates);
-  space->n_candidates = (uint32_t)count;
-  for (uint32_t i = 0; i < space->n_axes; i++) {
-    if (is_capacity(space, i))
-      space->capacity[space->n_capacity++] = i;
-    else
-      space->n_slices *= hr__space_levels(space, i);
-  }
-  return HR_OK;
-}
-
-static bool draws_away(const struct hr_scenario *scenario, const struct hr_plan_variable *variable) {
+static bool may_draw_jobs_away(const struct hr_scenario *scenario, const struct hr_plan_variable *variable) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   for (uint32_t i = 0; i < variable->n_pools; i++)
     if (cluster->pools[variable->pools[i]].market.market == HR_MARKET_SPOT && cluster->n_pools > 1) return true;
   return scenario->speeds && cluster->n_pools > variable->n_pools;
 }
 
-void hr__space_doubt(struct hr__space *space, const struct hr_scenario *scenario) {
-  for (uint32_t i = 0; i < space->n_capacity; i++) {
-    uint32_t axis = space->capacity[i];
-    space->doubtful[axis] = draws_away(scenario, &space->spec->variables[axis]);
+enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
+                              struct hr__space *space, struct hr_error *error) {
+  *space = (struct hr__space){.spec = spec, .n_axes = spec->n_variables, .n_slices = 1};
+  double count = 1;
+  for (uint32_t i = 0; i < spec->n_variables; i++) count *= spec->variables[i].axis.n_levels;
+  if (count > (double)spec->max_candidates)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%sthe variables span %.0f candidates, but 'max_candidates' is %" PRIu64 "; use wider steps",
+                   spec->self.place, count, spec->max_candidates);
+  space->n_candidates = (uint32_t)count;
+  for (uint32_t i = 0; i < space->n_axes; i++) {
+    space->non_monotone[i] = scenario && is_capacity(space, i) && may_draw_jobs_away(scenario, &spec->variables[i]);
+    if (is_capacity(space, i))
+      space->capacity[space->n_capacity++] = i;
+    else
+      space->n_slices *= hr__space_levels(space, i);
   }
+  return HR_OK;
 }
 
 struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
@@ -63,12 +60,12 @@ uint32_t hr__space_candidate(const struct hr__space *space, const struct hr__poi
   return candidate;
 }
 
-struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool most) {
+struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {
     uint32_t levels = hr__space_levels(space, i);
     if (is_capacity(space, i)) {
-      point.level[i] = most ? levels - 1 : 0;
+      point.level[i] = max ? levels - 1 : 0;
       continue;
     }
     point.level[i] = slice % levels;
@@ -88,7 +85,7 @@ uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
 bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b) {
   struct hr__point first = hr__space_point(space, a), second = hr__space_point(space, b);
   for (uint32_t i = 0; i < space->n_axes; i++) {
-    bool more_will_do = is_capacity(space, i) && !space->doubtful[i];
+    bool more_will_do = is_capacity(space, i) && !space->non_monotone[i];
     if (more_will_do ? first.level[i] < second.level[i] : first.level[i] != second.level[i]) return false;
   }
   return true;
@@ -98,18 +95,17 @@ double hr__space_gpus(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = hr__space_point(space, candidate);
   double gpus = 0;
   for (uint32_t i = 0; i < space->n_capacity; i++) {
-    uint32_t axis = space->capacity[i];
-    gpus += space->spec->variables[axis].axis.levels[point.level[axis]].number;
+    gpus += hr__space_gpus_at(space, &point, i);
   }
   return gpus;
 }
 
 const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count) {
   struct hr__point point = hr__space_point(space, candidate);
-  size_t most = 0;
+  size_t max = 0;
   *count = 0;
-  for (uint32_t i = 0; i < space->n_axes; i++) most += space->spec->variables[i].axis.levels[point.level[i]].n_set;
-  const char **overrides = calloc(most + 1, sizeof *overrides);
+  for (uint32_t i = 0; i < space->n_axes; i++) max += space->spec->variables[i].axis.levels[point.level[i]].n_set;
+  const char **overrides = calloc(max + 1, sizeof *overrides);
   for (uint32_t i = 0; overrides && i < space->n_axes; i++) {
     const struct hr_grid_level *level = &space->spec->variables[i].axis.levels[point.level[i]];
     for (size_t k = 0; k < level->n_set; k++) overrides[(*count)++] = level->set[k];
@@ -117,81 +113,64 @@ const char **hr__space_overrides(const struct hr__space *space, uint32_t candida
   return overrides;
 }
 
-enum hr_status hr__evaluator_make(struct hr__evaluator *judge, struct hr__runner *lab, const struct hr__space *space,
-                                  const struct hr__goals *goals, uint32_t world, struct hr_error *error) {
-  *judge = (struct hr__evaluator){.lab = lab, .space = space, .goals = goals, .world = world};
-  judge->mixes = malloc(((size_t)space->n_candidates + 1) * sizeof *judge->mixes);
-  if (!judge->mixes) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
-  for (uint32_t i = 0; i < space->n_candidates; i++) judge->mixes[i] = HR_NONE;
+enum hr_status hr__evaluator_make(struct hr__evaluator *evaluator, struct hr__runner *runner,
+                                  const struct hr__space *space, const struct hr__goals *goals, uint32_t environment,
+                                  struct hr_error *error) {
+  *evaluator = (struct hr__evaluator){.runner = runner, .space = space, .goals = goals, .environment = environment};
+  evaluator->runner_ids = malloc(((size_t)space->n_candidates + 1) * sizeof *evaluator->runner_ids);
+  if (!evaluator->runner_ids) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
+  for (uint32_t i = 0; i < space->n_candidates; i++) evaluator->runner_ids[i] = HR_NONE;
   return HR_OK;
 }
 
-void hr__evaluator_finish(struct hr__evaluator *judge) {
-  free(judge->mixes);
-  *judge = (struct hr__evaluator){0};
-}
+/* ---- Runs ------------------------------------------------------------------------------------------ */
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
-
-static enum hr_status add(struct hr__evaluator *judge, uint32_t candidate, struct hr_error *error) {
+static enum hr_status add(struct hr__evaluator *evaluator, uint32_t candidate, struct hr_error *error) {
   size_t count;
-  if (judge->mixes[candidate] != HR_NONE) return HR_OK;
-  const char **overrides = hr__space_overrides(judge->space, candidate, &count);
+  if (evaluator->runner_ids[candidate] != HR_NONE) return HR_OK;
+  const char **overrides = hr__space_overrides(evaluator->space, candidate, &count);
   if (!overrides) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
   struct hr_error inner = {0};
-  enum hr_status status =
-      hr__runner_add_candidate(judge->lab, overrides, count, judge->world, &judge->mixes[candidate], &inner);
+  enum hr_status status = hr__runner_add_candidate(evaluator->runner, overrides, count, evaluator->environment,
+                                                   &evaluator->runner_ids[candidate], &inner);
   free(overrides);
-  if (status != HR_OK) return hr_fail(error, status, "%s%s", judge->space->spec->self.place, inner.text);
-  judge->random = judge->random || hr__runner_is_random(judge->lab, judge->mixes[candidate]);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", evaluator->space->spec->self.place, inner.text);
+  evaluator->random = evaluator->random || hr__runner_is_random(evaluator->runner, evaluator->runner_ids[candidate]);
   return HR_OK;
 }
 
-enum hr_status hr__evaluator_run(struct hr__evaluator *judge, const uint32_t *candidates, size_t count,
+enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
                                  uint32_t replications, struct hr_error *error) {
   struct hr__trial *trials = calloc(count * replications + 1, sizeof *trials);
   size_t n_trials = 0;
   enum hr_status status = trials ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the runs");
-  for (size_t i = 0; i < count && status == HR_OK; i++) status = add(judge, candidates[i], error);
+  for (size_t i = 0; i < count && status == HR_OK; i++) status = add(evaluator, candidates[i], error);
   for (uint32_t r = 0; r < replications && status == HR_OK; r++)
-    for (size_t i = 0; i < count; i++) trials[n_trials++] = (struct hr__trial){judge->mixes[candidates[i]], r};
-  if (status == HR_OK) status = hr__runner_run(judge->lab, trials, n_trials, error);
+    for (size_t i = 0; i < count; i++) trials[n_trials++] = (struct hr__trial){evaluator->runner_ids[candidates[i]], r};
+  if (status == HR_OK) status = hr__runner_run(evaluator->runner, trials, n_trials, error);
   free(trials);
   return status;
 }
 
-/* ---- Verdicts --------------------------------------------------------------------------------------- */
+/* ---- Evaluations ----------------------------------------------------------------------------------- */
 
-uint32_t hr__evaluator_count(const struct hr__evaluator *judge, uint32_t candidate) {
-  uint32_t mix = judge->mixes[candidate], count = 0;
-  if (mix == HR_NONE) return 0;
-  if (!hr__runner_is_random(judge->lab, mix)) return hr__runner_values(judge->lab, mix, 0) ? UINT32_MAX : 0;
-  while (hr__runner_values(judge->lab, mix, count)) count++;
-  return count;
-}
-
-void hr__evaluator_figure(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure,
-                          double *values) {
-  for (uint32_t r = 0; r < replications; r++)
-    values[r] = hr__runner_values(judge->lab, judge->mixes[candidate], r)[figure];
-}
-
-void hr__evaluator_objectives(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
+void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
                               double *values) {
   for (uint32_t r = 0; r < replications; r++) {
-    double objective = hr__goals_objective(judge->goals, hr__runner_values(judge->lab, judge->mixes[candidate], r));
+    double objective = hr__goals_objective(evaluator->goals,
+                                           hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r));
     values[r] = isnan(objective) ? (double)INFINITY : objective;
   }
 }
 
-/* GSL's running mean would make a NaN of two that are infinite. */
+/* gsl_stats_mean returns NaN for two infinite values. */
 static double mean_of(const double *values, uint32_t count) {
   double sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += values[i];
   return sum / count;
 }
 
-double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind) {
+double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind) {
   uint32_t known = 0;
   for (uint32_t i = 0; i < count; i++)
     if (!isnan(values[i])) values[known++] = values[i];
@@ -200,46 +179,47 @@ double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind)
   return kind == HR__QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
 }
 
-double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
+double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
                             size_t figure) {
-  enum { MOST = 1024 };
-  double values[MOST];
-  uint32_t count = replications < MOST ? replications : MOST;
-  hr__evaluator_figure(judge, candidate, count, figure, values);
-  return hr__centre_of(values, count, hr__measure_infos[judge->goals->figures[figure].measure].kind);
+  enum { MAX = 1024 };
+  double values[MAX];
+  uint32_t count = replications < MAX ? replications : MAX;
+  hr__evaluator_values(evaluator, candidate, count, figure, values);
+  return hr__metric_centre(values, count, hr__measure_infos[evaluator->goals->figures[figure].measure].kind);
 }
 
-struct hr__evaluation hr__evaluator_evaluation(const struct hr__evaluator *judge, uint32_t candidate,
-                                               uint32_t replications) {
-  enum { MOST = 1024 };
-  double values[MOST];
-  struct hr__evaluation verdict = {0};
-  uint32_t count = replications < MOST ? replications : MOST;
-  hr__evaluator_objectives(judge, candidate, count, values);
-  verdict.objective = mean_of(values, count);
-  double cost = hr__evaluator_centre(judge, candidate, count, judge->goals->cost);
-  verdict.cost = isnan(cost) ? 0 : cost;
-  for (size_t i = 0; i < judge->goals->n_goals; i++) {
-    const struct hr__goal *goal = &judge->goals->goals[i];
-    verdict.violation += hr__goal_violation(goal, hr__evaluator_centre(judge, candidate, count, goal->figure));
+struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                             uint32_t replications) {
+  enum { MAX = 1024 };
+  double values[MAX];
+  struct hr__evaluation evaluation = {0};
+  uint32_t count = replications < MAX ? replications : MAX;
+  hr__evaluator_objectives(evaluator, candidate, count, values);
+  evaluation.objective = mean_of(values, count);
+  double cost = hr__evaluator_centre(evaluator, candidate, count, evaluator->goals->cost);
+  evaluation.cost = isnan(cost) ? 0 : cost;
+  for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
+    const struct hr__goal *goal = &evaluator->goals->goals[i];
+    evaluation.violation += hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, count, goal->figure));
   }
-  return verdict;
+  return evaluation;
 }
 
-bool hr__evaluator_is_short(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications) {
-  for (size_t i = 0; i < judge->goals->n_goals; i++) {
-    const struct hr__goal *goal = &judge->goals->goals[i];
-    if (!hr__goal_wants_capacity(judge->goals, goal)) continue;
-    if (hr__goal_violation(goal, hr__evaluator_centre(judge, candidate, replications, goal->figure)) > 0) return true;
+bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications) {
+  for (size_t i = 0; i < evaluator->goals->n_goals; i++) {
+    const struct hr__goal *goal = &evaluator->goals->goals[i];
+    if (!hr__goal_wants_capacity(evaluator->goals, goal)) continue;
+    if (hr__goal_violation(goal, hr__evaluator_centre(evaluator, candidate, replications, goal->figure)) > 0)
+      return true;
   }
   return false;
 }
 
-bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *of_a, uint32_t b,
-                        const struct hr__evaluation *of_b) {
-  if (of_a->violation != of_b->violation) return of_a->violation < of_b->violation;
-  if (of_a->objective != of_b->objective) return of_a->objective < of_b->objective;
-  if (of_a->cost != of_b->cost) return of_a->cost < of_b->cost;
+bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *a_evaluation,
+                              uint32_t b, const struct hr__evaluation *b_evaluation) {
+  if (a_evaluation->violation != b_evaluation->violation) return a_evaluation->violation < b_evaluation->violation;
+  if (a_evaluation->objective != b_evaluation->objective) return a_evaluation->objective < b_evaluation->objective;
+  if (a_evaluation->cost != b_evaluation->cost) return a_evaluation->cost < b_evaluation->cost;
   double gpus_a = hr__space_gpus(space, a), gpus_b = hr__space_gpus(space, b);
   return gpus_a != gpus_b ? gpus_a < gpus_b : a < b;
 }

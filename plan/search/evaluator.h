@@ -2,105 +2,126 @@
 #ifndef HR_PLAN_SEARCH_EVALUATOR_H
 #define HR_PLAN_SEARCH_EVALUATOR_H
 
-/*
- * The candidates of a plan: a grid of levels of its variables, numbered with the last variable running fastest. Its
- * capacity axes are ordered from few GPUs to many; the others (a policy, a term, a spot model) are not. Candidates that
- * agree in all that is not capacity make a slice.
- */
+/* The candidates of a plan, and their evaluation by simulation against the plan's goals. */
 
 #include "headroom/scenario.h"
 #include "headroom/unstable/plan.h"
 #include "plan/runner/runner.h"
 #include "plan/search/goals.h"
 
+#include <stdlib.h>
+
+/* ---- The space of candidates ------------------------------------------------------------------------ */
+
+/*
+ * A grid of levels of the plan's variables (axes). Candidates are numbered with the last axis running fastest. Capacity
+ * axes are ordered from few GPUs to many; other axes (a policy, a term, a spot model) have no order. Candidates that
+ * agree on all axes other than capacity form a slice.
+ */
 struct hr__space {
-  const struct hr_plan_spec *spec;
+  const struct hr_plan_spec *spec; /* borrowed */
   uint32_t n_axes, n_candidates;
-  uint32_t capacity[HR_MOST_PLAN_VARIABLES]; /* axes of capacity */
+  uint32_t capacity[HR_MOST_PLAN_VARIABLES]; /* the capacity axes */
   uint32_t n_capacity;
   uint32_t n_slices;
-  bool doubtful[HR_MOST_PLAN_VARIABLES]; /* axes of capacity of which more may serve worse */
+  bool non_monotone[HR_MOST_PLAN_VARIABLES]; /* by axis: more of this capacity may serve jobs worse */
 };
 
-/* Levels of a candidate, by axis. */
+/* The levels of a candidate, by axis. */
 struct hr__point {
   uint32_t level[HR_MOST_PLAN_VARIABLES];
 };
 
-/* Fails where there are more candidates than the plan wants. */
-enum hr_status hr__space_make(const struct hr_plan_spec *spec, struct hr__space *space, struct hr_error *error);
-/* Of which capacity more may serve jobs worse: spot nodes draw jobs away from nodes that nobody reclaims, and slow GPUs
-   from fast ones. Until it is called none is. */
-void hr__space_doubt(struct hr__space *space, const struct hr_scenario *scenario);
+/* `scenario` (NULL: none) determines which capacity is not monotone: spot nodes may draw jobs away from nodes that are
+   never interrupted, and slow GPUs from fast ones. HR_BAD_INPUT if the plan's limit on candidates is exceeded. */
+enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
+                              struct hr__space *space, struct hr_error *error);
 
 struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate);
 uint32_t hr__space_candidate(const struct hr__space *space, const struct hr__point *point);
-uint32_t hr__space_levels(const struct hr__space *space, uint32_t axis);
-/* The slice's candidate with the least, or the most, of every capacity. */
-struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool most);
+/* The slice's point with the minimum, or the maximum (`largest`), of every capacity. */
+struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool largest);
 uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate);
-/* Whether `a` has at least as much of every capacity as `b`, in the same slice, and as much of what is doubtful: then
-   it serves jobs no worse. */
+/* Whether `a` is in the slice of `b`, has at least as much of every monotone capacity and as much of every other one.
+   Then `a` serves jobs no worse than `b`. */
 bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b);
 /* GPUs of all capacity axes together. */
 double hr__space_gpus(const struct hr__space *space, uint32_t candidate);
 
-/* The overrides of a candidate, borrowed from the plan; the list is the caller's to free. NULL when out of memory. */
+/* The overrides that make a candidate of the scenario. The texts belong to the plan, the list is freed by the caller.
+   NULL when out of memory. */
 const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count);
 
-/*
- * Candidates of a plan in a world, run as often as is asked and held against the goals. Verdicts of the first r
- * replications of two candidates are over the same random events, and so may be compared.
- */
+static inline uint32_t hr__space_levels(const struct hr__space *space, uint32_t axis) {
+  return space->spec->variables[axis].axis.n_levels;
+}
 
-struct hr__evaluation {
-  double objective; /* infinite where it is unknown */
-  double violation; /* the sum over goals, 0: it meets them all */
-  double cost;      /* a month's; 0 where nothing has a price */
-};
+/* The GPUs of one capacity (an index into `capacity`) at a point. */
+static inline double hr__space_gpus_at(const struct hr__space *space, const struct hr__point *point,
+                                       uint32_t capacity) {
+  uint32_t axis = space->capacity[capacity];
+  return space->spec->variables[axis].axis.levels[point->level[axis]].number;
+}
 
-/* The candidates in one world. */
+/* ---- Evaluation ------------------------------------------------------------------------------------- */
+
+/* The candidates in one environment. Evaluations of the first r replications of two candidates see the same random
+   events, so they can be compared. */
 struct hr__evaluator {
-  struct hr__runner *lab;
+  struct hr__runner *runner; /* borrowed, as space and goals */
   const struct hr__space *space;
   const struct hr__goals *goals;
-  uint32_t world;
-  uint32_t *mixes; /* [n_candidates] number in the lab; HR_NONE: not there yet */
-  bool random;     /* whether any candidate that was run is */
+  uint32_t environment; /* its number in the runner */
+  uint32_t *runner_ids; /* [n_candidates] number in the runner; HR_NONE: not added yet */
+  bool random;          /* whether any candidate that was run depends on random numbers */
 };
 
-enum hr_status hr__evaluator_make(struct hr__evaluator *judge, struct hr__runner *lab, const struct hr__space *space,
-                                  const struct hr__goals *goals, uint32_t world, struct hr_error *error);
-void hr__evaluator_finish(struct hr__evaluator *judge);
+struct hr__evaluation {
+  double objective; /* infinite if unknown */
+  double violation; /* summed over goals; 0: all are met */
+  double cost;      /* a month's, in dollars; 0 if nothing has a price */
+};
 
-/* Runs the first `replications` of every candidate listed, all at a time. */
-enum hr_status hr__evaluator_run(struct hr__evaluator *judge, const uint32_t *candidates, size_t count,
+/* HR_NO_MEMORY is the only failure. */
+enum hr_status hr__evaluator_make(struct hr__evaluator *evaluator, struct hr__runner *runner,
+                                  const struct hr__space *space, const struct hr__goals *goals, uint32_t environment,
+                                  struct hr_error *error);
+
+static inline void hr__evaluator_finish(struct hr__evaluator *evaluator) {
+  free(evaluator->runner_ids);
+  *evaluator = (struct hr__evaluator){0};
+}
+
+/* Runs the first `replications` of every candidate listed, in one batch. Runs that exist are not repeated. */
+enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t *candidates, size_t count,
                                  uint32_t replications, struct hr_error *error);
 
-/* How many of a candidate's replications were run, from the first one on without a gap; of an exact one as many as one
-   likes once it was run. */
-uint32_t hr__evaluator_count(const struct hr__evaluator *judge, uint32_t candidate);
-/* What its first `replications`, which were run, say. */
-struct hr__evaluation hr__evaluator_evaluation(const struct hr__evaluator *judge, uint32_t candidate,
-                                               uint32_t replications);
-/* A figure by replication, into `values`. */
-void hr__evaluator_figure(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure,
-                          double *values);
-/* Likewise the objective. */
-void hr__evaluator_objectives(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
-                              double *values);
-/* What a figure's interval is of: the mean of the values that are known, or of a quantile their median. Reorders them.
- */
-double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind);
-/* The figure's estimate over the first replications: a mean, or of quantiles the median. */
-double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
+/* The evaluation of a candidate by its first `replications`, which must have been run. */
+struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                             uint32_t replications);
+/* Estimate of a metric (an index into the goals' list) by the first `replications`: a mean, or of a quantile the
+   median. NaN if unknown. */
+double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
                             size_t figure);
+/* The objective by replication, into `values`; infinite if unknown. */
+void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
+                              double *values);
+/* The mean of the known values, or for quantiles their median; NaN if none is known. Reorders `values`. */
+double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind);
 
-/* Whether it misses a goal that more capacity would bring nearer: then so do all that it covers. */
-bool hr__evaluator_is_short(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications);
+/* A metric by replication, into `values`. */
+static inline void hr__evaluator_values(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                        uint32_t replications, size_t figure, double *values) {
+  for (uint32_t r = 0; r < replications; r++)
+    values[r] = hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r)[figure];
+}
 
-/* Goals first, then the objective, then the cost, then fewer GPUs, then the number. */
-bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *of_a, uint32_t b,
-                        const struct hr__evaluation *of_b);
+/* Whether the candidate misses a goal that more capacity would bring nearer. Then so does every candidate that it
+   covers. */
+bool hr__evaluator_is_short(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications);
+
+/* Whether candidate `a` is better than `b`. Compares violations first, then objectives, costs, GPUs and numbers. */
+bool hr__evaluation_is_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *a_evaluation,
+                              uint32_t b, const struct hr__evaluation *b_evaluation);
 
 #endif

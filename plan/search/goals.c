@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ---- The list of figures ---------------------------------------------------------------------------- */
+/* Parses the goals and the objective of a plan: metric names, comparison signs, bounds with units, weights. The list of
+   metrics is allocated once, large enough for all. */
 
 #include "plan/search/goals.h"
 
@@ -7,31 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- The list of metrics --------------------------------------------------------------------------- */
+
 size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure) {
   for (size_t i = 0; i < goals->n_figures; i++)
     if (hr__figure_same(&goals->figures[i], figure)) return i;
   return SIZE_MAX;
 }
 
-/* The figure's place, made if it is not there; the list has room. */
-static uint32_t place_of(struct hr__goals *goals, const struct hr__figure *figure) {
+/* Index of the metric, which is appended if it is missing. The list has room for all. */
+static uint32_t find_or_add(struct hr__goals *goals, const struct hr__figure *figure) {
   size_t at = hr__goals_find(goals, figure);
   if (at == SIZE_MAX) goals->figures[at = goals->n_figures++] = *figure;
   return (uint32_t)at;
 }
 
-/* What every answer shows, whatever was asked. */
-static const enum hr__measure always_shown[] = {
+/* Metrics that every answer reports. */
+static const enum hr__measure always_reported[] = {
     HR__M_MONTHLY,         HR__M_WAIT_MEAN,     HR__M_WAIT_P95,
     HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
     HR__M_PER_JOB,         HR__M_JCT_MEAN,      HR__M_SPOT_HOURS,
     HR__M_RECLAIMS,        HR__M_LOST};
-enum { N_ALWAYS_SHOWN = sizeof always_shown / sizeof *always_shown };
+enum { N_ALWAYS_REPORTED = sizeof always_reported / sizeof *always_reported };
 
-/* ---- Numbers ---------------------------------------------------------------------------------------- */
+/* ---- Bounds ---------------------------------------------------------------------------------------- */
 
-/* What stands behind a bound, and what the bound is multiplied with. */
-static const struct goals_unit {
+/* Units of a bound, with their factor to the metric's base unit. */
+static const struct bound_unit {
   const char *text;
   double factor;
   enum hr__unit of;
@@ -39,13 +42,13 @@ static const struct goals_unit {
              {"d", 86400, HR__SECONDS}, {"%", 0.01, HR__SHARE},    {"$", 1, HR__DOLLARS},
              {"usd", 1, HR__DOLLARS},   {"k$", 1000, HR__DOLLARS}, {"", 1, HR__COUNT}};
 
-/* No share is beyond 1, and "completed >= 99" is meant in percent. */
+/* A share is at most 1; "completed >= 99" probably means percent. */
 static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
                                   struct hr_error *error) {
   char advice[80] = "";
   if (bound >= 0 && bound <= 1) return HR_OK;
   if (bound > 1 && bound <= 100 && !unit[0]) snprintf(advice, sizeof advice, "; did you mean %.10g %%?", bound);
-  return hr_fail(error, HR_BAD_INPUT, "%s'%s': the figure is a share, from 0 to 1%s", placed->place, placed->text,
+  return hr_fail(error, HR_BAD_INPUT, "%s'%s': the metric is a share from 0 to 1%s", placed->place, placed->text,
                  advice);
 }
 
@@ -60,45 +63,44 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
   for (size_t i = 0; number && i < sizeof units / sizeof *units; i++) {
     if (strlen(units[i].text) != length || strncmp(units[i].text, end, length) != 0) continue;
     if (units[i].of != of && units[i].text[0])
-      return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound is in '%s', which the figure is not", placed->place,
-                     placed->text, units[i].text);
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s': unit '%s' does not match the metric", placed->place, placed->text,
+                     units[i].text);
     *bound *= units[i].factor;
     if (*bound < 0 && of != HR__DOLLARS && of != HR__SHARE)
-      return hr_fail(error, HR_BAD_INPUT, "%s'%s': no figure of it is below 0", placed->place, placed->text);
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound must not be negative", placed->place, placed->text);
     return of == HR__SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
   }
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s'%s': '%.60s' is no bound; a number is wanted, with a unit if you like (s, min, h, d, %%, $)",
+                 "%s'%s': invalid bound '%.60s'; expected a number with an optional unit (s, min, h, d, %%, $, k$)",
                  placed->place, placed->text, text);
 }
 
-/* ---- Goals ------------------------------------------------------------------------------------------ */
+/* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* Waits, completion times and slowdowns are unknown where no job started or ended, shares of deadlines where none has
- * one.
- */
-static bool is_of_jobs_served(enum hr__measure measure) {
+/* Waits, completion times and slowdowns are unknown if no job started or ended; the share of missed deadlines if no job
+ * has one. */
+static bool is_service_time(enum hr__measure measure) {
   return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
 }
 
 static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure *figure, bool at_most, double bound,
                                const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
-  *goal = (struct hr__goal){.figure = place_of(goals, figure),
+  *goal = (struct hr__goal){.figure = find_or_add(goals, figure),
                             .at_most = at_most,
                             .bound = bound,
                             .text = strdup(text),
-                            .unknown_misses = !at_most || is_of_jobs_served(figure->measure)};
+                            .unknown_misses = !at_most || is_service_time(figure->measure)};
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* FIGURE <= NUMBER, or FIGURE >= NUMBER. */
+/* Parses "METRIC <= NUMBER" or "METRIC >= NUMBER". */
 static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed_text *placed,
                                  const struct hr_trace *trace, struct hr_error *error) {
   const char *sign = strpbrk(placed->text, "<>");
   if (!sign || sign[1] != '=')
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s'%.200s' is no goal; one is of the form FIGURE <= NUMBER or FIGURE >= NUMBER, as in "
+                   "%sinvalid goal '%.200s'; expected METRIC <= NUMBER or METRIC >= NUMBER, such as "
                    "wait_s.p95 of inference <= 60",
                    placed->place, placed->text);
   struct hr__figure figure;
@@ -112,56 +114,56 @@ static enum hr_status parse_goal(struct hr__goals *goals, const struct hr_placed
   return status == HR_OK ? add_goal(goals, &figure, *sign == '<', bound, placed->text, error) : status;
 }
 
-/* No value can be above one bound and below another. */
+/* Rejects a minimum above a maximum of the same metric. */
 static enum hr_status check_contradictions(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                            struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
     for (size_t k = 0; k < goals->n_goals; k++) {
-      const struct hr__goal *most = &goals->goals[i], *least = &goals->goals[k];
-      if (most->figure != least->figure || !most->at_most || least->at_most || least->bound <= most->bound) continue;
-      return hr_fail(error, HR_BAD_INPUT, "%sno mix can meet both '%.200s' and '%.200s'",
-                     spec->constraints[i > k ? i : k].place, most->text, least->text);
+      const struct hr__goal *max = &goals->goals[i], *min = &goals->goals[k];
+      if (max->figure != min->figure || !max->at_most || min->at_most || min->bound <= max->bound) continue;
+      return hr_fail(error, HR_BAD_INPUT, "%scontradictory goals: '%.200s' and '%.200s'",
+                     spec->constraints[i > k ? i : k].place, max->text, min->text);
     }
   return HR_OK;
 }
 
-/* What a figure says of jobs served, not of money or of capacity. */
-static bool is_of_service(enum hr__measure measure) {
+/* Whether a metric is about the service of jobs, not about money or capacity. */
+static bool measures_service(enum hr__measure measure) {
   enum hr__measure_kind kind = hr__measure_infos[measure].kind;
   enum hr__unit unit = hr__measure_infos[measure].unit;
   bool of_jobs = measure <= HR__M_SLOWDOWN_MAX || measure == HR__M_MAKESPAN || measure == HR__M_QUEUE_MEAN;
   return of_jobs || kind == HR__QUANTILE || unit == HR__SECONDS || measure == HR__M_USEFUL;
 }
 
-static bool is_of_completion(enum hr__measure measure) {
+static bool measures_completion(enum hr__measure measure) {
   return measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_REJECTED ||
          measure == HR__M_UNFINISHED;
 }
 
-/* The cheapest mix of all is none, unless something is asked of it. */
+/* Without a goal or an objective on service, the best candidate would be empty. */
 static enum hr_status check_bounded(const struct hr__goals *goals, const struct hr_plan_spec *spec,
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_service(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+    if (measures_service(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
   for (size_t i = 0; i < goals->n_terms; i++)
-    if (is_of_service(goals->figures[goals->terms[i]].measure)) return HR_OK;
+    if (measures_service(goals->figures[goals->terms[i]].measure)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
-                 "%sthe objective is unbounded: nothing keeps the best mix from being empty; 'constraints' such as "
-                 "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\" would",
+                 "%sthe objective is unbounded: the best candidate would have no capacity; add 'constraints' such as "
+                 "\"completed >= 99 %%\" or \"wait_s.p95 <= 60\"",
                  spec->self.place);
 }
 
-/* Large jobs that are turned away wait for nothing. */
+/* Rejected jobs do not wait, so a goal on waits alone would favour candidates that reject large jobs. */
 static enum hr_status assume_completion(struct hr__goals *goals, struct hr_error *error) {
   const struct hr__figure completed = {.measure = HR__M_COMPLETED_SHARE};
   for (size_t i = 0; i < goals->n_goals; i++)
-    if (is_of_completion(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
+    if (measures_completion(goals->figures[goals->goals[i].figure].measure)) return HR_OK;
   enum hr_status status = add_goal(goals, &completed, false, 0.99, "completed >= 99 %", error);
   goals->goals[goals->n_goals - 1].assumed = true;
   return status;
 }
 
-/* ---- The objective ---------------------------------------------------------------------------------- */
+/* ---- The objective --------------------------------------------------------------------------------- */
 
 static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_term *term, const struct hr_trace *trace,
                                  bool priced, struct hr_error *error) {
@@ -171,10 +173,11 @@ static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_t
   enum hr_status status = hr__figure_parse(text, strlen(text), trace, &figure, &inner);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", term->figure.place, inner.text);
   if (hr__measure_infos[figure.measure].unit == HR__DOLLARS && !priced)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "%sthe objective is '%.100s', but nothing in the scenario has a price; give pools a market",
-                   term->figure.place, text);
-  goals->terms[goals->n_terms] = place_of(goals, &figure);
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "%sthe objective '%.100s' needs prices, but the scenario has none; give pools a 'market' and a price",
+        term->figure.place, text);
+  goals->terms[goals->n_terms] = find_or_add(goals, &figure);
   goals->weights[goals->n_terms++] = term->weight;
   return HR_OK;
 }
@@ -183,14 +186,8 @@ static enum hr_status check_weights(const struct hr__goals *goals, const struct 
                                     struct hr_error *error) {
   for (size_t i = 0; i < goals->n_terms; i++)
     if (goals->weights[i] != 0) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so every mix is as good as any other",
+  return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so the objective is constant",
                  spec->objective[0].figure.place);
-}
-
-double hr__goals_objective(const struct hr__goals *goals, const double *values) {
-  double sum = 0;
-  for (size_t i = 0; i < goals->n_terms; i++) sum += goals->weights[i] * values[goals->terms[i]];
-  return sum;
 }
 
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size) {
@@ -207,11 +204,11 @@ const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer
   return buffer;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Goals and objective --------------------------------------------------------------------------- */
 
-static bool make_room(const struct hr_plan_spec *spec, struct hr__goals *goals) {
-  size_t most = spec->n_constraints + spec->n_terms + N_ALWAYS_SHOWN + 2;
-  goals->figures = calloc(most, sizeof *goals->figures);
+static bool allocate(const struct hr_plan_spec *spec, struct hr__goals *goals) {
+  size_t max = spec->n_constraints + spec->n_terms + N_ALWAYS_REPORTED + 2;
+  goals->figures = calloc(max, sizeof *goals->figures);
   goals->goals = calloc((size_t)spec->n_constraints + 2, sizeof *goals->goals);
   goals->terms = calloc((size_t)spec->n_terms + 1, sizeof *goals->terms);
   goals->weights = calloc((size_t)spec->n_terms + 1, sizeof *goals->weights);
@@ -221,7 +218,7 @@ static bool make_room(const struct hr_plan_spec *spec, struct hr__goals *goals) 
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
                               struct hr__goals *goals, struct hr_error *error) {
   *goals = (struct hr__goals){0};
-  if (!make_room(spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (!allocate(spec, goals)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < spec->n_constraints && status == HR_OK; i++)
     status = parse_goal(goals, &spec->constraints[i], trace, error);
@@ -231,8 +228,8 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   if (status == HR_OK) status = check_contradictions(goals, spec, error);
   if (status == HR_OK) status = check_bounded(goals, spec, error);
   if (status == HR_OK) status = assume_completion(goals, error);
-  for (size_t i = 0; status == HR_OK && i < N_ALWAYS_SHOWN; i++)
-    place_of(goals, &(struct hr__figure){.measure = always_shown[i]});
+  for (size_t i = 0; status == HR_OK && i < N_ALWAYS_REPORTED; i++)
+    find_or_add(goals, &(struct hr__figure){.measure = always_reported[i]});
   goals->cost = hr__goals_find(goals, &(struct hr__figure){.measure = HR__M_MONTHLY});
   return status;
 }
@@ -246,8 +243,8 @@ void hr__goals_finish(struct hr__goals *goals) {
   *goals = (struct hr__goals){0};
 }
 
-/* How far it lies beyond the bound, as a share of that, grows without end; so that one goal that is far off does not
-   outweigh another that is missed altogether, it is told as a share of what it comes to. */
+/* The relative excess over the bound is unlimited. It is mapped to [0, 1) so that one goal that is far off does not
+ * outweigh another that is missed entirely. */
 double hr__goal_violation(const struct hr__goal *goal, double value) {
   if (isnan(value)) return goal->unknown_misses ? 1 : 0;
   double beyond = goal->at_most ? value - goal->bound : goal->bound - value;
@@ -259,21 +256,15 @@ double hr__goal_violation(const struct hr__goal *goal, double value) {
 bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal) {
   enum hr__measure measure = goals->figures[goal->figure].measure;
   bool more_is_better = measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_USEFUL;
-  return is_of_service(measure) && goal->at_most != more_is_better;
+  return measures_service(measure) && goal->at_most != more_is_better;
 }
 
 bool hr__goals_bound_waits(const struct hr__goals *goals) {
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__figure *figure = &goals->figures[goals->goals[i].figure];
-    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_of_jobs_served(figure->measure);
+    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_service_time(figure->measure);
     if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
   }
-  return false;
-}
-
-bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {
-  for (size_t i = 0; i < goals->n_goals; i++)
-    if (goals->figures[goals->goals[i].figure].measure == measure) return true;
   return false;
 }
 

@@ -2,54 +2,75 @@
 #ifndef HR_PLAN_SEARCH_GOALS_H
 #define HR_PLAN_SEARCH_GOALS_H
 
-/* What a mix must reach, and what is made small: a plan's constraints and objective, understood. */
+/*
+ * The goals (constraints on metrics) and the objective of a plan, parsed from the scenario.
+ *
+ * `figures` lists each metric once: those of goals and objective first, then those that every answer reports. Goals and
+ * terms refer to metrics by their index in this list, and so do the values of a run.
+ */
 
 #include "headroom/unstable/plan.h"
 #include "plan/runner/measures.h"
 
-/* A figure that must be at most, or at least, so much. */
+/* A metric that must be at most or at least `bound`. */
 struct hr__goal {
-  uint32_t figure; /* in the list of figures */
+  uint32_t figure; /* index into hr__goals.figures */
   bool at_most;
-  double bound;
-  char *text;          /* as it was written; from malloc */
-  bool assumed;        /* nobody wrote it */
-  bool unknown_misses; /* a run in which the figure is unknown misses it altogether: no job of those came so far */
+  double bound;        /* in the metric's unit */
+  char *text;          /* as written in the scenario; owned */
+  bool assumed;        /* added by default, not written by the user */
+  bool unknown_misses; /* a run in which the metric is unknown violates the goal fully, since no job reached that state
+                        */
 };
 
 struct hr__goals {
-  struct hr__figure *figures; /* distinct: first those of goals and objective, then what answers show beside them */
+  struct hr__figure *figures;
   size_t n_figures;
-  size_t cost; /* the figure that is a month's cost */
+  size_t cost; /* index of the monthly cost */
   struct hr__goal *goals;
   size_t n_goals;
-  uint32_t *terms; /* [n_terms] figures of the objective */
-  double *weights;
+  uint32_t *terms; /* [n_terms] metrics of the objective */
+  double *weights; /* [n_terms] */
   size_t n_terms;
 };
 
-/* Parses all; checks that goals do not exclude each other and that something keeps a mix from being empty. A goal on
-   completed jobs is assumed where none is given. `priced`: something in the scenario has a price. */
+/* Parses goals and objective. A goal "completed >= 99 %" is added if no goal limits completion. `priced`: the scenario
+   has prices. HR_BAD_INPUT, with file, line and column, for a goal that cannot be parsed, for goals that contradict
+   each other, for weights that are all 0, and if nothing prevents an empty candidate from being the best. Call
+   hr__goals_finish in any case. */
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
                               struct hr__goals *goals, struct hr_error *error);
 void hr__goals_finish(struct hr__goals *goals);
 
-/* How far `value` is from the goal: 0 where it is met, v / (1 + v) where it lies v times the bound beyond it, 1 where
-   jobs never came so far as to have such a figure. */
+/* Distance of `value` (NaN: unknown) from the goal: 0 if met; v / (1 + v) if `value` exceeds the bound by v times the
+   bound; 1 if the value is unknown because no job reached that state. */
 double hr__goal_violation(const struct hr__goal *goal, double value);
-/* Whether more capacity brings it nearer and never farther: it is on how jobs are served. */
+/* Whether the goal is on the service of jobs, so that more capacity never moves the metric away from it. */
 bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal);
-/* Whether a goal keeps jobs from waiting without end: else the cheapest way to do all work is to take for ever. */
+/* Whether a goal limits the wait, completion time or slowdown of all jobs. Without such a goal the cheapest way to do
+   all work is to take forever. */
 bool hr__goals_bound_waits(const struct hr__goals *goals);
-/* Whether a goal is on such a figure, of whomever. */
-bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure);
-/* The same goal, tighter: what lies beyond the bound shrinks to `share` of it. */
+/* A tighter bound of the goal: `share` of a maximum, a minimum divided by `share`; of a minimum share, the distance to
+   1 shrinks. */
 double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share);
-/* The weighted sum; NaN where a term is unknown. `values`: by figure. */
-double hr__goals_objective(const struct hr__goals *goals, const double *values);
-/* "monthly_usd", or "1 x monthly_usd + 0.5 x wait_s.mean"; into `buffer`, which it returns. */
+/* The objective as text: "monthly_usd", or "1 x monthly_usd + 0.5 x wait_s.mean". Writes at most `size` bytes into
+   `buffer` and returns it. */
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size);
-/* The place of a figure in the list; SIZE_MAX where it is not there. */
+/* The index of a metric in the list; SIZE_MAX if it is not there. */
 size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure);
+
+/* Whether any goal is on that metric, for all jobs or for some. */
+static inline bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {
+  for (size_t i = 0; i < goals->n_goals; i++)
+    if (goals->figures[goals->goals[i].figure].measure == measure) return true;
+  return false;
+}
+
+/* The weighted sum of the objective's terms; NaN if a term is unknown. `values`: by metric. */
+static inline double hr__goals_objective(const struct hr__goals *goals, const double *values) {
+  double sum = 0;
+  for (size_t i = 0; i < goals->n_terms; i++) sum += goals->weights[i] * values[goals->terms[i]];
+  return sum;
+}
 
 #endif

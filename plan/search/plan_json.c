@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan as JSON (docs/reference/schemas/plan.schema.json). */
+/* Writes a plan as JSON (docs/reference/schemas/plan.schema.json). */
 
 #include "plan/runner/intervals.h"
 #include "plan/search/plan.h"
@@ -17,14 +17,14 @@ static void put_known(struct hr__json *json, cJSON *object, const char *key, dou
   hr__json_number_if(json, object, key, isfinite(value), value);
 }
 
-/* ---- Options ---------------------------------------------------------------------------------------- */
+/* ---- Options --------------------------------------------------------------------------------------- */
 
-/* Today's value of a variable of numbers may be a text nevertheless. */
+/* A baseline may give text for a variable whose levels are numbers. */
 static bool is_number(const struct hr_grid_axis *axis, const char *text) {
   return !isnan(axis->levels[0].number) && text[strspn(text, "+-.0123456789e")] == '\0';
 }
 
-/* A number where the variable has numbers, else its text. */
+/* Writes each variable's value, as a number if possible. */
 static void put_choice(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   const struct hr_plan *plan = writer->plan;
   cJSON *choice = hr__json_object(&writer->json, object, "choice");
@@ -56,7 +56,7 @@ static void put_option(struct plan_json_writer *writer, cJSON *object, const str
   put_metrics(writer, object, option);
 }
 
-/* null where there is no such option. */
+/* Writes null if the option is unknown. */
 static void put_option_if(struct plan_json_writer *writer, cJSON *object, const char *key,
                           const struct hr__option *option, bool known) {
   if (known)
@@ -65,22 +65,24 @@ static void put_option_if(struct plan_json_writer *writer, cJSON *object, const 
     hr__json_null(&writer->json, object, key);
 }
 
-/* A candidate as the search knows it. */
+/* Writes a candidate with as many replications as the choice. */
 static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32_t candidate) {
   const struct hr_plan *plan = writer->plan;
   struct hr__option option;
-  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->depth, &option, NULL) != HR_OK)
+  if (hr__option_make(plan, &plan->evaluator, candidate, plan->evaluator.runner_ids[candidate], plan->depth, &option,
+                      NULL) != HR_OK)
     writer->json.failed = true;
   else
     put_option(writer, object, &option);
   hr__option_finish(plan, &option);
 }
 
-/* ---- What is bought --------------------------------------------------------------------------------- */
+/* ---- Capacity to buy ------------------------------------------------------------------------------- */
 
 static void put_pools(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
-  const struct hr_cluster_spec *cluster = &hr__runner_scenario(writer->plan->lab, writer->plan->choice.mix)->cluster;
+  const struct hr_cluster_spec *cluster =
+      &hr__runner_scenario(writer->plan->runner, writer->plan->choice.runner_id)->cluster;
   cJSON *pools = hr__json_array(json, root, "pools");
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
@@ -94,7 +96,7 @@ static void put_pools(struct plan_json_writer *writer, cJSON *root) {
   }
 }
 
-/* ---- Beside the choice ------------------------------------------------------------------------------ */
+/* ---- Alternatives ---------------------------------------------------------------------------------- */
 
 static void put_goals(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
@@ -130,7 +132,7 @@ static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   cJSON *list = hr__json_array(json, root, "tightening");
-  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
+  double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
   for (size_t i = 0; i < plan->n_tightenings; i++) {
     const struct hr__tightening *tightening = &plan->tightenings[i];
     bool any = tightening->candidate != HR_NONE;
@@ -151,17 +153,17 @@ static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
 static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   cJSON *list = hr__json_array(json, root, "sensitivity");
-  for (size_t i = 0; i < writer->plan->n_worlds; i++) {
-    const struct hr__changed_world *world = &writer->plan->worlds[i];
+  for (size_t i = 0; i < writer->plan->n_cases; i++) {
+    const struct hr__sensitivity_case *environment = &writer->plan->cases[i];
     cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
-    hr__json_text(json, inner, "change", world->name);
-    hr__json_number_if(json, inner, "factor", world->factor > 0, world->factor);
-    put_option(writer, hr__json_object(json, inner, "same_choice"), &world->same);
-    put_option_if(writer, inner, "best_choice", &world->best, world->best_meets);
+    hr__json_text(json, inner, "change", environment->name);
+    hr__json_number_if(json, inner, "factor", environment->factor > 0, environment->factor);
+    put_option(writer, hr__json_object(json, inner, "same_choice"), &environment->same);
+    put_option_if(writer, inner, "best_choice", &environment->best, environment->best_meets);
   }
 }
 
-/* ---- How it was found ------------------------------------------------------------------------------- */
+/* ---- Search statistics ----------------------------------------------------------------------------- */
 
 static void put_demand(struct plan_json_writer *writer, cJSON *root) {
   static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
@@ -184,19 +186,19 @@ static void put_demand(struct plan_json_writer *writer, cJSON *root) {
 static void put_runs(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
-  hr__json_count(json, root, "runs", plan->runs_of_search + plan->runs_of_selection);
+  hr__json_count(json, root, "runs", plan->search_runs + plan->selection_runs);
   cJSON *by = hr__json_object(json, root, "runs_by_part");
-  hr__json_count(json, by, "search", plan->runs_of_search);
-  hr__json_count(json, by, "selection", plan->runs_of_selection);
-  hr__json_count(json, by, "baselines", plan->runs_of_baselines);
-  hr__json_count(json, by, "tightening", plan->runs_of_tightening);
-  hr__json_count(json, by, "sensitivity", plan->runs_of_worlds);
+  hr__json_count(json, by, "search", plan->search_runs);
+  hr__json_count(json, by, "selection", plan->selection_runs);
+  hr__json_count(json, by, "baselines", plan->baseline_runs);
+  hr__json_count(json, by, "tightening", plan->tightening_runs);
+  hr__json_count(json, by, "sensitivity", plan->sensitivity_runs);
   cJSON *candidates = hr__json_object(json, root, "candidates");
   hr__json_count(json, candidates, "total", plan->space.n_candidates);
   hr__json_count(json, candidates, "run", plan->search.counts.run);
-  hr__json_count(json, candidates, "too_dear", plan->search.counts.too_dear);
+  hr__json_count(json, candidates, "too_dear", plan->search.counts.too_expensive);
   hr__json_count(json, candidates, "too_small", plan->search.counts.too_small);
-  hr__json_count(json, candidates, "left", plan->search.counts.left);
+  hr__json_count(json, candidates, "left", plan->search.counts.not_evaluated);
 }
 
 static void put_head(struct plan_json_writer *writer, cJSON *root) {
@@ -210,7 +212,7 @@ static void put_head(struct plan_json_writer *writer, cJSON *root) {
   hr__json_text(json, trace, "format", plan->config.trace->format);
   hr__json_seed(json, root, "seed", plan->config.scenario->seed);
   hr__json_text(json, root, "objective", hr__goals_objective_text(&plan->goals, text, sizeof text));
-  hr__json_bool(json, root, "random", plan->judge.random);
+  hr__json_bool(json, root, "random", plan->evaluator.random);
   hr__json_number(json, root, "confidence", plan->config.scenario->replications.confidence);
   hr__json_bool(json, root, "feasible", hr_plan_feasible(plan));
   if (plan->forecast)
@@ -231,7 +233,7 @@ static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *p
   static const struct hr_perf nothing = {0};
   const struct hr_plan *plan = writer->plan;
   struct hr__json *json = &writer->json;
-  bool feasible = hr_plan_feasible(plan), has_today = plan->today.mix != HR_NONE;
+  bool feasible = hr_plan_feasible(plan), has_today = plan->today.runner_id != HR_NONE;
   const struct hr__option *baseline = has_today ? &plan->today : &plan->all_on_demand;
   cJSON *root = cJSON_CreateObject();
   put_head(writer, root);
@@ -240,8 +242,8 @@ static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *p
   put_pools(writer, root);
   hr__json_number(json, root, "probability_best", plan->selection.probability);
   hr__json_number(json, root, "indifference", plan->selection.zone);
-  put_option_if(writer, root, "baseline", baseline, baseline->mix != HR_NONE);
-  put_option_if(writer, root, "all_on_demand", &plan->all_on_demand, plan->all_on_demand.mix != HR_NONE);
+  put_option_if(writer, root, "baseline", baseline, baseline->runner_id != HR_NONE);
+  put_option_if(writer, root, "all_on_demand", &plan->all_on_demand, plan->all_on_demand.runner_id != HR_NONE);
   put_goals(writer, root);
   put_pareto(writer, root);
   put_tightening(writer, root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan for a person: what to buy first, then how it compares, then what would change it. 80 columns wide. */
+/* Prints a plan, 80 columns wide: what to buy, how it compares with alternatives, and what would change it. */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -11,25 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 24, COST_WIDTH = 20, CELL_WIDTH = 17, BOUND_WIDTH = 46, MOST_PARETO = 10 };
+enum { NAME_WIDTH = 24, COST_WIDTH = 20, CELL_WIDTH = 17, BOUND_WIDTH = 46, MAX_PARETO = 10 };
 
-struct plan_table_page {
+struct plan_page {
   struct hr__console console;
   const struct hr_plan *plan;
 };
 
-static void put_title(struct plan_table_page *page, const char *title) {
+static void put_title(struct plan_page *page, const char *title) {
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
 }
 
-/* ---- Words ------------------------------------------------------------------------------------------ */
+/* ---- Text ------------------------------------------------------------------------------------------ */
 
-static enum hr__unit unit_of(const struct plan_table_page *page, size_t figure) {
+static enum hr__unit unit_of(const struct plan_page *page, size_t figure) {
   return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
 }
 
-/* "reserved 20, on-demand 40, policy sjf". The caller frees it; NULL when out of memory. */
-static char *choice_words(const struct plan_table_page *page, const struct hr__option *option) {
+/* "reserved 20, on-demand 40, policy sjf". Freed by the caller; NULL when out of memory. */
+static char *choice_text(const struct plan_page *page, const struct hr__option *option) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
@@ -42,8 +42,8 @@ static char *choice_words(const struct plan_table_page *page, const struct hr__o
   return NULL;
 }
 
-/* Of one figure: its estimate, and its interval in brackets. */
-static const char *interval_text(const struct plan_table_page *page, const struct hr__option *option, size_t figure,
+/* The estimate of a metric, with its interval in parentheses. */
+static const char *interval_text(const struct plan_page *page, const struct hr__option *option, size_t figure,
                                  char *text, size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
   char number[3][HR__FIGURE_BYTES];
@@ -57,13 +57,18 @@ static const char *interval_text(const struct plan_table_page *page, const struc
   return text;
 }
 
-static size_t find(const struct plan_table_page *page, enum hr__measure measure) {
+/* Whether the objective is one metric in dollars. */
+static bool minimizes_money(const struct plan_page *page) {
+  return page->plan->goals.n_terms == 1 && unit_of(page, page->plan->goals.terms[0]) == HR__DOLLARS;
+}
+
+static size_t find(const struct plan_page *page, enum hr__measure measure) {
   return hr__goals_find(&page->plan->goals, &(struct hr__figure){.measure = measure});
 }
 
-/* ---- The answer ------------------------------------------------------------------------------------- */
+/* ---- The answer ------------------------------------------------------------------------------------ */
 
-static void put_head(struct plan_table_page *page) {
+static void put_head(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   char text[2][1000], counts[HR__NUMBER_BYTES];
@@ -76,13 +81,13 @@ static void put_head(struct plan_table_page *page) {
   if (plan->forecast)
     hr__put_field(console, "demand", "as forecast for the next %" PRIu32 " month%s",
                   hr_forecast_span(plan->forecast).months, hr_forecast_span(plan->forecast).months == 1 ? "" : "s");
-  hr__put_field(console, "wanted", "the least %s such that", hr__goals_objective_text(&plan->goals, text[0], 1000));
+  hr__put_field(console, "minimize", "%s subject to", hr__goals_objective_text(&plan->goals, text[0], 1000));
   for (size_t i = 0; i < plan->goals.n_goals; i++)
     hr__put_field(console, "", "%s%s", plan->goals.goals[i].text, plan->goals.goals[i].assumed ? " (assumed)" : "");
 }
 
 /* "24 A100-40, reserved: $19,235 a month, $1.10 an hour each". */
-static void put_pool(struct plan_table_page *page, const struct hr_pool_spec *pool) {
+static void put_pool(struct plan_page *page, const struct hr_pool_spec *pool) {
   char gpus[HR__NUMBER_BYTES], price[HR__NUMBER_BYTES], month[HR__NUMBER_BYTES];
   uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
   const struct hr_market_spec *market = &pool->market;
@@ -98,18 +103,18 @@ static void put_pool(struct plan_table_page *page, const struct hr_pool_spec *po
                   hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month), price);
 }
 
-static void put_figure(struct plan_table_page *page, const char *label, enum hr__measure measure) {
+static void put_figure(struct plan_page *page, const char *label, enum hr__measure measure) {
   char text[200];
   size_t figure = find(page, measure);
   if (figure == SIZE_MAX || page->plan->choice.figures[figure].count == 0) return;
   hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, figure, text, sizeof text));
 }
 
-static void put_answer(struct plan_table_page *page) {
+static void put_answer(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->lab, plan->choice.mix)->cluster;
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
   bool feasible = hr_plan_feasible(plan);
-  put_title(page, feasible ? "Buy" : "No mix meets the goals. The nearest:");
+  put_title(page, feasible ? "Buy" : "No candidate meets the goals. The nearest:");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].nodes) put_pool(page, &cluster->pools[i]);
   for (uint32_t i = 0; i < plan->space.n_axes; i++)
@@ -124,9 +129,19 @@ static void put_answer(struct plan_table_page *page) {
   put_figure(page, "in use", HR__M_UTILIZATION_SUBMIT_WINDOW);
 }
 
-/* ---- Goals ------------------------------------------------------------------------------------------ */
+/* ---- Goals ----------------------------------------------------------------------------------------- */
 
-static void put_goals(struct plan_table_page *page) {
+/* A goal that excluded a better candidate binds if the choice is at its bound, by 1 % or by chance. */
+static const char *binding_text(const struct plan_page *page, const struct hr__goal *goal,
+                                const struct hr__interval *interval) {
+  double distance = fabs(hr__interval_centre(interval) - goal->bound);
+  bool at_bound =
+      distance <= 0.01 * fabs(goal->bound) || (interval->low <= goal->bound && goal->bound <= interval->high);
+  if (at_bound) return ", binds";
+  return minimizes_money(page) ? ", excluded a cheaper candidate" : ", excluded a better candidate";
+}
+
+static void put_goals(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
   put_title(page, "Goals");
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
@@ -134,40 +149,45 @@ static void put_goals(struct plan_table_page *page) {
     const struct hr__interval *interval = &plan->choice.figures[goal->figure];
     bool met = hr__goal_violation(goal, hr__interval_centre(interval)) == 0;
     double worst = goal->at_most ? interval->high : interval->low;
-    bool doubtful = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
-    char text[200], line[300];
+    bool uncertain = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
+    char value[200], remark[100];
     char *words = hr__fitted(&page->console, goal->text, 36, false);
     if (!words) return;
-    snprintf(line, sizeof line, "%s%s%s", interval_text(page, &plan->choice, goal->figure, text, sizeof text),
-             !met       ? ", missed"
-             : doubtful ? ", met, but not surely"
-                        : "",
-             met && plan->binding[i] ? ", binds" : "");
-    bool fits = hr__width_of(line, strlen(line)) + 40 <= HR__LINE_WIDTH;
-    fprintf(page->console.out, "  %-36s  %s", words, fits ? "" : "\n      ");
-    fprintf(page->console.out, "%s\n", line);
+    interval_text(page, &plan->choice, goal->figure, value, sizeof value);
+    snprintf(remark, sizeof remark, "%s%s",
+             !met        ? ", missed"
+             : uncertain ? ", met, not significantly"
+                         : "",
+             met && plan->binding[i] ? binding_text(page, goal, interval) : "");
+    size_t width = hr__width_of(value, strlen(value)) + 40;
+    bool value_fits = width <= HR__LINE_WIDTH, remark_fits = width + strlen(remark) <= HR__LINE_WIDTH;
+    fprintf(page->console.out, value_fits ? "  %-36s  " : "  %s\n      ", words);
+    fputs(value, page->console.out);
+    /* A remark that does not fit has a line of its own, without its comma. */
+    fprintf(page->console.out, "%s\n", remark_fits || !value_fits ? remark : "");
+    if (value_fits && !remark_fits) fprintf(page->console.out, "      %s\n", remark + strlen(", "));
     free(words);
   }
 }
 
-/* ---- Beside it -------------------------------------------------------------------------------------- */
+/* ---- Alternatives ---------------------------------------------------------------------------------- */
 
-/* A line of words under an option, or before its figures where it has no name and they are too long for the row. */
-static void put_words(struct plan_table_page *page, const char *words) {
+/* An indented line of text, under the name of an option or above its figures. */
+static void put_detail_line(struct plan_page *page, const char *words) {
   char *fitted = hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false);
   if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
   free(fitted);
 }
 
-/* Text at the right end of so many columns. */
-static void put_right(struct plan_table_page *page, const char *text, size_t width) {
+/* Prints text right-aligned in so many columns. */
+static void put_right(struct plan_page *page, const char *text, size_t width) {
   size_t taken = hr__width_of(text, strlen(text));
   fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
 }
 
-/* A figure with half the width of its interval, where it has one. */
-static const char *margin_text(const struct plan_table_page *page, const struct hr__option *option, size_t figure,
-                               char *text, size_t size) {
+/* A metric with half the width of its interval, if it has one. */
+static const char *margin_text(const struct plan_page *page, const struct hr__option *option, size_t figure, char *text,
+                               size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
   char number[2][HR__FIGURE_BYTES];
   enum hr__unit unit = unit_of(page, figure);
@@ -180,24 +200,25 @@ static const char *margin_text(const struct plan_table_page *page, const struct 
   return text;
 }
 
-/* Name, cost, wait, whether the goals are met; and the mix in words below, or in place of a name. */
-static void put_option(struct plan_table_page *page, const char *name, const struct hr__option *option, bool with_mix) {
+/* Prints name, cost, wait and whether the goals are met. `with_mix`: also the option's variables, in place of an empty
+ * name if they fit, else on a line of their own. */
+static void put_option(struct plan_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
   margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
   hr__figure_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->figures[plan->pareto_wait]), wait);
-  char *words = with_mix ? choice_words(page, option) : NULL;
+  char *words = with_mix ? choice_text(page, option) : NULL;
   bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
-  if (words && !name[0] && !in_row) put_words(page, words);
+  if (words && !name[0] && !in_row) put_detail_line(page, words);
   fprintf(page->console.out, "  %-*s", NAME_WIDTH, in_row ? words : name);
   put_right(page, cost, COST_WIDTH);
   put_right(page, wait, CELL_WIDTH);
   fprintf(page->console.out, "  %s\n", option->violation == 0 ? "meets goals" : "misses goals");
-  if (words && name[0]) put_words(page, words);
+  if (words && name[0]) put_detail_line(page, words);
   free(words);
 }
 
-static void put_columns(struct plan_table_page *page, const char *title) {
+static void put_columns(struct plan_page *page, const char *title) {
   const struct hr_plan *plan = page->plan;
   char wait[HR__FIGURE_NAME_BYTES];
   hr__figure_name(&plan->goals.figures[plan->pareto_wait], wait);
@@ -207,42 +228,43 @@ static void put_columns(struct plan_table_page *page, const char *title) {
   free(fitted);
 }
 
-/* Two options of which neither need be there. */
-static bool is_same_mix(const struct plan_table_page *page, const struct hr__option *a, const struct hr__option *b) {
-  if (a->mix == HR_NONE || b->mix == HR_NONE) return false;
+/* Whether both options exist and agree in all variables. */
+static bool is_same_mix(const struct plan_page *page, const struct hr__option *a, const struct hr__option *b) {
+  if (a->runner_id == HR_NONE || b->runner_id == HR_NONE) return false;
   for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
     if (strcmp(hr__option_text(page->plan, a, i), hr__option_text(page->plan, b, i)) != 0) return false;
   return true;
 }
 
-static const char *own_name(const struct plan_table_page *page) {
+static const char *own_name(const struct plan_page *page) {
   return hr_plan_feasible(page->plan) ? "this plan" : "the nearest";
 }
 
-static void put_baselines(struct plan_table_page *page) {
+static void put_baselines(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  if (plan->today.mix == HR_NONE && plan->all_on_demand.mix == HR_NONE) return;
+  if (plan->today.runner_id == HR_NONE && plan->all_on_demand.runner_id == HR_NONE) return;
   put_columns(page, "Compared");
   put_option(page, own_name(page), &plan->choice, false);
   bool same = is_same_mix(page, &plan->today, &plan->all_on_demand);
-  if (plan->today.mix != HR_NONE) put_option(page, same ? "today, all on demand" : "today", &plan->today, true);
-  if (plan->all_on_demand.mix != HR_NONE && !same) put_option(page, "all on demand", &plan->all_on_demand, true);
+  if (plan->today.runner_id != HR_NONE) put_option(page, same ? "today, all on demand" : "today", &plan->today, true);
+  if (plan->all_on_demand.runner_id != HR_NONE && !same) put_option(page, "all on demand", &plan->all_on_demand, true);
 }
 
-static void put_candidate(struct plan_table_page *page, const char *name, uint32_t candidate) {
+static void put_candidate(struct plan_page *page, const char *name, uint32_t candidate) {
   const struct hr_plan *plan = page->plan;
   struct hr__option option;
-  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->depth, &option, NULL) != HR_OK)
+  if (hr__option_make(plan, &plan->evaluator, candidate, plan->evaluator.runner_ids[candidate], plan->depth, &option,
+                      NULL) != HR_OK)
     page->console.out_of_memory = true;
   else
     put_option(page, name, &option, true);
   hr__option_finish(plan, &option);
 }
 
-/* At most ten of the frontier, spread over it. */
-static void put_pareto(struct plan_table_page *page) {
+/* At most ten points of the frontier, evenly spread. */
+static void put_pareto(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  size_t shown = plan->n_pareto < MOST_PARETO ? plan->n_pareto : MOST_PARETO;
+  size_t shown = plan->n_pareto < MAX_PARETO ? plan->n_pareto : MAX_PARETO;
   if (shown < 2) return;
   put_columns(page, "Cost against wait");
   for (size_t i = 0; i < shown; i++) {
@@ -251,8 +273,8 @@ static void put_pareto(struct plan_table_page *page) {
   }
 }
 
-/* The goal with its tighter bound, in the words of constraints. */
-static void put_tighter_goal(const struct plan_table_page *page, const struct hr__tightening *tightening, char *text,
+/* The tightened goal in the notation of constraints. */
+static void put_tighter_goal(const struct plan_page *page, const struct hr__tightening *tightening, char *text,
                              size_t size) {
   const struct hr__goal *goal = &page->plan->goals.goals[tightening->goal];
   char name[HR__FIGURE_NAME_BYTES], bound[HR__FIGURE_BYTES];
@@ -265,18 +287,18 @@ static void put_tighter_goal(const struct plan_table_page *page, const struct hr
   snprintf(text, size, "%.200s %s %s", name, goal->at_most ? "<=" : ">=", bound);
 }
 
-/* Whether it costs nothing; what the search happens to find cheaper is within what it does not tell apart. */
-static bool is_free(const struct plan_table_page *page, const struct hr__tightening *tightening) {
+/* Whether the tightened goal costs nothing. A negative cost is below the search's resolution and counts as none. */
+static bool is_free(const struct plan_page *page, const struct hr__tightening *tightening) {
   const struct hr_plan *plan = page->plan;
-  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
+  double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
   return tightening->candidate != HR_NONE && tightening->objective <= own;
 }
 
-/* Of the bounds of a goal that cost nothing only the tightest is shown. */
-static void put_tightening(struct plan_table_page *page) {
+/* If several bounds of a goal cost nothing, only the tightest is printed. */
+static void put_tightening(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
-  bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
+  double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->depth).objective;
+  bool of_money = minimizes_money(page);
   if (plan->n_tightenings == 0) return;
   put_title(page, "Tighter goals");
   for (size_t i = 0; i < plan->n_tightenings; i++) {
@@ -289,7 +311,7 @@ static void put_tightening(struct plan_table_page *page) {
     hr__difference_text(of_money ? HR__DOLLARS : HR__FACTOR, tightening->objective - own, cost);
     char *fitted = hr__fitted(&page->console, line, BOUND_WIDTH, false);
     fprintf(page->console.out, "  %-*s  %s%s\n", BOUND_WIDTH, fitted ? fitted : "",
-            tightening->candidate == HR_NONE ? "no mix"
+            tightening->candidate == HR_NONE ? "no candidate"
             : is_free(page, tightening)      ? "costs nothing"
                                              : cost,
             tightening->candidate != HR_NONE && of_money && !is_free(page, tightening) ? " a month" : "");
@@ -297,76 +319,79 @@ static void put_tightening(struct plan_table_page *page) {
   }
 }
 
-static void put_sensitivity(struct plan_table_page *page) {
+static void put_sensitivity(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  if (plan->n_worlds == 0) return;
+  if (plan->n_cases == 0) return;
   put_columns(page, "What if");
-  for (size_t i = 0; i < plan->n_worlds; i++) {
-    const struct hr__changed_world *world = &plan->worlds[i];
-    put_option(page, world->name, &world->same, false);
-    if (!world->best_meets)
-      fprintf(page->console.out, "    no mix meets the goals then\n");
-    else if (world->best.candidate != plan->choice.candidate)
-      put_option(page, "  best then", &world->best, true);
+  for (size_t i = 0; i < plan->n_cases; i++) {
+    const struct hr__sensitivity_case *environment = &plan->cases[i];
+    put_option(page, environment->name, &environment->same, false);
+    if (!environment->best_meets)
+      fprintf(page->console.out, "    no candidate meets the goals\n");
+    else if (environment->best.candidate != plan->choice.candidate)
+      put_option(page, "  best then", &environment->best, true);
   }
 }
 
-/* ---- How it was found ------------------------------------------------------------------------------- */
+/* ---- Search statistics ----------------------------------------------------------------------------- */
 
-/* Of capacity that stands, as far as prices tell: before any job had to wait, or stayed where it began. */
-static void put_demand(struct plan_table_page *page) {
+/* Demand and fixed capacity by prices alone, without waiting and without leftover capacity. */
+static void put_demand(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  char text[4][HR__NUMBER_BYTES], pays[200] = "";
+  char text[4][HR__NUMBER_BYTES], profitable[200] = "";
   hr__fixed_text(plan->bracket[0], 0, text[2]);
   hr__fixed_text(plan->bracket[1], 0, text[3]);
   bool one = strcmp(text[2], text[3]) == 0;
   if (plan->bracket[0] > 0)
-    snprintf(pays, sizeof pays, "; on paper, capacity that stands pays for up to %s%s%s", text[2], one ? "" : " to ",
-             one ? "" : text[3]);
-  hr__put_field(&page->console, "demand", "%s GPUs at a time on average, %s at most%s",
+    snprintf(profitable, sizeof profitable, "; by prices alone, fixed capacity pays off up to %s%s%s GPUs", text[2],
+             one ? "" : " to ", one ? "" : text[3]);
+  hr__put_field(&page->console, "demand", "%s GPUs on average, %s at peak%s",
                 hr__fixed_text(plan->demand.mean_gpus, 1, text[0]), hr__fixed_text(plan->demand.peak_gpus, 0, text[1]),
-                pays);
+                profitable);
 }
 
-static void put_sure(struct plan_table_page *page) {
+static void put_confidence(struct plan_page *page) {
   const struct hr_plan *plan = page->plan;
-  bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
+  const struct hr_workload_spec *workload = &plan->config.scenario->replications.workload;
+  bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || plan->forecast;
+  bool of_money = minimizes_money(page);
   char zone[HR__FIGURE_BYTES];
   hr__figure_text(of_money ? HR__DOLLARS : HR__FACTOR, plan->selection.zone, zone);
   if (!hr_plan_feasible(plan))
-    hr__put_field(&page->console, "sure", "of the mixes that were run none meets the goals");
-  else if (!plan->judge.random)
-    hr__put_field(&page->console, "sure", "nothing is random: the best of those that were run");
+    hr__put_field(&page->console, "certainty", "none of the candidates that were run meets the goals");
+  else if (!plan->evaluator.random)
+    hr__put_field(&page->console, "certainty", "deterministic: the best of the candidates that were run");
   else
-    hr__put_field(&page->console, "sure",
-                  "the best of the finalists, or within %s of it, with probability %.3f (%" PRIu32 " replications)",
-                  zone, plan->selection.probability, plan->choice.replications);
+    hr__put_field(&page->console, "certainty",
+                  "the best of the finalists, or within %s of it, with probability %.3f over random %s (%" PRIu32
+                  " replications)",
+                  zone, plan->selection.probability, redrawn ? "events and workloads" : "spot and failure events only",
+                  plan->choice.replications);
 }
 
-static void put_foot(struct plan_table_page *page, const struct hr_perf *perf) {
+static void put_foot(struct plan_page *page, const struct hr_perf *perf) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   const struct hr__search_counts *counts = &plan->search.counts;
   char text[6][HR__NUMBER_BYTES];
   fputc('\n', console->out);
   put_demand(page);
-  hr__put_field(console, "searched", "%s mixes: %s run, %s too dear by their prices alone, %s too small, %s left aside",
+  hr__put_field(console, "searched", "%s candidates: %s run, %s excluded by price, %s too small, %s not evaluated",
                 hr__count_text(plan->space.n_candidates, text[0]), hr__count_text(counts->run, text[1]),
-                hr__count_text(counts->too_dear, text[2]), hr__count_text(counts->too_small, text[3]),
-                hr__count_text(counts->left, text[4]));
-  uint64_t beside = plan->runs_of_baselines + plan->runs_of_tightening + plan->runs_of_worlds;
-  hr__put_field(console, "runs", "%s to choose, %s for what stands beside it",
-                hr__count_text(plan->runs_of_search + plan->runs_of_selection, text[0]),
-                hr__count_text(beside, text[1]));
-  put_sure(page);
+                hr__count_text(counts->too_expensive, text[2]), hr__count_text(counts->too_small, text[3]),
+                hr__count_text(counts->not_evaluated, text[4]));
+  uint64_t beside = plan->baseline_runs + plan->tightening_runs + plan->sensitivity_runs;
+  hr__put_field(console, "runs", "%s to choose, %s for comparisons",
+                hr__count_text(plan->search_runs + plan->selection_runs, text[0]), hr__count_text(beside, text[1]));
+  put_confidence(page);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %" PRIu32 " thread%s",
-                  hr__count_text(hr__runner_runs(plan->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+                  hr__count_text(hr__runner_runs(plan->runner), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
                   plan->config.n_threads, plan->config.n_threads == 1 ? "" : "s");
 }
 
 enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour) {
-  struct plan_table_page page = {.console = {.out = out, .colour = colour}, .plan = plan};
+  struct plan_page page = {.console = {.out = out, .colour = colour}, .plan = plan};
   put_head(&page);
   put_answer(&page);
   put_goals(&page);

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Selects the best of a few finalists with as many replications as that takes.
+ *
+ * Kim and Nelson's procedure (ACM TOMACS 11, 2001) on common random numbers: all finalists are run side by side. A
+ * finalist is dropped as soon as another one that meets the goals is better by more than the procedure allows, over the
+ * replications that both have. Differences within the indifference zone need not be resolved. The procedure guarantees
+ * with the requested probability that the choice is the best or within the zone, provided that metrics are normal.
+ *
+ * The reported probability is not that guarantee. It is a paired bootstrap: replications are resampled, the same for
+ * all finalists, and counted is the share of resamples in which the choice meets the goals and no other finalist that
+ * meets them is better by more than the zone.
+ */
 
-#include "plan/search/selection.h"
+#include "plan/search/search.h"
 
 #include "base/random.h"
 #include "plan/runner/intervals.h"
@@ -12,61 +24,61 @@ enum { DRAWS = 2000 };
 
 struct contest {
   const struct hr__selection_config *config;
-  struct hr__evaluator *judge;
+  struct hr__evaluator *evaluator;
   const uint32_t *finalists;
   uint32_t count;
-  uint32_t replications; /* of those that are still in */
+  uint32_t replications; /* of the finalists that are still active */
   uint32_t *made;        /* [count] replications of each */
-  bool *in;              /* [count] */
-  double *objectives;    /* [count][most] */
+  bool *active;          /* [count] not dropped */
+  double *objectives;    /* [count][max_replications] */
   struct hr_error *error;
 };
 
 static double *objectives_of(const struct contest *contest, uint32_t finalist) {
-  return contest->objectives + (size_t)finalist * contest->config->most;
+  return contest->objectives + (size_t)finalist * contest->config->max_replications;
 }
 
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the finalists");
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------------- */
 
 static enum hr_status run(struct contest *contest, uint32_t replications) {
   uint32_t *batch = calloc((size_t)contest->count + 1, sizeof *batch), n = 0;
   if (!batch) return no_memory(contest->error);
   for (uint32_t i = 0; i < contest->count; i++)
-    if (contest->in[i]) batch[n++] = contest->finalists[i];
-  enum hr_status status = hr__evaluator_run(contest->judge, batch, n, replications, contest->error);
+    if (contest->active[i]) batch[n++] = contest->finalists[i];
+  enum hr_status status = hr__evaluator_run(contest->evaluator, batch, n, replications, contest->error);
   free(batch);
   if (status != HR_OK) return status;
   contest->replications = replications;
   for (uint32_t i = 0; i < contest->count; i++) {
-    if (!contest->in[i]) continue;
+    if (!contest->active[i]) continue;
     contest->made[i] = replications;
-    hr__evaluator_objectives(contest->judge, contest->finalists[i], replications, objectives_of(contest, i));
+    hr__evaluator_objectives(contest->evaluator, contest->finalists[i], replications, objectives_of(contest, i));
   }
   return HR_OK;
 }
 
-/* ---- Dropping --------------------------------------------------------------------------------------- */
+/* ---- Dropping -------------------------------------------------------------------------------------- */
 
-static struct hr__evaluation verdict_of(const struct contest *contest, uint32_t finalist) {
-  return hr__evaluator_evaluation(contest->judge, contest->finalists[finalist], contest->made[finalist]);
+static struct hr__evaluation evaluation_of(const struct contest *contest, uint32_t finalist) {
+  return hr__evaluator_evaluate(contest->evaluator, contest->finalists[finalist], contest->made[finalist]);
 }
 
-/* The best that is in. */
+/* The best active finalist. */
 static uint32_t leader(const struct contest *contest) {
   uint32_t best = HR_NONE;
-  struct hr__evaluation of_best = {0};
+  struct hr__evaluation best_evaluation = {0};
   for (uint32_t i = 0; i < contest->count; i++) {
-    if (!contest->in[i]) continue;
-    struct hr__evaluation verdict = verdict_of(contest, i);
-    if (best != HR_NONE &&
-        !hr__verdict_better(contest->judge->space, contest->finalists[i], &verdict, contest->finalists[best], &of_best))
+    if (!contest->active[i]) continue;
+    struct hr__evaluation evaluation = evaluation_of(contest, i);
+    if (best != HR_NONE && !hr__evaluation_is_better(contest->evaluator->space, contest->finalists[i], &evaluation,
+                                                     contest->finalists[best], &best_evaluation))
       continue;
     best = i;
-    of_best = verdict;
+    best_evaluation = evaluation;
   }
   return best;
 }
@@ -77,15 +89,15 @@ static double mean_difference(const double *a, const double *b, uint32_t count) 
   return sum / count;
 }
 
-/* The variance of the differences over the first replications, as the procedure has it. */
+/* The sample variance of the differences over the first replications. */
 static double variance(const double *a, const double *b, uint32_t count) {
   double mean = mean_difference(a, b, count), squares = 0;
   for (uint32_t i = 0; i < count; i++) squares += (a[i] - b[i] - mean) * (a[i] - b[i] - mean);
   return squares / (count - 1);
 }
 
-/* How far a finalist may lie behind and stay: W = max(0, d / (2 r) (h^2 S^2 / d^2 - r)), h^2 = 2 eta (n0 - 1),
-   eta = ((2 alpha / (k - 1))^(-2 / (n0 - 1)) - 1) / 2. */
+/* The difference up to which a finalist stays: W = max(0, d / (2 r) (h^2 S^2 / d^2 - r)), h^2 = 2 eta (n0 - 1), eta =
+ * ((2 alpha / (k - 1))^(-2 / (n0 - 1)) - 1) / 2. */
 static double allowance(const struct contest *contest, double zone, double spread) {
   const struct hr__selection_config *config = contest->config;
   double n0 = config->first, r = contest->replications, alpha = 1 - config->confidence;
@@ -94,19 +106,20 @@ static double allowance(const struct contest *contest, double zone, double sprea
   return zone > 0 ? fmax(0, zone / (2 * r) * (h2 * spread / (zone * zone) - r)) : (spread > 0 ? (double)INFINITY : 0);
 }
 
-/* Whether a goal is missed by more than chance. */
-static enum hr_status surely_fails(const struct contest *contest, uint32_t finalist, bool *fails) {
-  const struct hr__goals *goals = contest->judge->goals;
+/* Whether a goal is missed with statistical significance. */
+static enum hr_status significantly_fails(const struct contest *contest, uint32_t finalist, bool *fails) {
+  const struct hr__goals *goals = contest->evaluator->goals;
   double *values = malloc(((size_t)contest->made[finalist] + 1) * sizeof *values);
   enum hr_status status = values ? HR_OK : HR_NO_MEMORY;
   *fails = false;
   for (size_t i = 0; i < goals->n_goals && status == HR_OK; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     struct hr__interval interval;
-    hr__evaluator_figure(contest->judge, contest->finalists[finalist], contest->made[finalist], goal->figure, values);
+    hr__evaluator_values(contest->evaluator, contest->finalists[finalist], contest->made[finalist], goal->figure,
+                         values);
     status =
         hr__interval_of(values, contest->made[finalist], hr__measure_infos[goals->figures[goal->figure].measure].kind,
-                        contest->config->confidence, !contest->judge->random, &interval);
+                        contest->config->confidence, !contest->evaluator->random, &interval);
     double best_case = goal->at_most ? interval.low : interval.high;
     *fails = *fails || (!isnan(best_case) && hr__goal_violation(goal, best_case) > 0);
   }
@@ -114,55 +127,57 @@ static enum hr_status surely_fails(const struct contest *contest, uint32_t final
   return status;
 }
 
-/* Those that another leaves behind, and those that surely miss a goal while the leader meets all. */
-static enum hr_status drop(struct contest *contest, double *zone, bool *settled) {
+/* Drops finalists that are significantly worse than the leader or, if the leader meets all goals, significantly miss
+ * one. */
+static enum hr_status drop_losers(struct contest *contest, double *zone, bool *settled) {
   uint32_t best = leader(contest);
-  struct hr__evaluation of_best = verdict_of(contest, best);
-  *zone = contest->config->indifference * fabs(of_best.objective);
+  struct hr__evaluation best_evaluation = evaluation_of(contest, best);
+  *zone = contest->config->indifference * fabs(best_evaluation.objective);
   *settled = true;
-  if (of_best.violation > 0) {
+  if (best_evaluation.violation > 0) {
     *settled = false;
     return HR_OK;
   }
   for (uint32_t i = 0; i < contest->count; i++) {
     bool fails;
-    if (!contest->in[i] || i == best) continue;
-    if (surely_fails(contest, i, &fails) != HR_OK) return no_memory(contest->error);
+    if (!contest->active[i] || i == best) continue;
+    if (significantly_fails(contest, i, &fails) != HR_OK) return no_memory(contest->error);
     double spread = variance(objectives_of(contest, i), objectives_of(contest, best), contest->config->first);
     double behind = mean_difference(objectives_of(contest, i), objectives_of(contest, best), contest->replications);
-    double may = allowance(contest, *zone, spread);
-    if (fails || behind > may)
-      contest->in[i] = false;
+    double allowed = allowance(contest, *zone, spread);
+    if (fails || behind > allowed)
+      contest->active[i] = false;
     else
-      *settled = *settled && may == 0;
+      *settled = *settled && allowed == 0;
   }
   return HR_OK;
 }
 
-/* ---- How sure --------------------------------------------------------------------------------------- */
+/* ---- Probability ----------------------------------------------------------------------------------- */
 
-/* The objective of a finalist over drawn replications; infinite where these miss a goal. */
-static double drawn_objective(const struct contest *contest, uint32_t finalist, const double *uniform, double *values) {
-  const struct hr__goals *goals = contest->judge->goals;
+/* The objective of a finalist over resampled replications; infinite if a goal is missed on them. */
+static double resampled_objective(const struct contest *contest, uint32_t finalist, const double *uniform,
+                                  double *values) {
+  const struct hr__goals *goals = contest->evaluator->goals;
   uint32_t made = contest->made[finalist], candidate = contest->finalists[finalist];
-  const struct hr__runner *lab = contest->judge->lab;
-  uint32_t mix = contest->judge->mixes[candidate];
+  const struct hr__runner *runner = contest->evaluator->runner;
+  uint32_t runner_id = contest->evaluator->runner_ids[candidate];
   double sum = 0;
   for (uint32_t r = 0; r < made; r++) sum += objectives_of(contest, finalist)[(uint32_t)(uniform[r] * made)];
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     for (uint32_t r = 0; r < made; r++)
-      values[r] = hr__runner_values(lab, mix, (uint32_t)(uniform[r] * made))[goal->figure];
-    double centre = hr__centre_of(values, made, hr__measure_infos[goals->figures[goal->figure].measure].kind);
+      values[r] = hr__runner_values(runner, runner_id, (uint32_t)(uniform[r] * made))[goal->figure];
+    double centre = hr__metric_centre(values, made, hr__measure_infos[goals->figures[goal->figure].measure].kind);
     if (hr__goal_violation(goal, centre) > 0) return (double)INFINITY;
   }
   return sum / made;
 }
 
-static enum hr_status count_wins(const struct contest *contest, uint32_t choice, double zone, uint64_t seed,
-                                 double *probability) {
-  size_t most = (size_t)contest->config->most + 1;
-  double *uniform = malloc(most * sizeof *uniform), *values = malloc(most * sizeof *values);
+static enum hr_status estimate_probability(const struct contest *contest, uint32_t choice, double zone, uint64_t seed,
+                                           double *probability) {
+  size_t max = (size_t)contest->config->max_replications + 1;
+  double *uniform = malloc(max * sizeof *uniform), *values = malloc(max * sizeof *values);
   uint32_t wins = 0;
   struct hr__stream stream;
   if (!uniform || !values) {
@@ -172,11 +187,11 @@ static enum hr_status count_wins(const struct contest *contest, uint32_t choice,
   }
   hr__stream_init(&stream, seed, HR__PURPOSE_BOOTSTRAP, 0, 0);
   for (uint32_t draw = 0; draw < DRAWS; draw++) {
-    for (uint32_t r = 0; r < contest->config->most; r++) uniform[r] = hr__stream_uniform(&stream);
-    double own = drawn_objective(contest, choice, uniform, values), least = (double)INFINITY;
+    for (uint32_t r = 0; r < contest->config->max_replications; r++) uniform[r] = hr__stream_uniform(&stream);
+    double own = resampled_objective(contest, choice, uniform, values), min = (double)INFINITY;
     for (uint32_t i = 0; i < contest->count && !isinf(own); i++)
-      if (i != choice) least = fmin(least, drawn_objective(contest, i, uniform, values));
-    wins += !isinf(own) && own <= least + zone;
+      if (i != choice) min = fmin(min, resampled_objective(contest, i, uniform, values));
+    wins += !isinf(own) && own <= min + zone;
   }
   *probability = (double)wins / DRAWS;
   free(uniform);
@@ -184,25 +199,25 @@ static enum hr_status count_wins(const struct contest *contest, uint32_t choice,
   return HR_OK;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole selection --------------------------------------------------------------------------- */
 
-/* Rounds of ever more replications, half as many again each. */
-static enum hr_status hold(struct contest *contest, double *zone) {
+/* Rounds with increasing numbers of replications, each 1.5 times the last. */
+static enum hr_status run_rounds(struct contest *contest, double *zone) {
   const struct hr__selection_config *config = contest->config;
   bool settled = false;
-  enum hr_status status = run(contest, contest->judge->random ? config->first : 1);
+  enum hr_status status = run(contest, contest->evaluator->random ? config->first : 1);
   while (status == HR_OK) {
     uint32_t best = leader(contest);
-    if (!contest->judge->random) {
-      *zone = config->indifference * fabs(verdict_of(contest, best).objective);
+    if (!contest->evaluator->random) {
+      *zone = config->indifference * fabs(evaluation_of(contest, best).objective);
       return HR_OK;
     }
-    status = drop(contest, zone, &settled);
+    status = drop_losers(contest, zone, &settled);
     uint32_t next = contest->replications + (contest->replications + 1) / 2;
-    bool done =
-        settled || contest->replications >= config->most || hr__runner_runs(contest->judge->lab) >= config->max_runs;
+    bool done = settled || contest->replications >= config->max_replications ||
+                hr__runner_runs(contest->evaluator->runner) >= config->max_runs;
     if (status != HR_OK || done) return status;
-    status = run(contest, next < config->most ? next : config->most);
+    status = run(contest, next < config->max_replications ? next : config->max_replications);
   }
   return status;
 }
@@ -210,27 +225,28 @@ static enum hr_status hold(struct contest *contest, double *zone) {
 enum hr_status hr__select(const struct hr__selection_config *config, const uint32_t *finalists, uint32_t count,
                           struct hr__selection *selection, struct hr_error *error) {
   struct contest contest = {.config = config,
-                            .judge = config->judge,
+                            .evaluator = config->evaluator,
                             .finalists = finalists,
                             .count = count,
                             .made = calloc((size_t)count + 1, sizeof *contest.made),
-                            .in = malloc((size_t)count + 1),
-                            .objectives = malloc(((size_t)count * config->most + 1) * sizeof *contest.objectives),
+                            .active = malloc((size_t)count + 1),
+                            .objectives =
+                                malloc(((size_t)count * config->max_replications + 1) * sizeof *contest.objectives),
                             .error = error};
-  enum hr_status status = contest.made && contest.in && contest.objectives ? HR_OK : no_memory(error);
-  for (uint32_t i = 0; i < count && status == HR_OK; i++) contest.in[i] = true;
-  if (status == HR_OK) status = hold(&contest, &selection->zone);
+  enum hr_status status = contest.made && contest.active && contest.objectives ? HR_OK : no_memory(error);
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) contest.active[i] = true;
+  if (status == HR_OK) status = run_rounds(&contest, &selection->zone);
   if (status == HR_OK) {
     uint32_t best = leader(&contest);
     selection->nearest = finalists[best];
-    selection->choice = verdict_of(&contest, best).violation == 0 ? finalists[best] : HR_NONE;
+    selection->choice = evaluation_of(&contest, best).violation == 0 ? finalists[best] : HR_NONE;
     selection->replications = contest.made[best];
     selection->probability = selection->choice == HR_NONE ? 0 : 1;
-    if (selection->choice != HR_NONE && contest.judge->random)
-      status = count_wins(&contest, best, selection->zone, config->seed, &selection->probability);
+    if (selection->choice != HR_NONE && contest.evaluator->random)
+      status = estimate_probability(&contest, best, selection->zone, config->seed, &selection->probability);
   }
   free(contest.made);
-  free(contest.in);
+  free(contest.active);
   free(contest.objectives);
   return status;
 }

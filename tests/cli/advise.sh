@@ -53,7 +53,7 @@ case_threads_do_not_matter() {
 case_nothing_to_advise() {
   try 0 advise "$project/scenarios/reserved-spot-mix.json" --replications 3
   says stdout 'Nothing found that saves anything'
-  says stdout 'Looked at, not advised'
+  says stdout 'Examined, not advised'
 }
 
 case_quiet_and_json() {

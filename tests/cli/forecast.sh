@@ -23,7 +23,7 @@ case_table() {
   matches stdout '^month 3  '
   matches stdout '^retail +training  '
   matches stdout '^total  '
-  says stderr 'note: 4 weeks are too few to tell a trend'
+  says stderr 'note: 4 weeks are too few for a trend'
   try 0 forecast "$agency" --quiet
   is_empty stdout
   is_empty stderr
@@ -60,7 +60,7 @@ case_growth() {
     if ($11 / $5 < factor * (1 - 1e-6) || $11 / $5 > factor * (1 + 1e-6)) print }' >wrong
   is_empty wrong
   try 0 forecast "$agency" --growth 1.5
-  says stdout 'in a year 1.5 times the demand of today'
+  says stdout 'a factor of 1.5 per year'
 }
 
 case_columns_are_mapped() {
@@ -75,7 +75,7 @@ case_columns_are_mapped() {
 }
 
 case_what_is_refused() {
-  refuses "jobs come over 5.7 days: a forecast wants at least 2 whole weeks of them, and 6 for a trend" \
+  refuses "the trace covers 5.7 days; a forecast needs at least 2 whole weeks, and 6 for a trend" \
     "$project/traces/reference/demo.csv"
   refuses "--months 19: a whole number of months from 1 to 18 is wanted, as 3 or 3mo" "$agency" --months 19
   refuses "--months 2w: a whole number" "$agency" --months 2w
@@ -83,7 +83,7 @@ case_what_is_refused() {
   refuses "--months 0mo: a whole number" "$agency" --months 0mo
   refuses "--growth 0: a number from 0.01 to 100 is wanted" "$agency" --growth 0
   refuses "--confidence 1: a number from 0.5 to 0.999 is wanted" "$agency" --confidence 1
-  refuses "3 weeks cannot be held back: of 4 weeks that tell of demand, at most 2 can" "$agency" --holdout 3
+  refuses "cannot hold back 3 weeks: of 4 usable weeks at most 2" "$agency" --holdout 3
   refuses "unknown trace format 'cvs'; did you mean 'csv'?" "$agency" --format cvs
   refuses "--map gpu=x: " "$agency" --map gpu=x
   refuses "no.csv" no.csv
@@ -96,7 +96,7 @@ case_what_is_refused() {
   try 2 forecast
   says stderr 'forecast: TRACE is missing'
   printf 'submit_s,duration_s,gpus\n0,3600,0\n2000000,3600,0\n' >none.csv
-  refuses "none.csv: no job asks for GPU time" none.csv
+  refuses "none.csv: no job requests GPU time" none.csv
 }
 
 run_case

@@ -77,9 +77,9 @@ case_work_may_take_for_ever() {
           s/"gpus_per_node": 8/"gpus_per_node": 1/' p.json
   try 0 plan p.json --brief --json fast.json
   says fast.json '"reserved": 1,'
-  says stderr 'no goal is on the waits of all jobs'
+  says stderr 'no goal limits the waits of all jobs'
   try 1 plan p.json --brief --json cut.json --set horizon_s=7200
-  says stderr 'a goal on '\''completed'\'' may be out of reach of every mix'
+  says stderr 'possibly no candidate can meet a goal on '\''completed'\'''
 }
 
 # What stands beside the choice was run as often: the choice has one price wherever it is shown.
@@ -192,7 +192,7 @@ case_variables_that_are_none() {
 
 case_too_many_candidates() {
   scenario
-  refuses "the variables make 15 candidates, more than 'max_candidates', which is 9; wider steps make fewer" \
+  refuses "the variables span 15 candidates, but 'max_candidates' is 9" \
     --set plan.max_candidates=9
 }
 
@@ -216,16 +216,16 @@ goal() {
 
 case_goals_that_are_none() {
   goal '' 'the objective is unbounded'
-  goal '"wait_s.p95 <= 1 h", "wait_s.p95 >= 2 h"' "no mix can meet both 'wait_s.p95 <= 1 h' and 'wait_s.p95 >= 2 h'"
+  goal '"wait_s.p95 <= 1 h", "wait_s.p95 >= 2 h"' "contradictory goals: 'wait_s.p95 <= 1 h' and 'wait_s.p95 >= 2 h'"
   goal '"wait_s.p96 <= 1 h"' "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9"
   goal '"wait_s.p95 of inferense <= 1 h"' "'inferense' is neither a class nor a tenant of"
   goal '"wait_s.p95 of tenant nobody <= 1 h"' "'nobody' is no tenant of"
-  goal '"wait_s.p95 <= 1 weeks"' "'1 weeks' is no bound"
-  goal '"wait_s.p95 <= 1 %"' "the bound is in '%', which the figure is not"
-  goal '"wait_s.p95 < 1 h"' 'is no goal'
+  goal '"wait_s.p95 <= 1 weeks"' "invalid bound '1 weeks'"
+  goal '"wait_s.p95 <= 1 %"' "unit '%' does not match the metric"
+  goal '"wait_s.p95 < 1 h"' 'invalid goal'
   goal '"completed >= 99"' 'did you mean 99 %?'
-  goal '"wait_s.p95 <= 0x10"' "'0x10' is no bound"
-  goal '"wait_s.p95 <= -1"' 'no figure of it is below 0'
+  goal '"wait_s.p95 <= 0x10"' "invalid bound '0x10'"
+  goal '"wait_s.p95 <= -1"' 'the bound must not be negative'
   scenario '' '' '"constraints": ["completed >= 99 %"], "weights": { "monthly_usd": 0 },'
   refuses 'all weights are 0'
   says stderr 'p.json:'
@@ -236,7 +236,7 @@ case_no_prices() {
   head -n 20 "$project/traces/reference/demo.csv" >jobs.csv
   sed 's/^  "policy"/  "plan": { "variables": [{ "pool": "p", "values": [8, 16] }], "constraints": ["wait_s.p95 <= 60"] },\n&/' \
     s.json >p.json
-  refuses "the objective is 'monthly_usd', but nothing in the scenario has a price; give pools a market" --trace jobs.csv
+  refuses "the objective 'monthly_usd' needs prices, but the scenario has none" --trace jobs.csv
 }
 
 # ---- Replications --------------------------------------------------------------------------------------------------

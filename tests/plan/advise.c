@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Advice on small scenarios whose best change and its dollars are known by hand, and against runs of the scenario with
-   and without the overrides that it names. */
+/* Advice on small scenarios whose best change and its savings are known by hand, compared with runs of the scenario
+ * with and without the overrides. */
 
 #include "headroom/unstable/advise.h"
 #include "harness.h"
@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-/* A month has 730 hours. */
+/* Hours of a month. */
 #define MONTH_H 730.0
-/* What is counted in whole micro-dollars and then scaled to a month is no more exact than that. */
+/* Relative precision of amounts in whole micro-dollars that were scaled to a month. */
 #define CENT 0.01
 
 static struct hr_scenario *scenario;
@@ -66,7 +66,7 @@ static void end(void) {
   advice = NULL;
 }
 
-/* The first of that kind; fails where there is none. */
+/* The first item of that kind; fails if there is none. */
 static struct hr_advice_item find(enum hr_advice_kind kind) {
   struct hr_advice_item item = {0};
   for (size_t i = 0; i < hr_advice_count(advice); i++) {
@@ -87,7 +87,7 @@ static bool has(enum hr_advice_kind kind) {
   return false;
 }
 
-/* What a month costs under overrides, replication by replication as anyone may run it: the mean. */
+/* The mean monthly cost under overrides, from replications as a user would run them. */
 static double monthly_usd(const char *const *overrides, size_t count, uint32_t replications) {
   struct hr_scenario *loaded = load(overrides, count);
   struct hr_replication_spec spec = loaded->replications;
@@ -114,7 +114,7 @@ static void expect_reason(const struct hr_advice_item *item, const char *reason)
   CU_ASSERT_STRING_EQUAL(item->reason, reason);
 }
 
-/* ---- Idle reservations ------------------------------------------------------------------------------ */
+/* ---- Idle reservations ----------------------------------------------------------------------------- */
 
 #define HEAD "{\"name\":\"t\",\"seed\":7,\"cluster\":{\"pools\":["
 #define TAIL "]},\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\",\"spot_hold_s\":0}}"
@@ -123,7 +123,7 @@ static void expect_reason(const struct hr_advice_item *item, const char *reason)
   "\"on_demand_usd_per_gpu_hour\":3}"
 #define JOBS "job_id,submit_s,gpus,duration_s,tenant,class\n"
 
-/* Five GPUs all the time, so three of eight nodes are idle, and each costs 730 dollars a month. */
+/* Five GPUs are used all the time, so three of eight nodes are idle, at 730 dollars a month each. */
 static void test_idle_nodes(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,a,training\n"
                                  "4,0,1,360000,a,training\n5,0,1,180000,a,training\n6,180000,1,180000,a,training\n");
@@ -141,7 +141,7 @@ static void test_idle_nodes(void) {
   end();
 }
 
-/* One GPU more is wanted for a tenth of the time: that pays on demand, at three times the price. */
+/* One more GPU is needed for a tenth of the time, which is cheaper on demand at three times the price. */
 static void test_rarely_used_node(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,7,360000,a,training\n2,180000,1,36000,a,training\n3,359999,1,1,a,training\n");
   ask_well(0);
@@ -153,7 +153,7 @@ static void test_rarely_used_node(void) {
   end();
 }
 
-/* All nodes are busy half of the time and cost a third of the on-demand price: the rule says so before any run. */
+/* All nodes are busy half of the time and cost a third of the on-demand price: the rule decides before any run. */
 static void test_reservation_that_pays(void) {
   begin(HEAD RESERVED TAIL, JOBS "1,0,8,180000,a,training\n2,359999,8,1,a,training\n");
   ask_well(0);
@@ -161,7 +161,7 @@ static void test_reservation_that_pays(void) {
   end();
 }
 
-/* ---- Nodes that are kept ---------------------------------------------------------------------------- */
+/* ---- Idle on-demand nodes -------------------------------------------------------------------------- */
 
 static void test_always_on(void) {
   begin(HEAD "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\","
@@ -172,17 +172,17 @@ static void test_always_on(void) {
   CU_ASSERT(item.advised);
   CU_ASSERT_EQUAL_FATAL(item.n_set, 1);
   CU_ASSERT_STRING_EQUAL(item.set[0], "policy.market=on-demand-only");
-  /* Two GPUs of four are idle, one of them but for the last second; of submits there are 359,999 s. */
+  /* Two GPUs of four are idle, one of them except for the last second. The submit window is 359,999 s. */
   CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * MONTH_H * (2 * 360000 - 1) / 359999.0, CENT);
   check_dollars(&item, 1);
   end();
 }
 
-/* ---- Spot ------------------------------------------------------------------------------------------- */
+/* ---- Spot ------------------------------------------------------------------------------------------ */
 
 #define ON_DEMAND                                                                                                      \
   "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\",\"usd_per_gpu_hour\":3}"
-/* A pool that is not there yet, but says what spot nodes are like. */
+/* A pool without nodes that describes spot nodes. */
 #define SPOT                                                                                                           \
   ",{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":0,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"      \
   "\"on_demand_usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\"notice_s\":30}}"
@@ -191,7 +191,7 @@ static void test_always_on(void) {
 #define TWO_CLASSES                                                                                                    \
   JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,b,inference\n4,360000,1,1,b,inference\n"
 
-/* Two GPUs of training at a third of the price; inference may not go there. */
+/* Two GPUs of training at a third of the price; inference must not use them. */
 static void test_spot(void) {
   begin(HEAD ON_DEMAND SPOT WITH_CLASSES(
             "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
@@ -229,12 +229,12 @@ static void test_not_for_spot(void) {
   ask_well(0);
   CU_ASSERT(!has(HR_ADVICE_SPOT));
   CU_ASSERT_EQUAL_FATAL(hr_advice_notes(advice)->count, 2);
-  CU_ASSERT_PTR_NOT_NULL(strstr(hr_advice_notes(advice)->text[0], "begin anew"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_advice_notes(advice)->text[0], "start over"));
   CU_ASSERT_PTR_NOT_NULL(strstr(hr_advice_notes(advice)->text[1], "off spot"));
   end();
 }
 
-/* ---- Checkpoints ------------------------------------------------------------------------------------ */
+/* ---- Checkpoints ----------------------------------------------------------------------------------- */
 
 #define RECLAIMED                                                                                                      \
   "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":30,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"      \
@@ -259,8 +259,8 @@ static void test_interval_too_long(void) {
   struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
   CU_ASSERT(item.advised);
   CU_ASSERT_STRING_EQUAL(item.class_, "training");
-  CU_ASSERT_STRING_EQUAL(item.from, "every 14700 s");
-  CU_ASSERT_STRING_EQUAL(item.to, "young-daly: every 1430 s here");
+  CU_ASSERT_STRING_EQUAL(item.from, "every 4 h 5 min");
+  CU_ASSERT_STRING_EQUAL(item.to, "every 23 min 50 s (young-daly)");
   CU_ASSERT_STRING_EQUAL(item.set[0], "classes.training={\"checkpoint\":{\"write_s\":60,\"policy\":\"young-daly\"},"
                                       "\"restart_s\":120}");
   CU_ASSERT(item.monthly_usd.high < 0);
@@ -282,7 +282,7 @@ static void test_interval_about_right(void) {
   end();
 }
 
-/* Work is lost, and neither size nor time of a checkpoint is told. */
+/* Work is lost, and neither size nor write time of a checkpoint is known. */
 static void test_no_checkpoints(void) {
   begin(HEAD RECLAIMED WITH_CLASSES("{\"default\":{\"restart_s\":120}}"), long_jobs());
   ask_well(4);
@@ -295,27 +295,27 @@ static void test_no_checkpoints(void) {
   end();
 }
 
-/* What one run says may be chance. */
+/* One run may show savings by chance. */
 static void test_one_replication_tells_nothing(void) {
   begin(HEAD RECLAIMED INTERVAL("14700"), long_jobs());
   ask_well(1);
   struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
   CU_ASSERT(item.monthly_usd.mean < 0);
-  expect_reason(&item, "one replication does not tell whether it saves anything");
+  expect_reason(&item, "one replication cannot show whether the savings are significant");
   end();
 }
 
-/* Less may be lost, but two runs do not show it for sure. */
+/* Less work may be lost, but two runs do not show it with significance. */
 static void test_interval_with_zero_in_it(void) {
   begin(HEAD RECLAIMED INTERVAL("2700"), long_jobs());
   ask_well(2);
   struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
   CU_ASSERT(item.monthly_usd.mean < 0 && item.monthly_usd.high > 0);
-  expect_reason(&item, "that it saves anything is not sure: the interval has 0 in it");
+  expect_reason(&item, "savings are not significant (the interval includes 0)");
   end();
 }
 
-/* ---- GPU types -------------------------------------------------------------------------------------- */
+/* ---- GPU types ------------------------------------------------------------------------------------- */
 
 #define TWO_TYPES                                                                                                      \
   "{\"name\":\"big\",\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"reserved\","                     \
@@ -327,7 +327,7 @@ static void test_interval_with_zero_in_it(void) {
   "}}},\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}"
 #define NEEDS "job_id,submit_s,gpus,duration_s,class,model,gpu_mem_gb,gpu_type\n"
 
-/* One GPU of four is held, and 10 GB of 80 are wanted: four T4 for four A100, at a quarter of the price. */
+/* One GPU of four is allocated, and 10 GB of 80 are requested: four T4 for four A100, at a quarter of the price. */
 static void test_smaller_type(void) {
   begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,10,\n2,100000,1,36000,training,m,10,\n");
   ask_well(0);
@@ -346,8 +346,7 @@ static void test_smaller_type(void) {
   "demand\","                                                                                                          \
   "\"usd_per_gpu_hour\":1}"
 
-/* Two classes share a pool whose nodes come and go; inference asks for an eighth of a GPU's memory, training for most.
- */
+/* Two classes share an elastic pool. Inference requests an eighth of a GPU's memory, training most of it. */
 static void test_smaller_type_for_one_class(void) {
   begin(HEAD ON_DEMAND_TYPES MODELS("1"), NEEDS "1,0,1,360000,training,m,70,\n2,0,2,360000,inference,m,10,\n"
                                                 "3,360000,1,1,training,m,70,\n");
@@ -358,7 +357,7 @@ static void test_smaller_type_for_one_class(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(item.set[0], "\"classes\":[\"inference\"]"));
   CU_ASSERT_STRING_EQUAL(item.set[1], "cluster.pools.0.classes=[\"training\",\"fine-tune\",\"batch-inference\","
                                       "\"interactive\",\"data-prep\"]");
-  /* Nodes are not given back in the last second. */
+  /* nodes are not released in the last second */
   CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * 3 * MONTH_H * 360001 / 360000, CENT);
   check_dollars(&item, 1);
   end();
@@ -380,7 +379,7 @@ static void test_type_that_jobs_refuse(void) {
   end();
 }
 
-/* At half the speed the jobs are done too late for the next ones. */
+/* At half the speed the jobs end too late for the next ones. */
 static void test_type_that_is_too_slow(void) {
   begin(HEAD TWO_TYPES MODELS("0.1"), NEEDS "1,0,4,36000,training,m,10,\n2,100000,4,36000,training,m,10,\n");
   ask_well(0);
@@ -390,7 +389,7 @@ static void test_type_that_is_too_slow(void) {
   end();
 }
 
-/* Without models all types are as fast, which is said; by the catalogue's speeds the A10G saves nothing. */
+/* Without models all types are equally fast, which is stated. At the catalogue's speeds the A10G saves nothing. */
 static void test_speed_assumed_equal(void) {
   begin(HEAD "{\"name\":\"p\",\"nodes\":1,\"market\":\"on-demand\",\"provider\":\"aws\",\"region\":\"us-east-1\","
              "\"instance\":\"p4d.24xlarge\"}]},\"classes\":{\"default\":{\"spot\":false}},"
@@ -415,7 +414,7 @@ static void test_speed_assumed_equal(void) {
   end();
 }
 
-/* ---- Where there is nothing to say ------------------------------------------------------------------ */
+/* ---- No advice ------------------------------------------------------------------------------------- */
 
 static void test_nothing(void) {
   begin(HEAD ON_DEMAND WITH_CLASSES("{\"default\":{\"spot\":false}}"), TWO_CLASSES);
@@ -441,7 +440,7 @@ static void test_no_prices(void) {
   end();
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------------ */
 
 static cJSON *json_of(uint32_t n_threads) {
   char path[300];
@@ -457,7 +456,7 @@ static cJSON *json_of(uint32_t n_threads) {
   return json;
 }
 
-/* The same whatever the number of threads, and as the schema says. */
+/* Identical for any number of threads, and valid by the schema. */
 static void test_json(void) {
   begin(HEAD RECLAIMED "," RESERVED INTERVAL("14700"), long_jobs());
   cJSON *one = json_of(1), *three = json_of(3);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of advice and of what is written of it fails once: each time the caller is told, and nothing is
- * left. */
+/* Every allocation of advice and of its output fails once. Each time an error is returned and nothing leaks. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -59,8 +58,8 @@ static void write_file(const char *name, const char *text) {
   fclose(file);
 }
 
-/* As starve does, but most of the thousands of allocations are the catalogue's, which has a test of its own: every
-   seventh will do, as no part asks for memory by sevens. */
+/* Like starve, but with every seventh allocation: most of the thousands are the catalogue's, which has a test of its
+ * own, and no part allocates with a period of seven. */
 static long starve_by_sevens(enum hr_status (*attempt)(void)) {
   for (long allowed = 0;; allowed += 7) {
     memory_ends_after(allowed, true);

@@ -15,7 +15,7 @@ static double coverage_of(uint32_t n_series, uint32_t n_weeks, double drift, dou
     struct hr__demand_history demand = {.n_weeks = n_weeks, .n_series = 1, .week = week};
     demand_draw(1000 + i, drift, sigma, hold, n_weeks, week);
     memcpy(week + n_weeks, week, n_weeks * sizeof *week);
-    CU_ASSERT_EQUAL_FATAL(hr__forecast_test(&demand, n_weeks / 5 > 8 ? 8 : n_weeks / 5, 0.95, scores), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__forecast_backtest(&demand, n_weeks / 5 > 8 ? 8 : n_weeks / 5, 0.95, scores), HR_OK);
     CU_ASSERT_EQUAL(scores[0].wape, scores[1].wape);
     inside += scores[1].coverage / n_series;
   }

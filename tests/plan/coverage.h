@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Of so many series of known weeks, a fifth of each is held back, at most 8 weeks: 90 to 99 % of the held-back weeks
-   are to be inside of their 95 % intervals. At most 104 weeks. */
+/* For each of so many generated series a fifth of the weeks is held back, at most 8. Expects that 90 to 99 % of the
+ * held-back weeks are inside their 95 % intervals. At most 104 weeks. */
 void expect_coverage(uint32_t n_series, uint32_t n_weeks, double drift, double sigma, double hold);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole forecasts of traces that are known: demand, series, profiles, factors, the back-test, files, and errors. */
+/* Whole forecasts of known traces: demand, series, profiles, factors, the back-test, files, and errors. */
 
 #include "headroom/unstable/forecast.h"
 #include "demand.h"
@@ -26,7 +26,7 @@ static struct hr_forecast *forecast_of(const struct hr_trace *trace, struct hr_f
   return forecast;
 }
 
-/* One series of noisy weeks, a job a whole hour, for as many weeks. */
+/* One series of noisy weeks, with one job per hour. */
 static struct hr_trace *noisy_trace(uint32_t n_weeks) {
   double week[WEEKS];
   struct demand_maker maker = demand_begin();
@@ -35,7 +35,7 @@ static struct hr_trace *noisy_trace(uint32_t n_weeks) {
   return demand_end(&maker);
 }
 
-/* Two tenants and what is small. */
+/* Two large series and several small ones. */
 static struct hr_trace *mixed_trace(void) {
   double first[WEEKS], second[WEEKS];
   struct demand_maker maker = demand_begin();
@@ -54,7 +54,7 @@ static struct hr_trace *mixed_trace(void) {
   return demand_end(&maker);
 }
 
-/* ---- Demand and series ------------------------------------------------------------------------------- */
+/* ---- Demand and series ----------------------------------------------------------------------------- */
 
 static void demand_is_conserved(void) {
   struct hr_trace *trace = mixed_trace();
@@ -86,7 +86,7 @@ static void expect_series(const struct hr_forecast *forecast, uint32_t series, c
   CU_ASSERT_EQUAL(item.jobs, jobs);
 }
 
-/* Tenants p, q, r have 24 jobs each: too few alone, 72 together, of 4 % of the demand. */
+/* Tenants p, q, r have 24 jobs each: too few for a series each, but 72 together, with 4 % of the demand. */
 static void what_is_small_is_pooled(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1, .holdout_weeks = 1});
@@ -99,7 +99,7 @@ static void what_is_small_is_pooled(void) {
   hr_trace_destroy(trace);
 }
 
-/* A week that has hardly begun to be recorded; a last one that has hardly begun. */
+/* A first and a last week that are recorded in small part only. */
 static void weeks_that_are_not_whole_are_left_out(void) {
   struct demand_maker maker = demand_begin();
   demand_job(&maker, 0, 3600, 1, "a", HR_CLASS_TRAINING);
@@ -119,7 +119,7 @@ static void weeks_that_are_not_whole_are_left_out(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- The week's shape -------------------------------------------------------------------------------- */
+/* ---- The weekly profile ---------------------------------------------------------------------------- */
 
 static void expect_profile(uint32_t n_weeks, bool dated, const double *shape) {
   struct demand_maker maker = demand_begin();
@@ -155,7 +155,7 @@ static void the_profile_is_found(void) {
   expect_profile(5, true, weekend);
 }
 
-/* Two GPUs that are taken all the time. */
+/* Two GPUs in use all the time. */
 static void long_jobs_are_spread_over_hours(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t day = 0; day < 28; day++) demand_job(&maker, day * 86400.0, 86400, 2, "a", HR_CLASS_INFERENCE);
@@ -171,7 +171,7 @@ static void long_jobs_are_spread_over_hours(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- Factors ----------------------------------------------------------------------------------------- */
+/* ---- Factors --------------------------------------------------------------------------------------- */
 
 enum { PATHS = 4000, AHEAD = 13 };
 
@@ -219,7 +219,7 @@ static void parts_make_up_the_total(void) {
   hr_trace_destroy(trace);
 }
 
-/* To the last bit, whatever else is asked for. */
+/* Bit-identical, whatever else is requested. */
 static void a_week_is_the_same_in_any_slice(void) {
   struct hr_trace *trace = mixed_trace();
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.months = 1, .holdout_weeks = 1});
@@ -256,7 +256,7 @@ static void growth_is_exact(void) {
   hr_trace_destroy(trace);
 }
 
-/* One series grows while the other shrinks: a growth that is given is of both alike. */
+/* One series grows while the other shrinks: a given growth applies to both equally. */
 static void a_growth_leaves_the_shares(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t i = 0; i < WEEKS; i++) {
@@ -276,7 +276,7 @@ static void a_growth_leaves_the_shares(void) {
   hr_trace_destroy(trace);
 }
 
-/* Weeks of the trace, drawn and thinned by the factors, have the demand that is forecast. */
+/* Weeks of the trace, drawn and thinned by the factors, have the forecast demand. */
 static void a_workload_drawn_by_factors_has_that_demand(void) {
   enum { DRAWS = 60 };
   struct hr_trace *trace = mixed_trace();
@@ -327,9 +327,9 @@ static void intervals_widen(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- The back-test ----------------------------------------------------------------------------------- */
+/* ---- The back-test --------------------------------------------------------------------------------- */
 
-/* Each origin is a trace that ends there, and its forecast is made like any other. */
+/* Each origin is a trace that ends there, with an ordinary forecast. */
 static void scores_are_those_of_forecasts_of_shorter_traces(void) {
   enum { HELD = 3 };
   struct hr_trace *trace = noisy_trace(WEEKS);
@@ -371,7 +371,7 @@ static bool has_note(const struct hr_forecast *forecast, const char *text) {
   return false;
 }
 
-/* A step up just before what is held back: the last week again is right, and the model still looks back. */
+/* A step up just before the held-back weeks: repeating the last week is right, while the model still averages. */
 static void what_the_naive_forecast_does_better_is_told(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t week = 0; week < 10; week++)
@@ -384,13 +384,13 @@ static void what_the_naive_forecast_does_better_is_told(void) {
   trace = noisy_trace(2);
   forecast = forecast_of(trace, (struct hr_forecast_config){0});
   CU_ASSERT_TRUE(has_note(forecast, "2 weeks are too few to hold one back"));
-  CU_ASSERT_TRUE(has_note(forecast, "too few to tell a trend"));
+  CU_ASSERT_TRUE(has_note(forecast, "too few for a trend"));
   CU_ASSERT(isnan(hr_forecast_item(forecast, 1).score.wape));
   hr_forecast_destroy(forecast);
   hr_trace_destroy(trace);
 }
 
-/* ---- Files, and what is refused ---------------------------------------------------------------------- */
+/* ---- Files and errors ------------------------------------------------------------------------------ */
 
 static char *json_of(const struct hr_forecast *forecast) {
   CU_ASSERT_EQUAL_FATAL(hr_forecast_write_json(files_path("f.json"), forecast, NULL), HR_OK);
@@ -443,12 +443,12 @@ static void refuses(const struct hr_trace *trace, struct hr_forecast_config conf
 
 static void what_is_bad_is_told(void) {
   struct hr_trace *trace = noisy_trace(5), *brief = noisy_trace(1);
-  refuses(brief, (struct hr_forecast_config){0}, "a forecast wants at least 2 whole weeks");
-  refuses(trace, (struct hr_forecast_config){.months = 19}, "1 to 18 are wanted");
-  refuses(trace, (struct hr_forecast_config){.growth = -1}, "a growth of -1");
-  refuses(trace, (struct hr_forecast_config){.growth = 101}, "a growth of 101");
-  refuses(trace, (struct hr_forecast_config){.confidence = 1}, "a confidence of 1");
-  refuses(trace, (struct hr_forecast_config){.holdout_weeks = 4}, "at most 3 can");
+  refuses(brief, (struct hr_forecast_config){0}, "at least 2 whole weeks");
+  refuses(trace, (struct hr_forecast_config){.months = 19}, "expected 1 to 18");
+  refuses(trace, (struct hr_forecast_config){.growth = -1}, "growth -1");
+  refuses(trace, (struct hr_forecast_config){.growth = 101}, "growth 101");
+  refuses(trace, (struct hr_forecast_config){.confidence = 1}, "confidence 1");
+  refuses(trace, (struct hr_forecast_config){.holdout_weeks = 4}, "at most 3");
   struct hr_forecast *forecast = forecast_of(trace, (struct hr_forecast_config){.holdout_weeks = 3});
   double factors[HR_MAX_FORECAST_WEEKS];
   CU_ASSERT_EQUAL(hr_forecast_factors(forecast, 0, true, 79, 1, factors, NULL), HR_BAD_INPUT);
@@ -462,7 +462,7 @@ static void what_is_bad_is_told(void) {
   struct demand_maker maker = demand_begin();
   for (uint32_t day = 0; day < 28; day++) demand_job(&maker, day * 86400.0, 3600, 0, "a", HR_CLASS_TRAINING);
   trace = demand_end(&maker);
-  refuses(trace, (struct hr_forecast_config){0}, "no job asks for GPU time");
+  refuses(trace, (struct hr_forecast_config){0}, "no job requests GPU time");
   hr_trace_destroy(trace);
 }
 

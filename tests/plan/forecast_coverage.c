@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Intervals of forecasts of many series of all kinds, by hand: it takes minutes. */
+/* Coverage of intervals for many series of all kinds. Run by hand; it takes minutes. */
 
 #include "coverage.h"
 #include "harness.h"

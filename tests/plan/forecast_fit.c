@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fit of a series against a second computation and against what was put in, and intervals against what came. */
+/* The fit of a series compared with an independent computation and with the parameters of generated series, and the
+ * coverage of intervals. */
 
 #include "coverage.h"
 #include "demand.h"
@@ -18,9 +19,9 @@ static void expect_near(double value, double expected, double tolerance) {
   CU_ASSERT(fabs(value - expected) <= tolerance);
 }
 
-/* ---- A second computation ---------------------------------------------------------------------------- */
+/* ---- An independent computation -------------------------------------------------------------------- */
 
-/* Errors by going through the weeks, as the model is written. Returns the level after the last. */
+/* Errors by stepping through the weeks, as the model is written. Returns the level after the last week. */
 static double errors_of(const double *z, double alpha, double level, double drift, double *error) {
   for (int i = 0; i < N; i++) {
     error[i] = z[i] - level - drift;
@@ -29,12 +30,12 @@ static double errors_of(const double *z, double alpha, double level, double drif
   return level;
 }
 
-/* Errors are linear in the first level and the drift: their columns are differences. The prior of the drift is one more
-   row. Solved by QR. */
+/* Errors are linear in the first level and the drift, so their columns are differences. The prior of the drift is one
+ * more row. Solved by QR. */
 static void expect_fit(const double *week, uint32_t place) {
-  double alpha = hr__alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
+  double alpha = hr__forecast_alpha(place), z[N], none[N], level[N], drift[N], scale = 0, squares = 0;
   struct hr__forecast_fit fit;
-  CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fit), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fit), HR_OK);
   for (int i = 0; i < N; i++) scale += week[i] / N;
   for (int i = 0; i < N; i++) z[i] = log(week[i] / scale + 0.1);
   for (int i = 1; i < N; i++) squares += pow(z[i] - z[i - 1], 2) / (N - 1);
@@ -56,7 +57,7 @@ static void expect_fit(const double *week, uint32_t place) {
   gsl_linalg_cholesky_invert(inverse);
   double a = end_level - end_none, b = end_drift - end_none;
   double c = gsl_matrix_get(inverse, 0, 0), d = gsl_matrix_get(inverse, 0, 1), e = gsl_matrix_get(inverse, 1, 1);
-  const struct hr__fit_at *at = &fit.at[place];
+  const struct hr__forecast_posterior *at = &fit.at[place];
   expect_near(at->level, end_none + a * gsl_vector_get(found, 0) + b * gsl_vector_get(found, 1), 1e-9);
   expect_near(at->drift, gsl_vector_get(found, 1), 1e-9);
   expect_near(at->var_level, a * a * c + 2 * a * b * d + b * b * e, 1e-9);
@@ -80,7 +81,7 @@ static void a_second_computation_agrees(void) {
   }
 }
 
-/* ---- What was put in ---------------------------------------------------------------------------------- */
+/* ---- Generated series ------------------------------------------------------------------------------ */
 
 struct means {
   double trend, sigma, alpha, level;
@@ -94,16 +95,16 @@ static struct means fit_many(double drift, double sigma, double hold, uint32_t n
     struct hr__forecast_fit fit;
     demand_draw(i, drift, sigma, hold, n_weeks, week);
     for (uint32_t k = 0; k < n_weeks; k++) week[k] *= 1000;
-    CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, n_weeks, &fit), HR_OK);
-    means.trend += hr__fit_drift(&fit) / SERIES;
-    means.sigma += hr__fit_sigma(&fit) / SERIES;
-    means.alpha += hr__fit_alpha(&fit) / SERIES;
-    means.level += hr__fit_mean(&fit, 0, 0) / (1000 * exp(drift * (n_weeks - 1))) / SERIES;
+    CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, n_weeks, &fit), HR_OK);
+    means.trend += hr__forecast_fit_estimate(&fit).drift / SERIES;
+    means.sigma += hr__forecast_fit_estimate(&fit).sigma / SERIES;
+    means.alpha += hr__forecast_fit_estimate(&fit).alpha / SERIES;
+    means.level += hr__forecast_fit_mean(&fit, 0, 0) / (1000 * exp(drift * (n_weeks - 1))) / SERIES;
   }
   return means;
 }
 
-/* 1 % a week; a tenth is added before logarithms are taken, which makes drifts and errors a tenth smaller. */
+/* 1 % per week. A tenth is added before taking logarithms, which reduces drifts and errors by about a tenth. */
 static void what_was_put_in_is_found(void) {
   struct means calm = fit_many(0.01, 0.1, 0, 52), held = fit_many(0, 0.1, 0.9, 52);
   struct means flat = fit_many(0, 0.2, 0, 26), wild = fit_many(0, 0.6, 0, 104);
@@ -121,36 +122,37 @@ static void the_trend_fades(void) {
   double week[N];
   struct hr__forecast_fit fit;
   for (uint32_t i = 0; i < N; i++) week[i] = exp(0.02 * i);
-  CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fit), HR_OK);
-  expect_near(pow(fit.fade, N / 2.0), 0.5, 1e-12);
-  double now = hr__fit_mean(&fit, 0, 0), soon = hr__fit_mean(&fit, 0, 1), late = hr__fit_mean(&fit, 0, 79);
+  CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fit), HR_OK);
+  expect_near(pow(fit.damping, N / 2.0), 0.5, 1e-12);
+  double now = hr__forecast_fit_mean(&fit, 0, 0), soon = hr__forecast_fit_mean(&fit, 0, 1),
+         late = hr__forecast_fit_mean(&fit, 0, 79);
   expect_near(log(soon / now), 0.02, 0.002);
   CU_ASSERT(late / now < exp(0.02 * N / 2 / log(2) * 1.1));
   CU_ASSERT(late / now > 1.2);
-  CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, HR__TREND_WEEKS - 1, &fit), HR_OK);
-  expect_near(hr__fit_mean(&fit, 0, 79), hr__fit_mean(&fit, 0, 0), 0);
-  CU_ASSERT_EQUAL(hr__fit_drift(&fit), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, HR__TREND_WEEKS - 1, &fit), HR_OK);
+  expect_near(hr__forecast_fit_mean(&fit, 0, 79), hr__forecast_fit_mean(&fit, 0, 0), 0);
+  CU_ASSERT_EQUAL(hr__forecast_fit_estimate(&fit).drift, 0);
 }
 
-/* Of weeks that wander, whose paths spread far. */
+/* With a random walk of the level, whose paths spread widely. */
 static void paths_keep_the_mean(void) {
   enum { PATHS = 10000, AHEAD = 40 };
   double week[N], series[AHEAD], total[AHEAD], sum = 0, squares = 0;
   struct hr__forecast_fit fits[2];
   demand_draw(3, 0, 0.4, 0.95, N, week);
-  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__fit_make(week, N, &fits[i]), HR_OK);
-  struct hr__model model = {.fits = fits, .n_series = 1};
+  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__forecast_fit_make(week, N, &fits[i]), HR_OK);
+  struct hr__forecast_model model = {.fits = fits, .n_series = 1};
   for (uint32_t i = 0; i < PATHS; i++) {
-    hr__draw_path(&model, hr_replication_seed(1, i), AHEAD, series, total);
+    hr__forecast_draw_path(&model, hr_replication_seed(1, i), AHEAD, series, total);
     CU_ASSERT_EQUAL_FATAL(series[AHEAD - 1], total[AHEAD - 1]);
     sum += total[AHEAD - 1] / PATHS;
     squares += total[AHEAD - 1] * total[AHEAD - 1] / PATHS;
   }
-  CU_ASSERT(hr__fit_alpha(&fits[0]) > 0.6);
-  expect_near(sum, hr__fit_mean(&fits[0], 0, AHEAD), 3 * sqrt((squares - sum * sum) / PATHS));
+  CU_ASSERT(hr__forecast_fit_estimate(&fits[0]).alpha > 0.6);
+  expect_near(sum, hr__forecast_fit_mean(&fits[0], 0, AHEAD), 3 * sqrt((squares - sum * sum) / PATHS));
 }
 
-/* ---- What came ----------------------------------------------------------------------------------------- */
+/* ---- Coverage -------------------------------------------------------------------------------------- */
 
 static void intervals_hold_what_came(void) {
   expect_coverage(30, 26, 0.005, 0.2, 0.5);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a forecast and of its files fails once: each time the caller is told, and nothing is left. */
+/* Every allocation of a forecast and of its files fails once. Each time an error is returned and nothing leaks. */
 
 #include "demand.h"
 #include "harness.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Forecasts of real traces: they are made, and where the trace goes on as it was they beat the seasonal naive one. */
+/* Forecasts of real traces. They succeed, and if the trace continues as before they beat the seasonal naive forecast.
+ */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -37,7 +38,7 @@ static void helios_venus(void) {
   CU_ASSERT(score.coverage >= 0.9);
 }
 
-/* Its last weeks hardly hold any work: no forecast could know, and its score says so. */
+/* Its last weeks have hardly any work. No forecast could predict that, and the score shows it. */
 static void philly(void) {
   if (real_trace_missing(PHILLY)) return;
   struct hr_forecast_score score = forecast(PHILLY, NULL, 11);

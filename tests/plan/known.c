@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plans whose answer is known. Ordered hunting: jobs take one of r reserved GPUs if one is free, and else one on
- * demand, so that a = offered load costs c_r r + c_o a B(r, a) an hour, B Erlang's loss formula (Cooper, "Introduction
- * to Queueing Theory", 2nd ed., section 5.2). And Erlang's delay formula: the fewest GPUs at which the mean wait of
- * M/M/c is short enough. Each over ten seeds, all of which must find the optimum.
+ * Plans with a known optimum. Ordered hunting: jobs take one of r reserved GPUs if one is free, and else an on-demand
+ * GPU, so with offered load a the cost per hour is c_r r + c_o a B(r, a), where B is Erlang's loss formula (Cooper,
+ * "Introduction to Queueing Theory", 2nd ed., section 5.2). And Erlang's delay formula: the minimum number of GPUs at
+ * which the mean wait of M/M/c is short enough. Each with ten seeds, all of which must find the optimum.
  */
 
 #include "harness.h"
@@ -25,7 +25,7 @@ static double centre_of(const struct hr_plan *plan, enum hr__measure measure) {
   return hr__interval_centre(&plan->choice.figures[at]);
 }
 
-/* ---- How much to reserve ---------------------------------------------------------------------------- */
+/* ---- How much to reserve --------------------------------------------------------------------------- */
 
 static const char hunting[] =
     "{\"cluster\":{\"pools\":["
@@ -41,7 +41,7 @@ static double cost_of_hunting(double reserved_usd, unsigned reserved, double off
   return hours_of_month * (reserved_usd * reserved + 2 * offered * planned_erlang_b(reserved, offered));
 }
 
-/* By the formula; its neighbours are dearer by `margin` of it at least, or the case would tell little. */
+/* By the formula. Its neighbours must cost more by at least `margin`, or the case would show little. */
 static unsigned best_of_hunting(double reserved_usd, double offered, double margin) {
   unsigned best = 0;
   for (unsigned r = 4; r <= 40; r += 4)
@@ -53,8 +53,8 @@ static unsigned best_of_hunting(double reserved_usd, double offered, double marg
   return best;
 }
 
-/* The costs' mean over seeds within three standard errors of the formula; and the same formula for GPUs that cost 3 %
-   more is not, so that the check is known to be able to refuse. */
+/* The mean cost over seeds is within three standard errors of the formula. The formula for GPUs that cost 3 % more is
+ * not, which shows that the check can fail. */
 static void expect_mean(const double *costs, double formula) {
   double mean = 0, squares = 0;
   for (int i = 0; i < SEEDS; i++) mean += costs[i] / SEEDS;
@@ -98,7 +98,7 @@ static void reserved_that_is_dear(void) {
   hunt(1.15, 20, 0.024);
 }
 
-/* ---- How few meet a goal ---------------------------------------------------------------------------- */
+/* ---- The minimum that meets a goal ----------------------------------------------------------------- */
 
 static double wait_of(unsigned servers, double offered) {
   return planned_erlang_c(servers, offered) * mean_s / (servers - offered);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Allocations of a plan, of replications and of what they write fail: each time the caller is told, and nothing is
-   left. Most of a plan's are those of its scenario, which is loaded for each mix and has a test of its own. */
+/* Allocations of a plan, of replications and of their output fail. Each time an error is returned and nothing leaks.
+ * Most allocations of a plan load its scenario, once per candidate, which has a test of its own. */
 
 #include "harness.h"
 #include "planned.h"
@@ -80,7 +80,7 @@ static enum hr_status print_replicates(void) {
   return to_nowhere(replicates_table);
 }
 
-/* As starve, but of many allocations one in 23. */
+/* Like starve, but with one of every 23 allocations. */
 static long starve_some(enum hr_status (*attempt)(void)) {
   enum { ALL = 50, STEP = 23, MOST = 100000 };
   for (long allowed = 0; allowed < MOST; allowed += allowed < ALL ? 1 : STEP) {

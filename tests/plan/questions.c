@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a plan asks, as it is understood: figures by name, goals with units, the grid of candidates, demand. */
+/* Parsing of a plan's question: metrics by name, goals with units, the grid of candidates, demand. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -18,7 +18,7 @@ static void says(const char *text, const char *part) {
   CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
 }
 
-/* ---- Traces by hand --------------------------------------------------------------------------------- */
+/* ---- Traces by hand -------------------------------------------------------------------------------- */
 
 struct job {
   int submit_s, work_s;
@@ -50,7 +50,7 @@ static const struct job clients[] = {{0, 10, 1, "retail", HR_CLASS_INFERENCE},
                                      {5, 10, 1, "training", HR_CLASS_TRAINING},
                                      {9, 10, 1, "health", HR_CLASS_TRAINING}};
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Metrics --------------------------------------------------------------------------------------- */
 
 static void figure_is(const struct hr_trace *trace, const char *text, enum hr__measure measure, const char *name) {
   struct hr__figure figure;
@@ -109,9 +109,9 @@ static void figures_that_are_none(void) {
   hr_trace_destroy(bare);
 }
 
-/* ---- Goals ------------------------------------------------------------------------------------------ */
+/* ---- Goals ----------------------------------------------------------------------------------------- */
 
-/* A plan's goals, ended by NULL, and its objective. */
+/* Parses goals, terminated by NULL, and an objective. */
 static enum hr_status make_goals(const struct hr_trace *trace, const char *const *texts, const char *objective,
                                  struct hr__goals *goals, struct hr_error *error) {
   struct hr_placed_text constraints[4];
@@ -169,15 +169,15 @@ static void goals_fail(const char *const *texts, const char *objective, const ch
 static void goals_that_are_none(void) {
   static const struct {
     const char *text, *part;
-  } wrong[] = {{"wait_s.p95 < 60", "is no goal; one is of the form FIGURE <= NUMBER"},
-               {"wait_s.p95", "is no goal"},
-               {"wait_s.p95 <= soon", "'soon' is no bound"},
-               {"wait_s.p95 <= 60 weeks", "'60 weeks' is no bound"},
-               {"wait_s.p95 <= inf", "is no bound"},
-               {"wait_s.p95 <= 60 %", "the bound is in '%', which the figure is not"},
-               {"completed >= 99 h", "the bound is in 'h'"},
-               {"completed >= 99", "is a share, from 0 to 1; did you mean 99 %?"},
-               {"deadline_miss <= -0.1", "is a share, from 0 to 1"},
+  } wrong[] = {{"wait_s.p95 < 60", "expected METRIC <= NUMBER"},
+               {"wait_s.p95", "invalid goal"},
+               {"wait_s.p95 <= soon", "invalid bound 'soon'"},
+               {"wait_s.p95 <= 60 weeks", "invalid bound '60 weeks'"},
+               {"wait_s.p95 <= inf", "invalid bound"},
+               {"wait_s.p95 <= 60 %", "unit '%' does not match"},
+               {"completed >= 99 h", "unit 'h' does not match"},
+               {"completed >= 99", "a share from 0 to 1; did you mean 99 %?"},
+               {"deadline_miss <= -0.1", "a share from 0 to 1"},
                {"wait_s.p95 of nobody <= 60", "neither a class nor a tenant"},
                {"wiat_s.p95 <= 60", "did you mean 'wait_s.p95'?"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -186,16 +186,16 @@ static void goals_that_are_none(void) {
 
 static void goals_that_contradict(void) {
   goals_fail((const char *const[]){"completed >= 90 %", "completed <= 80 %", NULL}, "monthly_usd",
-             "no mix can meet both 'completed <= 80 %' and 'completed >= 90 %'");
+             "'completed <= 80 %' and 'completed >= 90 %'");
   goals_fail((const char *const[]){"wait_s.mean <= 1 min", "wait_s.mean >= 61", NULL}, "monthly_usd",
-             "no mix can meet");
-  bound_is("wait_s.p95 >= 99 d", 99 * 86400.0, false); /* with at most 99 d beside it: just so */
+             "contradictory goals");
+  bound_is("wait_s.p95 >= 99 d", 99 * 86400.0, false); /* with a maximum of 99 d beside it: no contradiction */
 }
 
 static void goals_without_end(void) {
-  goals_fail((const char *const[]){NULL}, "monthly_usd", "the objective is unbounded");
-  goals_fail((const char *const[]){"monthly_usd <= 5 k$", NULL}, "monthly_usd", "the objective is unbounded");
-  goals_fail((const char *const[]){"wait_s.p95 <= 60", NULL}, "cost.total_usd", "nothing in the scenario has a price");
+  goals_fail((const char *const[]){NULL}, "monthly_usd", "unbounded");
+  goals_fail((const char *const[]){"monthly_usd <= 5 k$", NULL}, "monthly_usd", "unbounded");
+  goals_fail((const char *const[]){"wait_s.p95 <= 60", NULL}, "cost.total_usd", "needs prices");
 }
 
 static void completion_is_assumed(void) {
@@ -225,7 +225,7 @@ static void completion_is_assumed(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- The grid --------------------------------------------------------------------------------------- */
+/* ---- The grid -------------------------------------------------------------------------------------- */
 
 static struct hr_scenario *grid(void) {
   return planned_scenario(
@@ -242,7 +242,7 @@ static struct hr_scenario *grid(void) {
 static void candidates_are_numbered(void) {
   struct hr_scenario *scenario = grid();
   struct hr__space space;
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, &space, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, NULL, &space, NULL), HR_OK);
   CU_ASSERT(space.n_candidates == 24 && space.n_slices == 2 && space.n_capacity == 2);
   uint32_t expected = 0;
   for (uint32_t a = 0; a < 3; a++)
@@ -265,7 +265,7 @@ static void candidates_are_numbered(void) {
 static void candidates_cover_others(void) {
   struct hr_scenario *scenario = grid();
   struct hr__space space;
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, &space, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, NULL, &space, NULL), HR_OK);
   for (uint32_t i = 0; i < 24; i++)
     for (uint32_t k = 0; k < 24; k++) {
       bool covers = i / 8 >= k / 8 && i / 4 % 2 == k / 4 % 2 && i % 4 >= k % 4;
@@ -278,7 +278,7 @@ static void candidates_set_nodes(void) {
   struct hr_scenario *scenario = grid();
   struct hr__space space;
   size_t count;
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, &space, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(scenario->plan, NULL, &space, NULL), HR_OK);
   const char **overrides = hr__space_overrides(&space, 2 * 8 + 4 + 3, &count);
   CU_ASSERT_FATAL(overrides && count == 4);
   CU_ASSERT_STRING_EQUAL(overrides[0], "cluster.pools.0.nodes=2");
@@ -289,7 +289,7 @@ static void candidates_set_nodes(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* ---- Demand ----------------------------------------------------------------------------------------- */
+/* ---- Demand ---------------------------------------------------------------------------------------- */
 
 /* 2 GPUs until 5 s, 3 until 10 s, 1 until 15 s, none until the last submit at 20 s. */
 static void demand_by_hand(void) {
@@ -307,11 +307,11 @@ static void demand_by_hand(void) {
   expect(hr__demand_exceeded(&demand, 0.24), 3);
   expect(hr__demand_exceeded(&demand, 0.6), 1);
   expect(hr__demand_exceeded(&demand, 0.8), 0);
-  expect(hr__demand_newsvendor(&demand, 1, 2), 1); /* as good as 2: needed half of the time */
+  expect(hr__demand_newsvendor(&demand, 1, 2), 1); /* costs as much as 2: needed half of the time */
   expect(hr__demand_newsvendor(&demand, 2, 2), 0);
   hr__demand_finish(&demand);
   CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 2, 0.34, &demand),
-                        HR_OK); /* twice as much; one job may be left undone */
+                        HR_OK); /* twice the demand; one job may stay undone */
   expect(demand.mean_gpus, 3);
   expect(demand.gpu_hours, 1460.0 / 3600);
   expect(demand.min_gpu_hours, 60.0 / 3600);
@@ -319,7 +319,7 @@ static void demand_by_hand(void) {
   hr_trace_destroy(trace);
 }
 
-/* "completed >= 93 %" of a hundred jobs lets seven fail, though 1 - 0.93 is a little less than 0.07. */
+/* "completed >= 93 %" of 100 jobs lets seven fail, although 1 - 0.93 is slightly less than 0.07. */
 static void as_many_may_fail_as_the_goal_says(void) {
   struct job jobs[100];
   struct hr__demand_curve demand;
@@ -335,7 +335,7 @@ static void as_many_may_fail_as_the_goal_says(void) {
 
 enum { SECONDS = 2000 };
 
-/* What the newsvendor's level costs, second by second, is what no other level undercuts. */
+/* No other level costs less than the newsvendor's, summed second by second. */
 static void expect_newsvendor(const struct hr__demand_curve *demand, const int *level, int window, double standing) {
   double least = (double)INFINITY, own = 0, chosen = hr__demand_newsvendor(demand, standing, 1);
   for (int gpus = 0; gpus <= (int)demand->peak_gpus; gpus++) {

@@ -133,20 +133,20 @@ static void worlds_differ_in_what_they_say(void) {
   tear_down(&bench);
 }
 
-/* ---- The judge and the selection -------------------------------------------------------------------- */
+/* ---- The evaluator and the selection ---------------------------------------------------------------- */
 
 struct court {
   struct bench bench;
   struct hr__goals goals;
   struct hr__space space;
-  struct hr__evaluator judge;
+  struct hr__evaluator evaluator;
 };
 
 static void open_court(struct court *court) {
   *court = (struct court){.bench = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
   struct bench *bench = &court->bench;
   CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &court->goals, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, &court->space, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, NULL, &court->space, NULL), HR_OK);
   struct hr__runner_config config = {.scenario = bench->scenario,
                                      .trace = bench->trace,
                                      .figures = court->goals.figures,
@@ -157,12 +157,12 @@ static void open_court(struct court *court) {
   bench->lab = hr__runner_create(&config);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
   CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__evaluator_make(&court->judge, bench->lab, &court->space, &court->goals, bench->world, NULL),
-                        HR_OK);
+  CU_ASSERT_EQUAL_FATAL(
+      hr__evaluator_make(&court->evaluator, bench->lab, &court->space, &court->goals, bench->world, NULL), HR_OK);
 }
 
 static void close_court(struct court *court) {
-  hr__evaluator_finish(&court->judge);
+  hr__evaluator_finish(&court->evaluator);
   hr__goals_finish(&court->goals);
   tear_down(&court->bench);
 }
@@ -172,38 +172,48 @@ static uint32_t candidate(uint32_t own, uint32_t spot) {
   return 4 * own + spot;
 }
 
+/* Replications of a candidate that were run, from the first one on without a gap; unlimited for one that is exact. */
+static uint32_t count_runs(const struct hr__evaluator *evaluator, uint32_t candidate) {
+  uint32_t id = evaluator->runner_ids[candidate], count = 0;
+  if (id == HR_NONE) return 0;
+  if (!hr__runner_is_random(evaluator->runner, id)) return hr__runner_values(evaluator->runner, id, 0) ? UINT32_MAX : 0;
+  while (hr__runner_values(evaluator->runner, id, count)) count++;
+  return count;
+}
+
 static void verdicts_by_hand(void) {
   struct court court;
   open_court(&court);
   uint32_t few = candidate(3, 1), none = candidate(0, 0), both[] = {few, none};
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, few), 0);
-  CU_ASSERT_EQUAL_FATAL(hr__evaluator_run(&court.judge, both, 2, 4, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, few), 4);
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, none), UINT32_MAX);
+  CU_ASSERT_EQUAL(count_runs(&court.evaluator, few), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__evaluator_run(&court.evaluator, both, 2, 4, NULL), HR_OK);
+  CU_ASSERT_EQUAL(count_runs(&court.evaluator, few), 4);
+  CU_ASSERT_EQUAL(count_runs(&court.evaluator, none), UINT32_MAX);
   double monthly = 0, wait = 0;
   size_t cost_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
          wait_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
-    const double *values = hr__runner_values(court.bench.lab, court.judge.mixes[few], r);
+    const double *values = hr__runner_values(court.bench.lab, court.evaluator.runner_ids[few], r);
     monthly += values[cost_at] / 4;
     wait += values[wait_at] / 4;
   }
-  struct hr__evaluation verdict = hr__evaluator_evaluation(&court.judge, few, 4),
-                        of_none = hr__evaluator_evaluation(&court.judge, none, 4);
-  CU_ASSERT(fabs(verdict.objective / monthly - 1) < 1e-12);
-  CU_ASSERT(fabs(verdict.violation - fmax(0, wait / 500 - 1)) < 1e-9);
+  struct hr__evaluation evaluation = hr__evaluator_evaluate(&court.evaluator, few, 4),
+                        of_none = hr__evaluator_evaluate(&court.evaluator, none, 4);
+  CU_ASSERT(fabs(evaluation.objective / monthly - 1) < 1e-12);
+  CU_ASSERT(fabs(evaluation.violation - fmax(0, wait / 500 - 1)) < 1e-9);
   CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, of 99 % */
-  CU_ASSERT_TRUE(hr__evaluator_is_short(&court.judge, none, 4));
-  CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, none, &of_none));
-  CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, candidate(4, 1), &verdict)); /* fewer GPUs */
+  CU_ASSERT_TRUE(hr__evaluator_is_short(&court.evaluator, none, 4));
+  CU_ASSERT_TRUE(hr__evaluation_is_better(&court.space, few, &evaluation, none, &of_none));
+  CU_ASSERT_TRUE(
+      hr__evaluation_is_better(&court.space, few, &evaluation, candidate(4, 1), &evaluation)); /* fewer GPUs */
   close_court(&court);
 }
 
 static struct hr__selection selected(struct court *court, const uint32_t *finalists, uint32_t count, uint32_t most,
                                      double indifference) {
-  struct hr__selection_config config = {.judge = &court->judge,
+  struct hr__selection_config config = {.evaluator = &court->evaluator,
                                         .first = 5,
-                                        .most = most,
+                                        .max_replications = most,
                                         .confidence = 0.95,
                                         .indifference = indifference,
                                         .max_runs = 100000,
@@ -222,7 +232,7 @@ static void a_clear_winner(void) {
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
   CU_ASSERT_EQUAL(selection.probability, 1);
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, finalists[0]), 5);
+  CU_ASSERT_EQUAL(count_runs(&court.evaluator, finalists[0]), 5);
   CU_ASSERT_EQUAL(hr__runner_runs(court.bench.lab), 15);
   close_court(&court);
 }
@@ -244,8 +254,8 @@ static void one_that_misses_a_goal(void) {
   open_court(&court);
   const uint32_t finalists[] = {candidate(4, 0), candidate(12, 1)}, hopeless[] = {candidate(2, 0), candidate(4, 0)};
   struct hr__selection selection = selected(&court, finalists, 2, 12, 0.01); /* the cheaper one waits too long */
-  CU_ASSERT(hr__evaluator_evaluation(&court.judge, finalists[0], 1).objective <
-            hr__evaluator_evaluation(&court.judge, finalists[1], 1).objective);
+  CU_ASSERT(hr__evaluator_evaluate(&court.evaluator, finalists[0], 1).objective <
+            hr__evaluator_evaluate(&court.evaluator, finalists[1], 1).objective);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   selection = selected(&court, hopeless, 2, 12, 0.01);
   CU_ASSERT_EQUAL(selection.choice, HR_NONE);

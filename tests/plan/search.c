@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The fast search against every candidate, in small random worlds: pools of three markets at random prices, spot
- * capacity that comes and goes, gangs, a choice of policies. The choice's objective is taken from the exhaustive plan,
- * over the same random events. Told are how far the search misses the best, and the share of runs that it takes.
+ * Compares the fast search with the exhaustive one in small random scenarios: pools of three markets at random prices,
+ * spot interruptions, gangs, a choice of policies. The objective of the choice is taken from the exhaustive plan, over
+ * the same random events. Prints how far the search misses the optimum, and its share of the exhaustive runs.
  *
- *   test_plan_search [WORLDS [FIRST]]      60 of them are the target search_against_all
+ *   test_plan_search [SCENARIOS [FIRST]]      60 of them are the target search_against_all
  */
 
 #include "base/random.h"
@@ -17,7 +17,7 @@
 
 enum { JOBS = 120, REPLICATIONS = 4 };
 
-/* ---- A world ---------------------------------------------------------------------------------------- */
+/* ---- A random scenario ----------------------------------------------------------------------------- */
 
 struct dice {
   struct hr__stream stream;
@@ -33,7 +33,7 @@ static int one_of(struct dice *dice, int low, int high) {
 }
 
 static struct hr_trace *draw_trace(struct dice *dice) {
-  struct hr_trace_builder *builder = hr_trace_builder_create("world", "memory");
+  struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
   struct hr_trace *trace = NULL;
   struct hr_job_record record;
   double gap_s = between(dice, 100, 400);
@@ -50,7 +50,7 @@ static struct hr_trace *draw_trace(struct dice *dice) {
   return trace;
 }
 
-/* Two or three variables of capacity and one of policy, 60 to 420 candidates. */
+/* Two or three capacity variables and one policy variable, 60 to 420 candidates. */
 static struct hr_scenario *draw_scenario(struct dice *dice) {
   static const char *const goals[] = {"\"wait_s.p95 <= %.0f\"", "\"wait_s.mean <= %.0f\""};
   char text[3000], goal[100];
@@ -85,25 +85,26 @@ static struct hr_scenario *draw_scenario(struct dice *dice) {
   return planned_scenario(text);
 }
 
-/* ---- The comparison --------------------------------------------------------------------------------- */
+/* ---- The comparison -------------------------------------------------------------------------------- */
 
 struct tally {
-  int worlds, infeasible, same, within_1, within_5, disagree;
+  int scenarios, infeasible, same, within_1, within_5, disagree;
   double worst, runs, all_runs;
 };
 
-/* No mix that meets the goal is cheaper than its prices alone say, but for what a bill of micro-dollars rounds away. */
+/* No candidate that meets the goals costs less than its lower bound, except for rounding to micro-dollars. */
 static void expect_bounds(const struct hr_plan *all) {
   for (uint32_t i = 0; i < all->space.n_candidates; i++) {
-    struct hr__evaluation verdict = hr__evaluator_evaluation(&all->judge, i, all->screening);
-    if (verdict.violation == 0) CU_ASSERT(hr__bounds_least(&all->bounds, i) <= verdict.objective * (1 + 1e-6));
+    struct hr__evaluation evaluation = hr__evaluator_evaluate(&all->evaluator, i, all->screening);
+    if (evaluation.violation == 0)
+      CU_ASSERT(hr__bounds_min_objective(&all->bounds, i) <= evaluation.objective * (1 + 1e-6));
   }
 }
 
 static void compare(struct tally *tally, const struct hr_plan *fast, const struct hr_plan *all, int number) {
-  tally->worlds++;
-  tally->runs += (double)(fast->runs_of_search + fast->runs_of_selection);
-  tally->all_runs += (double)(all->runs_of_search + all->runs_of_selection);
+  tally->scenarios++;
+  tally->runs += (double)(fast->search_runs + fast->selection_runs);
+  tally->all_runs += (double)(all->search_runs + all->selection_runs);
   CU_ASSERT_FATAL(all->space.n_candidates >= 60 && all->space.n_candidates <= 420);
   CU_ASSERT_EQUAL(all->search.counts.run, all->space.n_candidates);
   if (hr_plan_feasible(fast) != hr_plan_feasible(all)) {
@@ -113,44 +114,44 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
   tally->infeasible += !hr_plan_feasible(all);
   if (!hr_plan_feasible(all)) return;
   uint32_t replications = all->screening;
-  struct hr__evaluation found = hr__evaluator_evaluation(&all->judge, fast->choice.candidate, replications),
-                        best = hr__evaluator_evaluation(&all->judge, all->choice.candidate, replications);
+  struct hr__evaluation found = hr__evaluator_evaluate(&all->evaluator, fast->choice.candidate, replications),
+                        best = hr__evaluator_evaluate(&all->evaluator, all->choice.candidate, replications);
   double miss = found.violation > 0 ? 1 : found.objective / best.objective - 1;
   tally->same += fast->choice.candidate == all->choice.candidate;
   tally->within_1 += miss <= 0.01;
   tally->within_5 += miss <= 0.05;
   tally->worst = fmax(tally->worst, miss);
   if (miss > 0.01)
-    printf("\n  world %d, %u candidates: %u, which is %.1f %% above %u", number, all->space.n_candidates,
+    printf("\n  scenario %d, %u candidates: %u, which is %.1f %% above %u", number, all->space.n_candidates,
            fast->choice.candidate, 100 * miss, all->choice.candidate);
 }
 
 static void search_against_all(void) {
-  uint32_t n_worlds = test_argument(1, 10), first_world = test_argument(2, 1);
+  uint32_t n_scenarios = test_argument(1, 10), first_scenario = test_argument(2, 1);
   struct tally tally = {0};
-  for (uint32_t i = 0; i < n_worlds; i++) {
+  for (uint32_t i = 0; i < n_scenarios; i++) {
     struct dice dice;
-    hr__stream_init(&dice.stream, 4242, HR__PURPOSE_SAMPLE, first_world + i, 0);
+    hr__stream_init(&dice.stream, 4242, HR__PURPOSE_SAMPLE, first_scenario + i, 0);
     dice.rng = hr__stream_rng(&dice.stream);
     struct hr_trace *trace = draw_trace(&dice);
     struct hr_scenario *scenario = draw_scenario(&dice);
     struct hr_plan *fast = planned_brief(scenario, trace, HR_PLAN_SEARCH_FAST),
                    *all = planned_brief(scenario, trace, HR_PLAN_SEARCH_EXHAUSTIVE);
     expect_bounds(all);
-    compare(&tally, fast, all, (int)(first_world + i));
+    compare(&tally, fast, all, (int)(first_scenario + i));
     hr_plan_destroy(fast);
     hr_plan_destroy(all);
     hr_trace_destroy(trace);
     hr_scenario_destroy(scenario);
   }
-  int feasible = tally.worlds - tally.infeasible - tally.disagree;
-  printf(
-      "\n  %d worlds, %d without a mix that meets the goal; of the others %d with the same choice, %d within 1 %%, %d "
-      "within 5 %%, worst %.2f %%; %.1f %% of the exhaustive runs",
-      tally.worlds, tally.infeasible, tally.same, tally.within_1, tally.within_5, 100 * tally.worst,
-      100 * tally.runs / tally.all_runs);
+  int feasible = tally.scenarios - tally.infeasible - tally.disagree;
+  printf("\n  %d scenarios, %d without a candidate that meets the goal; of the others %d with the same choice, %d "
+         "within 1 %%, %d "
+         "within 5 %%, worst %.2f %%; %.1f %% of the exhaustive runs",
+         tally.scenarios, tally.infeasible, tally.same, tally.within_1, tally.within_5, 100 * tally.worst,
+         100 * tally.runs / tally.all_runs);
   CU_ASSERT_EQUAL(tally.disagree, 0);
-  CU_ASSERT(feasible >= tally.worlds / 2);
+  CU_ASSERT(feasible >= tally.scenarios / 2);
   CU_ASSERT(tally.within_1 >= 0.95 * feasible);
   CU_ASSERT_EQUAL(tally.within_5, feasible);
   CU_ASSERT(tally.runs < tally.all_runs / 2);

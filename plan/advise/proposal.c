@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A proposal: overrides that a user can repeat with --set, the assumptions behind them, and its runs beside the
+ * unchanged scenario. Pool entries are copied from the scenario's JSON and edited, so keys that a proposal does not
+ * change keep their values.
+ */
+
+#include "plan/advise/advise.h"
+
+#include "base/text.h"
+#include "plan/search/evaluator.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hr__proposal_finish(struct hr__proposal *proposal) {
+  for (size_t i = 0; i < proposal->set.count; i++) free(proposal->set.at[i]);
+  free(proposal->set.at);
+  hr_notes_finish(&proposal->assumed);
+  *proposal = (struct hr__proposal){.candidate = HR_NONE, .stricter = HR_NONE};
+}
+
+static enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
+}
+
+/* ---- Overrides ------------------------------------------------------------------------------------- */
+
+/* Takes ownership of the text. */
+static enum hr_status add_text(struct hr__texts *texts, char *text, struct hr_error *error) {
+  char **grown = text ? realloc(texts->at, (texts->count + 1) * sizeof *grown) : NULL;
+  if (!grown) {
+    free(text);
+    return no_memory(error);
+  }
+  texts->at = grown;
+  grown[texts->count++] = text;
+  return HR_OK;
+}
+
+enum hr_status hr__proposal_set(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...) {
+  char text[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return add_text(&proposal->set, strdup(text), error);
+}
+
+enum hr_status hr__proposal_set_json(struct hr__proposal *proposal, const char *path, cJSON *value,
+                                     struct hr_error *error) {
+  char *json = value ? cJSON_PrintUnformatted(value) : NULL;
+  size_t size = strlen(path) + 2 + (json ? strlen(json) : 0);
+  char *text = json ? malloc(size) : NULL;
+  if (text) snprintf(text, size, "%s=%s", path, json);
+  cJSON_free(json);
+  cJSON_Delete(value);
+  return add_text(&proposal->set, text, error);
+}
+
+enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...) {
+  char text[600];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return hr_notes_add(&proposal->assumed, "%s", text) == HR_OK ? HR_OK : no_memory(error);
+}
+
+enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
+                                   struct hr_error *error) {
+  const struct hr_policy_choice *policy = &advice->config.scenario->policy;
+  if (!advice->has_market_rule) return HR_OK;
+  for (size_t i = 0; i < policy->n_params; i++) {
+    char buffer[32];
+    const char *key = policy->ops->params[i].key, *value = hr_policy_choice_text(policy, i, buffer);
+    enum hr_status status = HR_OK;
+    if (strcmp(key, "placement") == 0 && strcmp(value, "pool") == 0)
+      status = hr__proposal_set(proposal, error, "policy.placement=best-fit");
+    else if (strcmp(key, "market") == 0 &&
+             (strcmp(value, "static") == 0 || (spot && strcmp(value, "on-demand-only") == 0)))
+      status = hr__proposal_set(proposal, error, "policy.market=%s", spot ? "spot-first" : "on-demand-only");
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+/* ---- Loading --------------------------------------------------------------------------------------- */
+
+/* A policy may reject its parameters only when it runs. */
+static bool changes_policy(const struct hr__proposal *proposal) {
+  for (size_t i = 0; i < proposal->set.count; i++)
+    if (strncmp(proposal->set.at[i], "policy.", strlen("policy.")) == 0) return true;
+  return false;
+}
+
+enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
+  struct hr_error inner = {0};
+  enum hr_status status =
+      hr__runner_add_candidate(advice->runner, (const char *const *)proposal->set.at, proposal->set.count,
+                               advice->environment, &proposal->candidate, &inner);
+  if (status == HR_OK && changes_policy(proposal)) status = hr__advice_run(advice, &proposal->candidate, 1, 1, &inner);
+  if (status == HR_OK) return HR_OK;
+  proposal->candidate = HR_NONE;
+  if (status != HR_BAD_INPUT) return hr_fail(error, status, "%s", inner.text);
+  status = hr_notes_add(&advice->notes, "%s: %.100s -> %.100s cannot be run: %.500s",
+                        hr_advice_kind_name(proposal->kind), proposal->from, proposal->to, inner.text);
+  return status == HR_OK ? HR_OK : no_memory(error);
+}
+
+enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
+  enum hr_status status = proposal->candidate == HR_NONE ? hr__proposal_load(advice, proposal, error) : HR_OK;
+  struct hr__proposal *grown = NULL;
+  if (status == HR_OK && proposal->candidate != HR_NONE) {
+    grown = realloc(advice->proposals, (advice->n_proposals + 1) * sizeof *grown);
+    if (!grown) status = no_memory(error);
+  }
+  if (!grown) {
+    hr__proposal_finish(proposal);
+    return status;
+  }
+  advice->proposals = grown;
+  grown[advice->n_proposals++] = *proposal;
+  return HR_OK;
+}
+
+/* ---- Entries of pools ------------------------------------------------------------------------------ */
+
+static bool is_taken(const struct hr_advice *advice, const char *name) {
+  const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (strcmp(cluster->pools[i].name, name) == 0) return true;
+  return false;
+}
+
+bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
+  cJSON_DeleteItemFromObjectCaseSensitive(entry, key);
+  if (value && cJSON_AddItemToObject(entry, key, value)) return true;
+  cJSON_Delete(value);
+  return false;
+}
+
+bool hr__put_class(cJSON *entry, uint32_t class_) {
+  cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
+  if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);
+  cJSON_Delete(list);
+  cJSON_Delete(name);
+  return false;
+}
+
+cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char *suffix, const char *const *unwanted) {
+  cJSON *entry = cJSON_Duplicate(cJSON_GetArrayItem(advice->pools, (int)pool), true);
+  char name[260];
+  if (!entry) return NULL;
+  for (size_t i = 0; unwanted[i]; i++) cJSON_DeleteItemFromObjectCaseSensitive(entry, unwanted[i]);
+  snprintf(name, sizeof name, "%.180s%s", hr__advice_pool(advice, pool)->name, suffix);
+  for (unsigned i = 2; suffix[0] && is_taken(advice, name); i++)
+    snprintf(name, sizeof name, "%.180s%s-%u", hr__advice_pool(advice, pool)->name, suffix, i);
+  if (!suffix[0] || hr__put_text(entry, "name", name)) return entry;
+  cJSON_Delete(entry);
+  return NULL;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------ */
+
+enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *candidates, size_t count, uint32_t replications,
+                              struct hr_error *error) {
+  size_t n_trials = (count + 1) * replications, used = 0;
+  struct hr__trial *trials = calloc(n_trials + 1, sizeof *trials);
+  if (!trials) return no_memory(error);
+  for (uint32_t r = 0; r < replications; r++) {
+    trials[used++] = (struct hr__trial){advice->base, r};
+    for (size_t i = 0; i < count; i++) trials[used++] = (struct hr__trial){candidates[i], r};
+  }
+  enum hr_status status = hr__runner_run(advice->runner, trials, n_trials, error);
+  free(trials);
+  return status;
+}
+
+static bool is_exact(const struct hr_advice *advice, uint32_t candidate) {
+  return !hr__runner_is_random(advice->runner, advice->base) && !hr__runner_is_random(advice->runner, candidate);
+}
+
+static uint32_t count_of(const struct hr_advice *advice, uint32_t candidate, uint32_t replications) {
+  return is_exact(advice, candidate) ? 1 : replications;
+}
+
+enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+                                     uint32_t replications, struct hr__interval *interval, struct hr_error *error) {
+  uint32_t count = count_of(advice, candidate, replications);
+  double *values = malloc(((size_t)count + 1) * sizeof *values);
+  if (!values) return no_memory(error);
+  for (uint32_t r = 0; r < count; r++)
+    values[r] = hr__runner_values(advice->runner, candidate, r)[figure] -
+                hr__runner_values(advice->runner, advice->base, r)[figure];
+  enum hr_status status = hr__interval_of(values, count, HR__MEAN, advice->config.scenario->replications.confidence,
+                                          is_exact(advice, candidate), interval);
+  free(values);
+  return status == HR_OK ? HR_OK : no_memory(error);
+}
+
+/* The mean of the known values, or for quantiles their median. */
+static double centre_of(const struct hr_advice *advice, uint32_t candidate, size_t figure, uint32_t count) {
+  for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->runner, candidate, r)[figure];
+  return hr__metric_centre(advice->scratch, count, hr__measure_infos[advice->figures[figure].measure].kind);
+}
+
+struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32_t candidate, size_t figure,
+                                          uint32_t replications) {
+  uint32_t count = count_of(advice, candidate, replications);
+  return (struct hr_advice_figure){centre_of(advice, advice->base, figure, count),
+                                   centre_of(advice, candidate, figure, count)};
+}
+
+/* ---- Service --------------------------------------------------------------------------------------- */
+
+const char *hr__advice_class_text(uint32_t class_) {
+  if (class_ == HR_N_CLASSES) return "all jobs";
+  return class_ == HR_CLASS_UNKNOWN ? "jobs without a class" : hr_job_class_name((enum hr_job_class)class_);
+}
+
+static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
+                         char *reason, size_t size) {
+  struct hr_advice_figure done =
+      hr__advice_figure(advice, candidate, hr__advice_group_figure(advice, class_, HR__A_COMPLETED), replications);
+  struct hr_advice_figure wait =
+      hr__advice_figure(advice, candidate, hr__advice_group_figure(advice, class_, HR__A_WAIT), replications);
+  char text[2][HR__NUMBER_BYTES];
+  if (done.after < done.before - 1e-9) {
+    snprintf(reason, size, "%.2f %% of %s complete, before %.2f %%", 100 * done.after, hr__advice_class_text(class_),
+             100 * done.before);
+    return false;
+  }
+  if (wait.after <= wait.before + fmax(HR_ADVISE_WAIT_S, HR_ADVISE_WAIT_SHARE * wait.before)) return true;
+  if (isnan(wait.before) || isnan(wait.after)) return true;
+  snprintf(reason, size, "the p95 wait of %s grows from %s to %s", hr__advice_class_text(class_),
+           hr__duration_text(wait.before, text[0]), hr__duration_text(wait.after, text[1]));
+  return false;
+}
+
+bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
+                       size_t size) {
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    if (advice->class_at[i] != HR_NONE && !serves_group(advice, candidate, i, replications, reason, size)) return false;
+  return serves_group(advice, candidate, HR_N_CLASSES, replications, reason, size);
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Alternatives to the choice of a plan: baselines (today's capacity, and everything on demand), the frontier of cost
+ * and wait, the goals that exclude better candidates, the price of tighter goals, and the choice in changed
+ * environments.
+ *
+ * All of them share the runner with the search, so runs that exist cost nothing.
+ */
+
+#include "plan/search/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
+}
+
+/* ---- Options --------------------------------------------------------------------------------------- */
+
+enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate,
+                               uint32_t runner_id, uint32_t replications, struct hr__option *option,
+                               struct hr_error *error) {
+  const struct hr__goals *goals = &plan->goals;
+  bool exact = !hr__runner_is_random(plan->runner, runner_id);
+  uint32_t count = exact ? 1 : replications;
+  *option = (struct hr__option){.candidate = candidate, .runner_id = runner_id, .replications = count};
+  option->figures = calloc(goals->n_figures + 1, sizeof *option->figures);
+  double *values = malloc(((size_t)count + 1) * sizeof *values);
+  enum hr_status status = option->figures && values ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < goals->n_figures && status == HR_OK; i++) {
+    for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(plan->runner, runner_id, r)[i];
+    status = hr__interval_of(values, count, hr__measure_infos[goals->figures[i].measure].kind,
+                             plan->config.scenario->replications.confidence, exact, &option->figures[i]);
+  }
+  struct hr__evaluator single = *evaluator;
+  uint32_t self = runner_id;
+  single.runner_ids = &self;
+  struct hr__evaluation evaluation = hr__evaluator_evaluate(&single, 0, count);
+  option->objective = evaluation.objective;
+  option->violation = evaluation.violation;
+  free(values);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
+}
+
+void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
+  for (uint32_t i = 0; option->texts && i < plan->space.n_axes; i++) free(option->texts[i]);
+  free(option->texts);
+  free(option->figures);
+  *option = (struct hr__option){.candidate = HR_NONE, .runner_id = HR_NONE};
+}
+
+/* ---- Baselines ------------------------------------------------------------------------------------- */
+
+/* An option that is not on the grid: its overrides, and the value of each variable as text. */
+struct plan_variant {
+  const char **set; /* borrowed */
+  size_t n_set;
+  char **texts; /* by variable */
+  char **made;  /* overrides that it owns */
+  size_t n_made;
+};
+
+static bool variant_make(const struct hr_plan *plan, struct plan_variant *variant) {
+  size_t max = 0;
+  for (uint32_t i = 0; i < plan->space.n_axes; i++) {
+    const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
+    max += variable->n_pools;
+    for (uint32_t k = 0; k < variable->axis.n_levels; k++) max += variable->axis.levels[k].n_set;
+    if (plan->space.spec->baseline) max += plan->space.spec->baseline[i].n_set;
+  }
+  *variant = (struct plan_variant){.set = calloc(max + 1, sizeof *variant->set),
+                                   .texts = calloc((size_t)plan->space.n_axes + 1, sizeof *variant->texts),
+                                   .made = calloc(max + 1, sizeof *variant->made)};
+  return variant->set && variant->texts && variant->made;
+}
+
+/* An option takes the texts over when it is made. */
+static void variant_finish(const struct hr_plan *plan, struct plan_variant *variant) {
+  for (size_t i = 0; i < variant->n_made; i++) free(variant->made[i]);
+  for (uint32_t i = 0; variant->texts && i < plan->space.n_axes; i++) free(variant->texts[i]);
+  free(variant->texts);
+  free(variant->set);
+  free(variant->made);
+}
+
+static bool take_level(struct plan_variant *variant, uint32_t variable, const struct hr_grid_level *level) {
+  for (size_t i = 0; i < level->n_set; i++) variant->set[variant->n_set++] = level->set[i];
+  return (variant->texts[variable] = strdup(level->text)) != NULL;
+}
+
+static enum hr_status run_variant(struct hr_plan *plan, struct plan_variant *variant, struct hr__option *option,
+                                  struct hr_error *error) {
+  uint32_t runner_id, replications = plan->choice.replications;
+  struct hr__trial *trials = calloc((size_t)replications + 1, sizeof *trials);
+  struct hr_error inner = {0};
+  enum hr_status status = trials ? HR_OK : no_memory(error);
+  if (status == HR_OK) {
+    status = hr__runner_add_candidate(plan->runner, variant->set, variant->n_set, plan->evaluator.environment,
+                                      &runner_id, &inner);
+    if (status != HR_OK) hr_fail(error, status, "%sbaseline: %s", plan->space.spec->self.place, inner.text);
+  }
+  for (uint32_t r = 0; status == HR_OK && r < replications; r++) trials[r] = (struct hr__trial){runner_id, r};
+  if (status == HR_OK) status = hr__runner_run(plan->runner, trials, replications, error);
+  if (status == HR_OK)
+    status = hr__option_make(plan, &plan->evaluator, HR_NONE, runner_id, replications, option, error);
+  if (status == HR_OK) {
+    option->texts = variant->texts;
+    variant->texts = NULL;
+  }
+  free(trials);
+  return status;
+}
+
+/* Variables that the baseline does not name are as in the choice. */
+static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_plan_spec *spec = plan->space.spec;
+  struct plan_variant variant;
+  bool made = variant_make(plan, &variant);
+  struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
+  for (uint32_t i = 0; i < plan->space.n_axes && made; i++)
+    made = take_level(&variant, i,
+                      spec->baseline[i].text ? &spec->baseline[i] : &spec->variables[i].axis.levels[point.level[i]]);
+  enum hr_status status = made ? run_variant(plan, &variant, &plan->today, error) : no_memory(error);
+  variant_finish(plan, &variant);
+  return status;
+}
+
+/* Whether a variable counts on-demand pools only. */
+static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variable *variable) {
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
+  for (uint32_t i = 0; i < variable->n_pools; i++)
+    if (scenario->cluster.pools[variable->pools[i]].market.market != HR_MARKET_ON_DEMAND) return false;
+  return true;
+}
+
+/* Whether the choice could have on-demand capacity, by a variable or by a constant pool. */
+static bool has_on_demand(const struct hr_plan *plan) {
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->runner, plan->choice.runner_id);
+  for (uint32_t i = 0; i < plan->space.n_axes; i++) {
+    const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
+    if (variable->pools && is_on_demand(plan, variable)) return true;
+  }
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
+    if (scenario->cluster.pools[i].market.market == HR_MARKET_ON_DEMAND && scenario->cluster.pools[i].nodes > 0)
+      return true;
+  return false;
+}
+
+static bool take_zero(struct plan_variant *variant, uint32_t variable, const struct hr_plan_variable *of) {
+  for (uint32_t i = 0; i < of->n_pools; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "cluster.pools.%u.nodes=0", of->pools[i]);
+    char *copy = strdup(text);
+    if (!copy) return false;
+    variant->made[variant->n_made++] = copy;
+    variant->set[variant->n_set++] = copy;
+  }
+  return (variant->texts[variable] = strdup("0")) != NULL;
+}
+
+/* Every on-demand limit at its maximum, all other variable capacity 0, everything else as in the choice. */
+static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *error) {
+  struct plan_variant variant;
+  bool made = variant_make(plan, &variant);
+  struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
+  for (uint32_t i = 0; i < plan->space.n_axes && made; i++) {
+    const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
+    const struct hr_grid_axis *axis = &variable->axis;
+    if (!variable->pools)
+      made = take_level(&variant, i, &axis->levels[point.level[i]]);
+    else if (is_on_demand(plan, variable))
+      made = take_level(&variant, i, &axis->levels[axis->n_levels - 1]);
+    else
+      made = take_zero(&variant, i, variable);
+  }
+  enum hr_status status = made ? run_variant(plan, &variant, &plan->all_on_demand, error) : no_memory(error);
+  variant_finish(plan, &variant);
+  return status;
+}
+
+static enum hr_status plan_baselines(struct hr_plan *plan, struct hr_error *error) {
+  uint64_t before = hr__runner_runs(plan->runner);
+  enum hr_status status = plan->space.spec->baseline ? make_today(plan, error) : HR_OK;
+  if (status == HR_OK && has_on_demand(plan)) status = make_all_on_demand(plan, error);
+  plan->baseline_runs = hr__runner_runs(plan->runner) - before;
+  return status;
+}
+
+/* ---- The frontier ---------------------------------------------------------------------------------- */
+
+/* A candidate with its cost and wait. */
+struct frontier_point {
+  double cost, wait;
+  uint32_t candidate;
+};
+
+static int by_cost(const void *a, const void *b) {
+  const struct frontier_point *first = a, *second = b;
+  if (first->cost != second->cost) return first->cost < second->cost ? -1 : 1;
+  if (first->wait != second->wait) return first->wait < second->wait ? -1 : 1;
+  return (first->candidate > second->candidate) - (first->candidate < second->candidate);
+}
+
+/* The wait is the metric of the first goal on a time, or else the 95 % quantile of the wait; the cost is a month's. */
+static void find_figures(struct hr_plan *plan) {
+  const struct hr__goals *goals = &plan->goals;
+  const struct hr__figure wait = {.measure = HR__M_WAIT_P95}, cost = {.measure = HR__M_MONTHLY};
+  plan->pareto_wait = hr__goals_find(goals, &wait);
+  plan->pareto_cost = hr__goals_find(goals, &cost);
+  for (size_t i = goals->n_goals; i-- > 0;)
+    if (hr__measure_infos[goals->figures[goals->goals[i].figure].measure].unit == HR__SECONDS)
+      plan->pareto_wait = goals->goals[i].figure;
+}
+
+/* Whether all goals are met except those on the two metrics of the frontier. */
+static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_t replications) {
+  const struct hr__goals *goals = &plan->goals;
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    const struct hr__goal *goal = &goals->goals[i];
+    if (goal->figure == plan->pareto_wait || goal->figure == plan->pareto_cost) continue;
+    if (hr__goal_violation(goal, hr__evaluator_centre(&plan->evaluator, candidate, replications, goal->figure)) > 0)
+      return false;
+  }
+  return true;
+}
+
+/* Reduces `count` candidates to their frontier, cheapest first, in place. Returns its length. O(n log n). */
+static size_t filter_frontier(const struct hr_plan *plan, uint32_t *candidates, size_t count, uint32_t replications,
+                              struct frontier_point *points) {
+  size_t n_points = 0, n_kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    struct frontier_point point = {
+        hr__evaluator_centre(&plan->evaluator, candidates[i], replications, plan->pareto_cost),
+        hr__evaluator_centre(&plan->evaluator, candidates[i], replications, plan->pareto_wait), candidates[i]};
+    if (!isnan(point.cost) && !isnan(point.wait) && meets_others(plan, candidates[i], replications))
+      points[n_points++] = point;
+  }
+  qsort(points, n_points, sizeof *points, by_cost);
+  double min_wait = (double)INFINITY;
+  for (size_t i = 0; i < n_points; i++) {
+    if (points[i].wait >= min_wait) continue;
+    min_wait = points[i].wait;
+    candidates[n_kept++] = points[i].candidate;
+  }
+  return n_kept;
+}
+
+/* Filters by the replications of the search first. What remains is run, with the choice, as often as the choice, and
+ * filtered again. */
+static enum hr_status plan_pareto(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr__search_result *search = &plan->search;
+  struct frontier_point *points = calloc((size_t)search->n_ranked + 2, sizeof *points);
+  plan->pareto = calloc((size_t)search->n_ranked + 2, sizeof *plan->pareto);
+  enum hr_status status = points && plan->pareto ? HR_OK : no_memory(error);
+  if (status == HR_OK) {
+    find_figures(plan);
+    for (uint32_t i = 0; i < search->n_ranked; i++) plan->pareto[i] = search->ranking[i];
+    plan->n_pareto = filter_frontier(plan, plan->pareto, search->n_ranked, plan->screening, points);
+    plan->pareto[plan->n_pareto++] = plan->choice.candidate;
+    status = hr__evaluator_run(&plan->evaluator, plan->pareto, plan->n_pareto, plan->depth, error);
+  }
+  if (status == HR_OK) plan->n_pareto = filter_frontier(plan, plan->pareto, plan->n_pareto, plan->depth, points);
+  free(points);
+  return status;
+}
+
+/* ---- Binding goals --------------------------------------------------------------------------------- */
+
+static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_t goal) {
+  const struct hr__goal *of = &plan->goals.goals[goal];
+  return hr__goal_violation(of, hr__evaluator_centre(&plan->evaluator, candidate, plan->screening, of->figure));
+}
+
+/* A goal binds if a better candidate that was run misses it. If no candidate meets the goals, those bind that the
+ * nearest one misses. */
+static enum hr_status plan_binding(struct hr_plan *plan, struct hr_error *error) {
+  plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
+  if (!plan->binding) return no_memory(error);
+  double own = hr__evaluator_evaluate(&plan->evaluator, plan->choice.candidate, plan->screening).objective;
+  for (size_t i = 0; i < plan->goals.n_goals; i++) {
+    if (plan->selection.choice == HR_NONE) {
+      const struct hr__goal *goal = &plan->goals.goals[i];
+      double centre = hr__interval_centre(&plan->choice.figures[goal->figure]);
+      plan->binding[i] = hr__goal_violation(goal, centre) > 0;
+      continue;
+    }
+    for (uint32_t k = 0; k < plan->search.n_ranked && !plan->binding[i]; k++) {
+      uint32_t candidate = plan->search.ranking[k];
+      double objective = hr__evaluator_evaluate(&plan->evaluator, candidate, plan->screening).objective;
+      plan->binding[i] = objective < own && violation_of(plan, candidate, i) > 0;
+    }
+  }
+  return HR_OK;
+}
+
+/* ---- Tighter goals --------------------------------------------------------------------------------- */
+
+enum { RECHECKED = 4 }; /* best candidates of a search that are run again with full depth */
+
+/* The best of the first candidates of a ranking, by `depth` replications, which are run. HR_NONE if the ranking is
+ * empty. */
+static enum hr_status pick_best(struct hr__evaluator *evaluator, const struct hr__search_result *result, uint32_t depth,
+                                uint32_t *best, struct hr_error *error) {
+  uint32_t count = result->n_ranked < RECHECKED ? result->n_ranked : RECHECKED;
+  enum hr_status status = hr__evaluator_run(evaluator, result->ranking, count, depth, error);
+  struct hr__evaluation best_evaluation = {0};
+  *best = HR_NONE;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    struct hr__evaluation evaluation = hr__evaluator_evaluate(evaluator, result->ranking[i], depth);
+    if (*best != HR_NONE &&
+        !hr__evaluation_is_better(evaluator->space, result->ranking[i], &evaluation, *best, &best_evaluation))
+      continue;
+    *best = result->ranking[i];
+    best_evaluation = evaluation;
+  }
+  return status;
+}
+
+static enum hr_status tighten(struct hr_plan *plan, size_t number, double share, struct hr_error *error) {
+  /* A goal on all jobs, or on no wait at all, cannot be tightened. */
+  if (hr__goal_tightened(&plan->goals, &plan->goals.goals[number], share) == plan->goals.goals[number].bound)
+    return HR_OK;
+  struct hr__goal *goal = &plan->goals.goals[number];
+  struct hr__tightening *tightening = &plan->tightenings[plan->n_tightenings++];
+  double bound = goal->bound;
+  *tightening = (struct hr__tightening){
+      .goal = number, .bound = hr__goal_tightened(&plan->goals, goal, share), .candidate = HR_NONE};
+  struct hr__search_config config = {.evaluator = &plan->evaluator,
+                                     .bounds = &plan->bounds,
+                                     .replications = plan->screening,
+                                     .max_runs = plan->space.spec->max_runs,
+                                     .begin = plan->choice.candidate,
+                                     .too_small = plan->search.too_small,
+                                     .n_too_small = plan->search.n_too_small};
+  struct hr__search_result result;
+  goal->bound = tightening->bound;
+  enum hr_status status = hr__search(&config, &result, error);
+  uint32_t best = HR_NONE;
+  if (status == HR_OK) status = pick_best(&plan->evaluator, &result, plan->depth, &best, error);
+  if (status == HR_OK && best != HR_NONE) {
+    struct hr__evaluation evaluation = hr__evaluator_evaluate(&plan->evaluator, best, plan->depth);
+    if (evaluation.violation == 0) tightening->candidate = best;
+    tightening->objective = evaluation.objective;
+  }
+  goal->bound = bound;
+  hr__search_finish(&result);
+  return status;
+}
+
+static enum hr_status plan_tighten(struct hr_plan *plan, struct hr_error *error) {
+  static const double shares[HR__TIGHTENINGS_PER_GOAL] = {0.9, 0.75, 0.5};
+  uint64_t before = hr__runner_runs(plan->runner);
+  plan->tightenings = calloc(plan->goals.n_goals * HR__TIGHTENINGS_PER_GOAL + 1, sizeof *plan->tightenings);
+  enum hr_status status = plan->tightenings ? HR_OK : no_memory(error);
+  for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
+    for (size_t k = 0; k < HR__TIGHTENINGS_PER_GOAL && status == HR_OK && !plan->goals.goals[i].assumed; k++)
+      status = tighten(plan, i, shares[k], error);
+  plan->tightening_runs = hr__runner_runs(plan->runner) - before;
+  return status;
+}
+
+/* ---- Changed environments -------------------------------------------------------------------------- */
+
+/* Replications of each candidate in a search; and of reported options if the choice itself is deterministic. */
+enum { SCREENING_RUNS = 3, REPORTED_RUNS = 8 };
+
+static bool has_spot(const struct hr_plan *plan) {
+  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].market.market == HR_MARKET_SPOT) return true;
+  return false;
+}
+
+/* Whether the choice has nodes with that GPU type. */
+static bool uses_gpu(const struct hr_plan *plan, const char *gpu) {
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->runner, plan->choice.runner_id)->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].gpu && cluster->pools[i].nodes && strcmp(cluster->pools[i].gpu, gpu) == 0) return true;
+  return false;
+}
+
+static bool is_first_of_its_gpu(const struct hr_cluster_spec *cluster, uint32_t pool) {
+  for (uint32_t i = 0; i < pool; i++)
+    if (cluster->pools[i].gpu && strcmp(cluster->pools[i].gpu, cluster->pools[pool].gpu) == 0) return false;
+  return true;
+}
+
+static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gpu) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (!cluster->pools[i].gpu || strcmp(cluster->pools[i].gpu, gpu) != 0) return true;
+  return false;
+}
+
+/* Finds the best candidate in a changed environment. No environment is easier than the original one: candidates that
+ * served jobs too badly do so here too, and cost bounds still hold unless capacity was removed. So the neighbourhood of
+ * the choice suffices, in its slice unless a GPU type is missing. If GPU types have different speeds, the best
+ * candidate may be elsewhere on the grid, and all of it is searched. */
+static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *evaluator,
+                                const struct hr__environment *environment, uint32_t depth,
+                                struct hr__sensitivity_case *changed, struct hr_error *error) {
+  bool anywhere = plan->config.scenario->speeds && plan->space.n_capacity > 1;
+  struct hr__search_config config = {.evaluator = evaluator,
+                                     .bounds = environment->stress.without_gpu ? NULL : &plan->bounds,
+                                     .replications = depth < SCREENING_RUNS ? depth : SCREENING_RUNS,
+                                     .max_runs = plan->space.spec->max_runs,
+                                     .begin = anywhere ? HR_NONE : plan->choice.candidate,
+                                     .one_slice = !anywhere && !environment->stress.without_gpu,
+                                     .thorough = anywhere,
+                                     .too_small = plan->search.too_small,
+                                     .n_too_small = plan->search.n_too_small};
+  struct hr__search_result result;
+  enum hr_status status = hr__search(&config, &result, error);
+  uint32_t best = HR_NONE;
+  if (status == HR_OK) status = pick_best(evaluator, &result, depth, &best, error);
+  if (status == HR_OK && best != HR_NONE) {
+    status = hr__option_make(plan, evaluator, best, evaluator->runner_ids[best], depth, &changed->best, error);
+    changed->best_meets = status == HR_OK && changed->best.violation == 0;
+  }
+  hr__search_finish(&result);
+  return status;
+}
+
+/* A changed environment may be random although the original one is not, since additional demand is drawn. */
+static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator *evaluator) {
+  uint32_t max = plan->space.spec->max_replications;
+  if (!evaluator->random) return 1;
+  if (plan->evaluator.random) return plan->depth;
+  return max < REPORTED_RUNS ? max : REPORTED_RUNS;
+}
+
+/* Runs the choice in a changed environment and finds the best candidate there. */
+static enum hr_status add_case(struct hr_plan *plan, const struct hr__environment *environment, double factor,
+                               const char *name, struct hr_error *error) {
+  if (plan->n_cases == HR__MAX_SENSITIVITY_CASES) return HR_OK;
+  struct hr__sensitivity_case *changed = &plan->cases[plan->n_cases++];
+  struct hr__evaluator evaluator = {0};
+  uint32_t number, candidate = plan->choice.candidate;
+  hr__option_finish(plan, &changed->same);
+  hr__option_finish(plan, &changed->best);
+  snprintf(changed->name, sizeof changed->name, "%s", name);
+  changed->factor = factor;
+  enum hr_status status = hr__runner_add_environment(plan->runner, environment, &number, error);
+  if (status == HR_OK) status = hr__evaluator_make(&evaluator, plan->runner, &plan->space, &plan->goals, number, error);
+  if (status == HR_OK) status = hr__evaluator_run(&evaluator, &candidate, 1, 1, error);
+  uint32_t depth = depth_of(plan, &evaluator);
+  if (status == HR_OK) status = hr__evaluator_run(&evaluator, &candidate, 1, depth, error);
+  if (status == HR_OK)
+    status =
+        hr__option_make(plan, &evaluator, candidate, evaluator.runner_ids[candidate], depth, &changed->same, error);
+  if (status == HR_OK) status = find_best(plan, &evaluator, environment, depth, changed, error);
+  hr__evaluator_finish(&evaluator);
+  return status;
+}
+
+static enum hr_status vary_spot(struct hr_plan *plan, struct hr_error *error) {
+  struct hr__environment environment;
+  if (!has_spot(plan)) return HR_OK;
+  hr__plan_environment(plan, &environment);
+  environment.stress.spot_reclaims = 2;
+  enum hr_status status = add_case(plan, &environment, 2, "spot reclaims x 2", error);
+  hr__plan_environment(plan, &environment);
+  environment.stress.spot_price = 1.5;
+  return status == HR_OK ? add_case(plan, &environment, 1.5, "spot price + 50 %", error) : status;
+}
+
+static enum hr_status vary_demand(struct hr_plan *plan, struct hr_error *error) {
+  static const int percents[] = {10, 25, 50};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
+    struct hr__environment environment;
+    char name[40];
+    hr__plan_environment(plan, &environment);
+    environment.workload.growth *= 1 + percents[i] / 100.0;
+    snprintf(name, sizeof name, "demand + %d %%", percents[i]);
+    status = add_case(plan, &environment, 1 + percents[i] / 100.0, name, error);
+  }
+  return status;
+}
+
+static enum hr_status remove_gpu_types(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const char *gpu = cluster->pools[i].gpu;
+    struct hr__environment environment;
+    char name[80];
+    if (!gpu || !is_first_of_its_gpu(cluster, i) || !has_other_gpus(cluster, gpu) || !uses_gpu(plan, gpu)) continue;
+    hr__plan_environment(plan, &environment);
+    environment.stress.without_gpu = gpu;
+    snprintf(name, sizeof name, "without %.60s", gpu);
+    status = add_case(plan, &environment, 0, name, error);
+  }
+  return status;
+}
+
+static enum hr_status plan_sensitivity(struct hr_plan *plan, struct hr_error *error) {
+  uint64_t before = hr__runner_runs(plan->runner);
+  enum hr_status status = vary_spot(plan, error);
+  if (status == HR_OK) status = vary_demand(plan, error);
+  if (status == HR_OK) status = remove_gpu_types(plan, error);
+  plan->sensitivity_runs = hr__runner_runs(plan->runner) - before;
+  return status;
+}
+
+enum hr_status hr__plan_examine(struct hr_plan *plan, struct hr_error *error) {
+  bool vary = !plan->config.no_sensitivity && plan->selection.choice != HR_NONE;
+  enum hr_status status = plan_baselines(plan, error);
+  if (status == HR_OK) status = plan_pareto(plan, error);
+  if (status == HR_OK) status = plan_binding(plan, error);
+  if (status == HR_OK && vary) status = plan_tighten(plan, error);
+  if (status == HR_OK && vary) status = plan_sensitivity(plan, error);
+  return status;
+}
