@@ -3,10 +3,9 @@
 
 #include "harness.h"
 
-#include "plan/check/checking.h"
+#include "plan/check/check.h"
 #include "plan/check/decisions.h"
-#include "plan/check/tolerance.h"
-#include "plan/compare/compare_table.h"
+#include "plan/runner/measures.h"
 
 #include <string.h>
 
@@ -59,7 +58,7 @@ static void starts_come_back(void) {
     uint32_t n_jobs = round < 3 ? round : 1 + draw(MOST_JOBS - 1), count;
     struct hr__job_start *starts;
     fill(&jobs, n_jobs, draw(101));
-    char *text = hr__job_starts_code(&jobs.result);
+    char *text = hr__job_starts_encode(&jobs.result);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT_TRUE(strlen(text) <= 4096);
     CU_ASSERT_EQUAL_FATAL(hr__job_starts_decode(text, n_jobs, &starts, &count), HR_OK);
@@ -74,6 +73,7 @@ static void starts_come_back(void) {
 
 /* Text that is none is told, whatever it is. */
 static void damaged_starts(void) {
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   static const char *const texts[] = {"A", "AB", "gggggggggggggggggggggggg", "C C", "-", "CCC", "Ag", "D////////////B"};
   struct hr__job_start *starts;
   uint32_t count;
@@ -81,7 +81,7 @@ static void damaged_starts(void) {
     CU_ASSERT_EQUAL(hr__job_starts_decode(texts[i], i == 1 ? 1 : 2, &starts, &count), HR_BAD_INPUT);
   for (uint32_t round = 0; round < 2000; round++) {
     char text[20] = "";
-    for (uint32_t i = 0, length = draw(19); i < length; i++) text[i] = hr__letter_of(draw(64));
+    for (uint32_t i = 0, length = draw(19); i < length; i++) text[i] = letters[draw(64)];
     enum hr_status status = hr__job_starts_decode(text, 8, &starts, &count);
     CU_ASSERT_TRUE(status == HR_BAD_INPUT || (status == HR_OK && count <= 8));
     free(starts);
@@ -166,7 +166,7 @@ static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const s
   struct hr_baseline_figure is = was;
   is.value = now;
   double chance;
-  return hr__evaluator_moved(&allowance, &was, &is, &chance);
+  return hr__tolerance_evaluate(&allowance, &was, &is, &chance);
 }
 
 static void exact_unless_said(void) {
@@ -175,8 +175,8 @@ static void exact_unless_said(void) {
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100), HR__SAME);
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100.000001), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 99), HR__WORSE);
-  CU_ASSERT_TRUE(hr__wants_digest(&allowance));
-  CU_ASSERT_FALSE(hr__wants_digest(&replicated));
+  CU_ASSERT_TRUE(hr__tolerance_wants_digest(&allowance));
+  CU_ASSERT_FALSE(hr__tolerance_wants_digest(&replicated));
 }
 
 static void the_nearest_name_counts(void) {
@@ -186,7 +186,7 @@ static void the_nearest_name_counts(void) {
   struct hr_tolerance of_run[] = {tolerance("*", 0.2, 0, HR_WORSE_UNSAID)};
   const struct hr_tolerances common = {.at = of_suite, .count = 3}, own = {.at = of_run, .count = 1}, none = {0};
   const struct hr__allowance allowance = {&none, &common, false, false};
-  CU_ASSERT_FALSE(hr__wants_digest(&allowance));
+  CU_ASSERT_FALSE(hr__tolerance_wants_digest(&allowance));
   /* The suite's "*", the run's before it. */
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 150), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 151), HR__WORSE);
@@ -238,7 +238,7 @@ static double chance(bool paired, enum hr_worse worse, double *before, double *n
     is.value += isnan(now[r]) ? 0 : now[r] / 4;
   }
   double chance;
-  CU_ASSERT_EQUAL(hr__evaluator_moved(&allowance, &was, &is, &chance), verdict);
+  CU_ASSERT_EQUAL(hr__tolerance_evaluate(&allowance, &was, &is, &chance), verdict);
   return chance;
 }
 
@@ -256,8 +256,8 @@ static void replications(void) {
 
 static void expect_change(double before, double now, const char *expected) {
   char text[HR__FIGURE_BYTES];
-  const struct hr__moved moved = {.before = before, .now = now};
-  CU_ASSERT_STRING_EQUAL(hr__change_text(&moved, text), expected);
+  const struct hr__check_change moved = {.before = before, .now = now};
+  CU_ASSERT_STRING_EQUAL(hr__check_change_text(&moved, text), expected);
 }
 
 /* Nothing that moved reads as if it had not. */
@@ -279,10 +279,10 @@ static void unknown_figures(void) {
   struct hr_error error = {0};
   struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSAID)};
   struct hr_tolerances tolerances = {.at = wrong, .count = 1};
-  CU_ASSERT_EQUAL(hr__tolerances_check(&tolerances, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9"));
   wrong[0] = tolerance("wait_s.p95 of anyone", 0, 0, HR_WORSE_UNSAID);
-  CU_ASSERT_EQUAL(hr__tolerances_check(&tolerances, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_OK);
 }
 
 TEST_MAIN("plan: parts of a check", TEST(starts_come_back), TEST(damaged_starts), TEST(decisions_are_found),

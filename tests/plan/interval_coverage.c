@@ -31,25 +31,25 @@ static const char text[] =
     "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}";
 
 /* All replications, a thousand at a time. */
-static void run_all(struct hr__runner *lab, uint32_t mix, uint32_t count) {
+static void run_all(struct hr__runner *runner, uint32_t candidate, uint32_t count) {
   enum { AT_A_TIME = 1000 };
   struct hr__trial trials[AT_A_TIME];
   for (uint32_t from = 0; from < count; from += AT_A_TIME) {
     uint32_t n = count - from < AT_A_TIME ? count - from : AT_A_TIME;
-    for (uint32_t i = 0; i < n; i++) trials[i] = (struct hr__trial){mix, from + i};
-    CU_ASSERT_EQUAL_FATAL(hr__runner_run(lab, trials, n, NULL), HR_OK);
+    for (uint32_t i = 0; i < n; i++) trials[i] = (struct hr__trial){candidate, from + i};
+    CU_ASSERT_EQUAL_FATAL(hr__runner_run(runner, trials, n, NULL), HR_OK);
   }
 }
 
-static void values_of(const struct hr__runner *lab, uint32_t mix, uint32_t from, uint32_t count, size_t figure,
+static void values_of(const struct hr__runner *runner, uint32_t candidate, uint32_t from, uint32_t count, size_t figure,
                       double *values) {
-  for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(lab, mix, from + r)[figure];
+  for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(runner, candidate, from + r)[figure];
 }
 
-static double truth_of(const struct hr__runner *lab, uint32_t mix, uint32_t count, size_t figure) {
+static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint32_t count, size_t figure) {
   double *values = malloc(count * sizeof *values);
   CU_ASSERT_PTR_NOT_NULL_FATAL(values);
-  values_of(lab, mix, 0, count, figure, values);
+  values_of(runner, candidate, 0, count, figure, values);
   gsl_sort(values, 1, count);
   bool quantile = hr__measure_infos[figures[figure].measure].kind == HR__QUANTILE;
   double truth = quantile ? gsl_stats_median_from_sorted_data(values, 1, count) : gsl_stats_mean(values, 1, count);
@@ -58,13 +58,13 @@ static double truth_of(const struct hr__runner *lab, uint32_t mix, uint32_t coun
   return truth;
 }
 
-static double share_covered(const struct hr__runner *lab, uint32_t mix, uint32_t from, uint32_t replications,
+static double share_covered(const struct hr__runner *runner, uint32_t candidate, uint32_t from, uint32_t replications,
                             size_t figure, double truth) {
   uint32_t covered = 0;
   for (uint32_t i = 0; i < n_experiments; i++) {
     double values[MOST];
     struct hr__interval interval;
-    values_of(lab, mix, from + i * MOST, replications, figure, values);
+    values_of(runner, candidate, from + i * MOST, replications, figure, values);
     CU_ASSERT_EQUAL_FATAL(
         hr__interval_of(values, replications, hr__measure_infos[figures[figure].measure].kind, 0.95, false, &interval),
         HR_OK);
@@ -80,29 +80,29 @@ static void expect_coverage(double share) {
 }
 
 static void intervals_cover(void) {
-  uint32_t long_run = 40 * n_experiments, world, mix;
+  uint32_t long_run = 40 * n_experiments, environment, candidate;
   struct hr_scenario *scenario = planned_scenario(text);
   struct hr_trace *trace = planned_queue(5, JOBS, 4, 1000);
   struct hr__runner_config config = {
       .scenario = scenario, .trace = trace, .figures = figures, .n_figures = N_FIGURES, .n_threads = 2};
   struct hr__environment spec = {.workload = scenario->replications.workload};
   hr_stress_init(&spec.stress);
-  struct hr__runner *lab = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(lab);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(lab, &spec, &world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(lab, NULL, 0, world, &mix, NULL), HR_OK);
-  run_all(lab, mix, long_run + n_experiments * MOST);
+  struct hr__runner *runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(runner);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(runner, &spec, &environment, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(runner, NULL, 0, environment, &candidate, NULL), HR_OK);
+  run_all(runner, candidate, long_run + n_experiments * MOST);
   for (size_t i = 0; i < N_FIGURES; i++) {
-    double truth = truth_of(lab, mix, long_run, i);
+    double truth = truth_of(runner, candidate, long_run, i);
     for (uint32_t replications = 10; replications <= MOST; replications += 10) {
-      double share = share_covered(lab, mix, long_run, replications, i, truth);
+      double share = share_covered(runner, candidate, long_run, replications, i, truth);
       printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g",
              hr__measure_infos[figures[i].measure].path, replications, 100 * share, n_experiments, truth);
       expect_coverage(share);
-      CU_ASSERT(share_covered(lab, mix, long_run, replications, i, 1.5 * truth) < 0.9);
+      CU_ASSERT(share_covered(runner, candidate, long_run, replications, i, 1.5 * truth) < 0.9);
     }
   }
-  hr__runner_destroy(lab);
+  hr__runner_destroy(runner);
   hr_trace_destroy(trace);
   hr_scenario_destroy(scenario);
 }

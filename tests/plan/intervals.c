@@ -107,7 +107,7 @@ static void median_by_counting(void) {
       uint32_t k = 0;
       for (uint32_t i = 0; i < count; i++) sorted[i] = i + 1;
       while (k + 1 <= count / 2 && counted_cover(k + 1, count) >= confidences[c]) k++;
-      hr__median_interval(sorted, count, confidences[c], &low, &high);
+      hr__interval_of_median(sorted, count, confidences[c], &low, &high);
       if (k == 0) {
         CU_ASSERT(isnan(low) && isnan(high));
         continue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What runs are made for a plan or for replications, and what is made of them: the lab, the judge, the selection of
+/* What runs are made for a plan or for replications, and what is made of them: the runner, the judge, the selection of
    the best finalist, replications until a precision is reached. */
 
 #include "../report/files.h"
 #include "harness.h"
 #include "headroom/unstable/compare.h"
-#include "plan/runner/replicate.h"
+#include "plan/runner/runner.h"
 #include "planned.h"
 
 #include <math.h>
@@ -27,14 +27,14 @@ static struct hr_scenario *scenario_with(const char *more) {
   return planned_scenario(text);
 }
 
-/* ---- The lab ---------------------------------------------------------------------------------------- */
+/* ---- The runner ---------------------------------------------------------------------------------------- */
 
 struct bench {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
   struct hr__figure figures[3];
-  struct hr__runner *lab;
-  uint32_t world;
+  struct hr__runner *runner;
+  uint32_t environment;
 };
 
 static void set_up(struct bench *bench, uint32_t threads) {
@@ -47,51 +47,51 @@ static void set_up(struct bench *bench, uint32_t threads) {
                                      .figures = bench->figures,
                                      .n_figures = 3,
                                      .n_threads = threads};
-  struct hr__environment world = {.workload = bench->scenario->replications.workload};
-  hr_stress_init(&world.stress);
-  bench->lab = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
+  struct hr__environment environment = {.workload = bench->scenario->replications.workload};
+  hr_stress_init(&environment.stress);
+  bench->runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->runner);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->runner, &environment, &bench->environment, NULL), HR_OK);
 }
 
 static void tear_down(struct bench *bench) {
-  hr__runner_destroy(bench->lab);
+  hr__runner_destroy(bench->runner);
   hr_trace_destroy(bench->trace);
   hr_scenario_destroy(bench->scenario);
 }
 
-static uint32_t add_mix(struct bench *bench, const char *override, uint32_t world) {
-  uint32_t mix;
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(bench->lab, &override, 1, world, &mix, NULL), HR_OK);
-  return mix;
+static uint32_t add_candidate(struct bench *bench, const char *override, uint32_t environment) {
+  uint32_t candidate;
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(bench->runner, &override, 1, environment, &candidate, NULL), HR_OK);
+  return candidate;
 }
 
 static void nothing_is_run_twice(void) {
   struct bench bench;
   set_up(&bench, 2);
-  uint32_t drawn = add_mix(&bench, "cluster.pools.0.nodes=5", bench.world),
-           exact = add_mix(&bench, "cluster.pools.1.nodes=0", bench.world);
+  uint32_t drawn = add_candidate(&bench, "cluster.pools.0.nodes=5", bench.environment),
+           exact = add_candidate(&bench, "cluster.pools.1.nodes=0", bench.environment);
   const struct hr__trial trials[] = {{drawn, 0}, {drawn, 1}, {drawn, 0}, {exact, 0},
                                      {exact, 1}, {exact, 7}, {drawn, 9}};
-  CU_ASSERT(hr__runner_is_random(bench.lab, drawn) && !hr__runner_is_random(bench.lab, exact));
-  CU_ASSERT_PTR_NULL(hr__runner_values(bench.lab, drawn, 0));
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__runner_runs(bench.lab), 4);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__runner_runs(bench.lab), 4);
-  CU_ASSERT_PTR_NULL(hr__runner_values(bench.lab, drawn, 2));
-  CU_ASSERT_PTR_EQUAL(hr__runner_values(bench.lab, exact, 5), hr__runner_values(bench.lab, exact, 0));
+  CU_ASSERT(hr__runner_is_random(bench.runner, drawn) && !hr__runner_is_random(bench.runner, exact));
+  CU_ASSERT_PTR_NULL(hr__runner_values(bench.runner, drawn, 0));
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(bench.runner), 4);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(bench.runner), 4);
+  CU_ASSERT_PTR_NULL(hr__runner_values(bench.runner, drawn, 2));
+  CU_ASSERT_PTR_EQUAL(hr__runner_values(bench.runner, exact, 5), hr__runner_values(bench.runner, exact, 0));
   tear_down(&bench);
 }
 
 static void values_are_those_of_a_run(void) {
   struct bench bench;
   set_up(&bench, 2);
-  uint32_t mix = add_mix(&bench, "cluster.pools.0.nodes=3", bench.world);
-  const struct hr__trial trials[] = {{mix, 0}, {mix, 1}, {mix, 2}};
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 3, NULL), HR_OK);
+  uint32_t candidate = add_candidate(&bench, "cluster.pools.0.nodes=3", bench.environment);
+  const struct hr__trial trials[] = {{candidate, 0}, {candidate, 1}, {candidate, 2}};
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 3, NULL), HR_OK);
   for (uint32_t r = 0; r < 3; r++) {
-    const struct hr_scenario *scenario = hr__runner_scenario(bench.lab, mix);
+    const struct hr_scenario *scenario = hr__runner_scenario(bench.runner, candidate);
     struct hr__one_run_config config = {.scenario = scenario,
                                         .trace = bench.trace,
                                         .policy = &scenario->policy,
@@ -101,10 +101,10 @@ static void values_are_those_of_a_run(void) {
     CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
     hr__measures_of_run(&run, values);
     for (size_t i = 0; i < 3; i++)
-      CU_ASSERT_EQUAL(hr__runner_values(bench.lab, mix, r)[i], values[bench.figures[i].measure]);
+      CU_ASSERT_EQUAL(hr__runner_values(bench.runner, candidate, r)[i], values[bench.figures[i].measure]);
     hr__one_run_finish(&run);
   }
-  CU_ASSERT(hr__runner_values(bench.lab, mix, 0)[0] != hr__runner_values(bench.lab, mix, 1)[0]);
+  CU_ASSERT(hr__runner_values(bench.runner, candidate, 0)[0] != hr__runner_values(bench.runner, candidate, 1)[0]);
   tear_down(&bench);
 }
 
@@ -113,23 +113,23 @@ static void worlds_differ_in_what_they_say(void) {
   struct bench bench;
   set_up(&bench, 1);
   struct hr__environment dear = {.workload = bench.scenario->replications.workload}, more = dear;
-  uint32_t dear_world, more_world;
+  uint32_t dear_environment, more_environment;
   hr_stress_init(&dear.stress);
   hr_stress_init(&more.stress);
   dear.stress.spot_price = 2;
   more.workload.growth = 1.5;
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.lab, &dear, &dear_world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.lab, &more, &more_world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.runner, &dear, &dear_environment, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.runner, &more, &more_environment, NULL), HR_OK);
   const char *none = "cluster.pools.0.nodes=0";
-  const struct hr__trial trials[] = {{add_mix(&bench, none, bench.world), 0},
-                                     {add_mix(&bench, none, dear_world), 0},
-                                     {add_mix(&bench, none, more_world), 0}};
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 3, NULL), HR_OK);
-  const double *plain = hr__runner_values(bench.lab, trials[0].mix, 0),
-               *at_twice = hr__runner_values(bench.lab, trials[1].mix, 0);
+  const struct hr__trial trials[] = {{add_candidate(&bench, none, bench.environment), 0},
+                                     {add_candidate(&bench, none, dear_environment), 0},
+                                     {add_candidate(&bench, none, more_environment), 0}};
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 3, NULL), HR_OK);
+  const double *plain = hr__runner_values(bench.runner, trials[0].candidate, 0),
+               *at_twice = hr__runner_values(bench.runner, trials[1].candidate, 0);
   CU_ASSERT_EQUAL(plain[0], at_twice[0]);
   CU_ASSERT(fabs(at_twice[1] / plain[1] - 2) < 1e-6);
-  CU_ASSERT(hr__runner_values(bench.lab, trials[2].mix, 0)[0] > plain[0]);
+  CU_ASSERT(hr__runner_values(bench.runner, trials[2].candidate, 0)[0] > plain[0]);
   tear_down(&bench);
 }
 
@@ -152,13 +152,13 @@ static void open_court(struct court *court) {
                                      .figures = court->goals.figures,
                                      .n_figures = court->goals.n_figures,
                                      .n_threads = 1};
-  struct hr__environment world = {.workload = bench->scenario->replications.workload};
-  hr_stress_init(&world.stress);
-  bench->lab = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__evaluator_make(&court->judge, bench->lab, &court->space, &court->goals, bench->world, NULL),
-                        HR_OK);
+  struct hr__environment environment = {.workload = bench->scenario->replications.workload};
+  hr_stress_init(&environment.stress);
+  bench->runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->runner);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->runner, &environment, &bench->environment, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(
+      hr__evaluator_make(&court->judge, bench->runner, &court->space, &court->goals, bench->environment, NULL), HR_OK);
 }
 
 static void close_court(struct court *court) {
@@ -184,7 +184,7 @@ static void verdicts_by_hand(void) {
   size_t cost_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
          wait_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
-    const double *values = hr__runner_values(court.bench.lab, court.judge.mixes[few], r);
+    const double *values = hr__runner_values(court.bench.runner, court.judge.mixes[few], r);
     monthly += values[cost_at] / 4;
     wait += values[wait_at] / 4;
   }
@@ -223,7 +223,7 @@ static void a_clear_winner(void) {
   CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
   CU_ASSERT_EQUAL(selection.probability, 1);
   CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, finalists[0]), 5);
-  CU_ASSERT_EQUAL(hr__runner_runs(court.bench.lab), 15);
+  CU_ASSERT_EQUAL(hr__runner_runs(court.bench.runner), 15);
   close_court(&court);
 }
 

@@ -144,14 +144,14 @@ static bool same(const double *a, const double *b) {
 static void records_as_bytes(void) {
   static char tenant[] = "a tenant", empty[] = "";
   const double nan = HR__UNKNOWN;
-  struct hr__group_record groups[] = {{HR__SWEEP_TENANT, tenant, {1, 2, nan}}, {HR__SWEEP_CLASS, empty, {4}}};
-  struct hr__record record = {
+  struct hr__sweep_group groups[] = {{HR__SWEEP_TENANT, tenant, {1, 2, nan}}, {HR__SWEEP_CLASS, empty, {4}}};
+  struct hr__sweep_record record = {
       .run = 3, .seed = UINT64_MAX, .digest = 9, .values = {nan, 0.1}, .groups = groups, .n_groups = 2};
-  struct hr__record copy;
+  struct hr__sweep_record copy;
   size_t size;
-  void *bytes = hr__record_pack(&record, &size);
+  void *bytes = hr__sweep_record_pack(&record, &size);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
-  CU_ASSERT_TRUE_FATAL(hr__record_unpack(&copy, bytes, size));
+  CU_ASSERT_TRUE_FATAL(hr__sweep_record_unpack(&copy, bytes, size));
   CU_ASSERT(copy.run == 3 && copy.seed == UINT64_MAX && copy.digest == 9 && copy.n_groups == 2);
   CU_ASSERT_TRUE(same(copy.values, record.values));
   for (size_t i = 0; i < 2; i++) {
@@ -159,7 +159,7 @@ static void records_as_bytes(void) {
     CU_ASSERT_STRING_EQUAL(copy.groups[i].name, groups[i].name);
     CU_ASSERT_TRUE(same(copy.groups[i].values, groups[i].values));
   }
-  hr__record_finish(&copy);
+  hr__sweep_record_finish(&copy);
   free(bytes);
 }
 

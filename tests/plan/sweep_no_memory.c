@@ -5,7 +5,7 @@
 #include "../report/files.h"
 #include "harness.h"
 #include "headroom/unstable/sweep.h"
-#include "plan/sweep/sweep_record.h"
+#include "plan/sweep/sweep.h"
 #include "scarce_memory.h"
 #include "sweep_setup.h"
 
@@ -48,12 +48,12 @@ static enum hr_status print_table(void) {
 
 static enum hr_status pack_and_unpack(void) {
   static char name[] = "t";
-  struct hr__group_record group = {HR__SWEEP_TENANT, name, {1}};
-  struct hr__record record = {.groups = &group, .n_groups = 1}, copy = {0};
+  struct hr__sweep_group group = {HR__SWEEP_TENANT, name, {1}};
+  struct hr__sweep_record record = {.groups = &group, .n_groups = 1}, copy = {0};
   size_t size;
-  void *bytes = hr__record_pack(&record, &size);
-  bool whole = bytes && hr__record_unpack(&copy, bytes, size);
-  hr__record_finish(&copy);
+  void *bytes = hr__sweep_record_pack(&record, &size);
+  bool whole = bytes && hr__sweep_record_unpack(&copy, bytes, size);
+  hr__sweep_record_finish(&copy);
   free(bytes);
   return whole ? HR_OK : HR_NO_MEMORY;
 }
