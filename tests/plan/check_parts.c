@@ -280,7 +280,7 @@ static void unknown_figures(void) {
   struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSAID)};
   struct hr_tolerances tolerances = {.at = wrong, .count = 1};
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9"));
   wrong[0] = tolerance("wait_s.p95 of anyone", 0, 0, HR_WORSE_UNSAID);
   CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_OK);
 }

@@ -60,7 +60,7 @@ static void too_many_points(void) {
   struct hr_error error = {0};
   lab_make(&lab, HR_DESIGN_FULL, 0, (const uint32_t[]){10000, 10000, 10000, 10000}, 4);
   CU_ASSERT_EQUAL(hr__sweep_design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "g.json: has more than 99 points"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "g.json: the grid has more than 99 points"));
   lab_make(&lab, HR_DESIGN_SOBOL, 100, (const uint32_t[]){0}, 1);
   CU_ASSERT_EQUAL(hr__sweep_design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
 }

@@ -140,14 +140,14 @@ static bool refused(const struct hr_fill_config *config, const char *text) {
 static void what_cannot_be_filled(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 65, "1\n", "first-fit");
-  CU_ASSERT_TRUE(refused(&setup.config, "pool 'p': a node has 65 GPUs; fill takes at most 64"));
+  CU_ASSERT_TRUE(refused(&setup.config, "pool 'p': a node has 65 GPUs; fill supports at most 64"));
   fill_setup_finish(&setup);
   fill_setup_make(&setup, 2, 4, "0\n0\n", "first-fit");
-  CU_ASSERT_TRUE(refused(&setup.config, "no job asks for a GPU"));
+  CU_ASSERT_TRUE(refused(&setup.config, "no job requests a GPU"));
   setup.config.to = 11;
-  CU_ASSERT_TRUE(refused(&setup.config, "0.01 to 10 are wanted"));
+  CU_ASSERT_TRUE(refused(&setup.config, "expected 0.01 to 10"));
   setup.config.to = 0;
-  CU_ASSERT_TRUE(refused(&setup.config, "0.01 to 10 are wanted"));
+  CU_ASSERT_TRUE(refused(&setup.config, "expected 0.01 to 10"));
   setup.config.to = 1;
   setup.config.n_rules = 0;
   CU_ASSERT_TRUE(refused(&setup.config, "at least one rule"));

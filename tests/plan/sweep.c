@@ -103,16 +103,16 @@ static void files_of_others(void) {
   sweep_setup(&paths);
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 0, 0, &counts, &error), HR_OK);
   ask(paths.file, "UPDATE meta SET value = '0.0.1' WHERE key = 'headroom'", text);
-  expect_refused(&paths, "is a sweep file from another version of Headroom, 0.0.1, and this is");
+  expect_refused(&paths, "a sweep file from Headroom 0.0.1");
   CU_ASSERT_EQUAL(hr_sweep_write_csv("/dev/null", paths.file, &error), HR_BAD_INPUT);
   ask(paths.file, "UPDATE meta SET value = 'headroom-sweep 2' WHERE key = 'format'", text);
-  expect_refused(&paths, "is a sweep's file of the format 'headroom-sweep 2'; 'headroom-sweep 1' is wanted");
+  expect_refused(&paths, "format 'headroom-sweep 2', expected 'headroom-sweep 1'");
   ask(paths.file, "DELETE FROM meta", text);
-  expect_refused(&paths, "is no sweep's file: it does not say of which format it is");
+  expect_refused(&paths, "not the file of a sweep: it has no format");
   ask(paths.file, "PRAGMA application_id = 1", text);
-  expect_refused(&paths, "is no sweep's file, and is left as it is");
+  expect_refused(&paths, "not the file of a sweep; it was not changed");
   sweep_write("g.sqlite", "my notes");
-  expect_refused(&paths, "is no sweep's file, and is left as it is");
+  expect_refused(&paths, "not the file of a sweep; it was not changed");
 }
 
 static void files_that_disagree(void) {
@@ -132,7 +132,7 @@ static void files_that_disagree(void) {
   CU_ASSERT(counts.now == 4 && counts.missing == 0);
   ask(other, "UPDATE runs SET wait_mean_s = 0 WHERE run = 2", text);
   CU_ASSERT_EQUAL(hr_sweep_merge(out, parts, 2, &counts, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "has another result of run 2 than a file before it"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "the result of run 2 differs"));
 }
 
 static bool same(const double *a, const double *b) {
