@@ -157,8 +157,8 @@ static void table_put_head(struct terminal_page *page) {
   if (config->n_seeds == 1)
     hr__put_field(console, "seed", "%" PRIu64, hr_fill_seed(page->fill, 0));
   else
-    hr__put_field(console, "seeds", "%" PRIu32 ", from %" PRIu64 "; the same pods for all rules", config->n_seeds,
-                  hr_fill_seed(page->fill, 0));
+    hr__put_field(console, "seeds", "%" PRIu32 ", starting at %" PRIu64 "; the same pods for all rules",
+                  config->n_seeds, hr_fill_seed(page->fill, 0));
 }
 
 static void put_titles(struct terminal_page *page) {

@@ -339,7 +339,7 @@ static void put_head(struct terminal_page *page) {
   fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
   free(name);
   hr__put_field(console, "trace", "%s (%s)", replicates->config.trace->source, replicates->config.trace->format);
-  hr__put_field(console, "runs", "%" PRIu32 " replication%s, from seed %" PRIu64, replicates->count,
+  hr__put_field(console, "runs", "%" PRIu32 " replication%s, starting at seed %" PRIu64, replicates->count,
                 replicates->count == 1 ? "" : "s", replicates->config.scenario->seed);
   if (spec->workload.blocks != HR_BLOCKS_NONE || spec->workload.growth != 1)
     hr__put_field(console, "workload", "resampled from %s of the trace, %.6g times the demand",
