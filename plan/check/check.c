@@ -283,7 +283,7 @@ static enum hr_status store(const struct hr_replay *replay, const struct hr__dec
   now->chain = hr__decisions_chain(decisions);
   now->starts = hr__job_starts_encode(replay->result);
   if (!now->chain || !now->starts) return HR_NO_MEMORY;
-  return hr__check_figures(&run, replay->config.trace, now);
+  return hr__check_figures(&run, NULL, replay->config.trace, now);
 }
 
 static enum hr_status run_once(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
@@ -325,7 +325,7 @@ static enum hr_status run_replicated(const struct hr_check *check, struct hr__ch
   item->now.digest = replicates->first.summary->digest;
   item->now.spacing = 1;
   item->now.chain = strdup("");
-  if (!item->now.chain || hr__check_replicated_figures(replicates, config.trace, &item->now) != HR_OK ||
+  if (!item->now.chain || hr__check_figures(NULL, replicates, config.trace, &item->now) != HR_OK ||
       hr__check_compare(check, item, NULL, NULL) != HR_OK)
     status = no_memory(error);
   hr_replicates_destroy(replicates);

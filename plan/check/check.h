@@ -123,11 +123,9 @@ struct hr_check {
   struct hr_notes notes;
 };
 
-/* Fills the figures of `now` from one run, or from replications. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_trace *trace,
-                                 struct hr_baseline_run *now);
-enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicates, const struct hr_trace *trace,
-                                            struct hr_baseline_run *now);
+/* Fills the figures of `now` from one run or from replications; the other is NULL. HR_NO_MEMORY is the only failure. */
+enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_replicates *replicates,
+                                 const struct hr_trace *trace, struct hr_baseline_run *now);
 /* Compares item->now with item->before and sets the verdict. `result` and `decisions` are NULL for replicated runs.
    HR_NO_MEMORY is the only failure. */
 enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,

@@ -80,8 +80,8 @@ static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_ru
   return whole;
 }
 
-enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_trace *trace,
-                                 struct hr_baseline_run *now) {
+static enum hr_status figures_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
+                                     struct hr_baseline_run *now) {
   size_t count, n_pools = run->summary->costs ? run->summary->costs->by_pool.count : 0;
   struct hr__figure *figures = list_figures(trace, &count);
   double *values = figures ? calloc(count, sizeof *values) : NULL;
@@ -131,7 +131,7 @@ static enum hr_status add_replicated(const struct hr_replicates *replicates, con
   return add_samples(replicates, index, added) ? HR_OK : HR_NO_MEMORY;
 }
 
-enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicates, const struct hr_trace *trace,
+static enum hr_status figures_of_replicates(const struct hr_replicates *replicates, const struct hr_trace *trace,
                                             struct hr_baseline_run *now) {
   size_t count;
   struct hr__figure *figures = list_figures(trace, &count);
@@ -140,6 +140,11 @@ enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicat
   for (size_t i = 0; i < count && status == HR_OK; i++) status = add_replicated(replicates, &figures[i], now);
   free(figures);
   return status;
+}
+
+enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_replicates *replicates,
+                                 const struct hr_trace *trace, struct hr_baseline_run *now) {
+  return replicates ? figures_of_replicates(replicates, trace, now) : figures_of_run(run, trace, now);
 }
 
 /* ---- Differences of figures ------------------------------------------------------------------------- */

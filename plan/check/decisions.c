@@ -150,11 +150,6 @@ bool hr__decisions_init(struct hr__decisions *decisions) {
   return decisions->blocks != NULL;
 }
 
-void hr__decisions_finish(struct hr__decisions *decisions) {
-  free(decisions->blocks);
-  *decisions = (struct hr__decisions){0};
-}
-
 /* Merges pairs of blocks. */
 static void merge_blocks(struct hr__decisions *decisions) {
   for (size_t i = 0; i < MAX_BLOCKS / 2; i++) {

@@ -9,6 +9,8 @@
 
 #include "headroom/sim.h"
 
+#include <stdlib.h>
+
 /* ---- Starts of jobs --------------------------------------------------------------------------------- */
 
 struct hr__job_start {
@@ -54,7 +56,11 @@ struct hr__decisions {
 
 /* Returns false when out of memory; hr__decisions_finish may be called all the same. */
 bool hr__decisions_init(struct hr__decisions *decisions);
-void hr__decisions_finish(struct hr__decisions *decisions);
+static inline void hr__decisions_finish(struct hr__decisions *decisions) {
+  free(decisions->blocks);
+  *decisions = (struct hr__decisions){0};
+}
+
 /* Records the events of a run in `decisions`. */
 struct hr_observer hr__decisions_observer(struct hr__decisions *decisions);
 

@@ -83,8 +83,9 @@ static bool find_requests(struct hr__fill_input *input) {
   return input->requests && input->typical;
 }
 
-enum hr_status hr__fill_input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
-                                   struct hr_error *error) {
+/* Checks that there are GPUs to fill and requests to fill them with. Call input_finish in any case. */
+static enum hr_status input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
+                                 struct hr_error *error) {
   *input = (struct hr__fill_input){.scenario = config->scenario, .trace = config->trace};
   input->capacity_milli = hr_cluster_spec_gpus(&config->scenario->cluster) * HR_WHOLE_GPU_MILLI;
   input->target_milli = (uint64_t)ceil(config->to * (double)input->capacity_milli - 1e-6);
@@ -94,7 +95,7 @@ enum hr_status hr__fill_input_make(struct hr__fill_input *input, const struct hr
   return status == HR_OK ? check_pods(input, error) : status;
 }
 
-void hr__fill_input_finish(struct hr__fill_input *input) {
+static void input_finish(struct hr__fill_input *input) {
   hr__arena_finish(&input->arena);
 }
 
@@ -325,7 +326,7 @@ enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fil
   struct hr_fill *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;
-  status = hr__fill_input_make(&fresh->input, config, error);
+  status = input_make(&fresh->input, config, error);
   if (status == HR_OK) status = run_all(fresh, error);
   if (status == HR_OK)
     *fill = fresh;
@@ -336,7 +337,7 @@ enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fil
 
 void hr_fill_destroy(struct hr_fill *fill) {
   if (!fill) return;
-  hr__fill_input_finish(&fill->input);
+  input_finish(&fill->input);
   free(fill->rows);
   free(fill->seconds);
   free(fill);

@@ -22,12 +22,6 @@ struct hr__fill_input {
   uint32_t last;                         /* rows of a run: one per whole per cent of the capacity that was requested */
 };
 
-/* Checks that there are GPUs to fill and requests to fill them with. Release with hr__fill_input_finish, also on
-   failure. */
-enum hr_status hr__fill_input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
-                                   struct hr_error *error);
-void hr__fill_input_finish(struct hr__fill_input *input);
-
 /* Draws the requests of the pods in order of arrival. The caller frees them; NULL when out of memory. */
 uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count);
 

@@ -82,12 +82,6 @@ enum hr_status hr__interval_of(const double *values, uint32_t count, enum hr__me
   return HR_OK;
 }
 
-double hr__interval_relative(const struct hr__interval *interval) {
-  if (isnan(interval->low)) return (double)INFINITY;
-  double half = (interval->high - interval->low) / 2, centre = fabs(hr__interval_centre(interval));
-  return half == 0 ? 0 : half / centre;
-}
-
 static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {
   hr__json_number_if(json, object, key, isfinite(value), value);
 }

@@ -33,7 +33,11 @@ static inline double hr__interval_centre(const struct hr__interval *interval) {
 }
 
 /* Half the width as a share of the estimate: infinite if there is no interval, 0 if its width is 0. */
-double hr__interval_relative(const struct hr__interval *interval);
+static inline double hr__interval_relative(const struct hr__interval *interval) {
+  if (isnan(interval->low)) return (double)INFINITY;
+  double half = (interval->high - interval->low) / 2, centre = fabs(hr__interval_centre(interval));
+  return half == 0 ? 0 : half / centre;
+}
 
 /* The interval of the median of sorted values (Hettmansperger and Sheather 1986); NaN if there are too few values. */
 void hr__interval_of_median(const double *sorted, uint32_t count, double confidence, double *low, double *high);

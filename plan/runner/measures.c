@@ -166,13 +166,6 @@ enum hr__measure hr__measure_find(const char *name, size_t length) {
   return HR__N_MEASURES;
 }
 
-void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]) {
-  size_t count = 0;
-  for (size_t i = 0; i < HR__N_MEASURES; i++)
-    if (hr__measure_infos[i].of_groups || !of_groups) names[count++] = hr__measure_infos[i].path;
-  names[count] = NULL;
-}
-
 /* ---- Parsing ---------------------------------------------------------------------------------------- */
 
 /* Part of the input without surrounding blanks. */
@@ -274,14 +267,6 @@ enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-static bool same_group(const struct hr__figure *a, const struct hr__figure *b) {
-  return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
-}
-
-bool hr__figure_same(const struct hr__figure *a, const struct hr__figure *b) {
-  return a->measure == b->measure && same_group(a, b);
-}
-
 const char *hr__figure_name(const struct hr__figure *figure, char *buffer) {
   const char *path = hr__measure_infos[figure->measure].path;
   /* A tenant with the name of a class needs the word "tenant". */
@@ -307,7 +292,7 @@ static void measures_of_group(const struct hr_summary *summary, const struct hr_
 void hr__figures_of_run(const struct hr__one_run *run, const struct hr__figure *figures, size_t count, double *values) {
   double measures[HR__N_MEASURES];
   for (size_t i = 0; i < count; i++) {
-    if (i == 0 || !same_group(&figures[i - 1], &figures[i])) {
+    if (i == 0 || !hr__figure_same_group(&figures[i - 1], &figures[i])) {
       if (figures[i].of == HR__OF_ALL)
         hr__measures_of_run(run, measures);
       else

@@ -13,6 +13,7 @@
 #include "plan/runner/one_run.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Value of a metric that a run does not have. */
 #define HR__UNKNOWN ((double)NAN)
@@ -109,7 +110,12 @@ void hr__measures_of_group(const struct hr_group *group, const struct hr_cost_li
 /* Finds a metric by path, column or alias ("cost_usd", "usd_per_job"); HR__N_MEASURES if there is none. */
 enum hr__measure hr__measure_find(const char *name, size_t length);
 /* NULL-terminated paths of all metrics, or of those that groups have, for hr_nearest_word. */
-void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]);
+static inline void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]) {
+  size_t count = 0;
+  for (size_t i = 0; i < HR__N_MEASURES; i++)
+    if (hr__measure_infos[i].of_groups || !of_groups) names[count++] = hr__measure_infos[i].path;
+  names[count] = NULL;
+}
 
 /* ---- Figures: a metric of all jobs or of a group ---------------------------------------------------- */
 
@@ -126,7 +132,15 @@ struct hr__figure {
    location: the caller adds it. */
 enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr_trace *trace,
                                 struct hr__figure *figure, struct hr_error *error);
-bool hr__figure_same(const struct hr__figure *a, const struct hr__figure *b);
+
+/* Whether both figures are of all jobs, or of the same class or tenant. */
+static inline bool hr__figure_same_group(const struct hr__figure *a, const struct hr__figure *b) {
+  return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
+}
+
+static inline bool hr__figure_same(const struct hr__figure *a, const struct hr__figure *b) {
+  return a->measure == b->measure && hr__figure_same_group(a, b);
+}
 
 enum { HR__FIGURE_NAME_BYTES = 300 };
 /* Writes "wait_s.p95 of inference" to `buffer`, of HR__FIGURE_NAME_BYTES, and returns it. */

@@ -33,13 +33,6 @@ char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file) 
   return NULL;
 }
 
-enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file, struct hr_trace **trace,
-                                    struct hr_error *error) {
-  struct hr_trace_options options = {
-      .format = scenario->trace_format, .map = &scenario->columns, .lenient = scenario->lenient};
-  return hr_trace_read(file, &options, trace, error);
-}
-
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count) {
   const char *at = bytes;
   for (uint64_t word; count >= sizeof word; count -= sizeof word, at += sizeof word) {
@@ -125,13 +118,6 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
   take(&replay, run);
   hr_replay_finish(&replay);
   return status;
-}
-
-void hr__one_run_finish(struct hr__one_run *run) {
-  hr_summary_destroy(run->summary);
-  hr_alerts_destroy(run->alerts);
-  hr_notes_finish(&run->notes);
-  *run = (struct hr__one_run){0};
 }
 
 static double clock_s(void) {

@@ -22,8 +22,12 @@ char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
 
 /* Reads the trace `file` (which may differ from the scenario's own) as `scenario` specifies. The caller destroys
  *trace. Errors are those of hr_trace_read. */
-enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file, struct hr_trace **trace,
-                                    struct hr_error *error);
+static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file,
+                                                  struct hr_trace **trace, struct hr_error *error) {
+  struct hr_trace_options options = {
+      .format = scenario->trace_format, .map = &scenario->columns, .lenient = scenario->lenient};
+  return hr_trace_read(file, &options, trace, error);
+}
 
 /* Adds `count` bytes to a 64-bit digest, which detects changed inputs. It is not cryptographic. */
 uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
@@ -55,7 +59,13 @@ struct hr__one_run {
 /* Simulates and summarizes. `run` is always initialized, also on failure; release it with hr__one_run_finish. */
 enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,
                                 struct hr_error *error);
-void hr__one_run_finish(struct hr__one_run *run);
+
+static inline void hr__one_run_finish(struct hr__one_run *run) {
+  hr_summary_destroy(run->summary);
+  hr_alerts_destroy(run->alerts);
+  hr_notes_finish(&run->notes);
+  *run = (struct hr__one_run){0};
+}
 
 /* ---- Progress of concurrent runs -------------------------------------------------------------------- */
 

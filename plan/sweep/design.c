@@ -157,8 +157,3 @@ enum hr_status hr__sweep_design_make(const struct hr_grid *grid, uint64_t max_po
   return grid->design == HR_DESIGN_FULL ? make_full(grid, max_points, design, error)
                                         : make_sample(grid, max_points, design, error);
 }
-
-void hr__sweep_design_finish(struct hr__sweep_design *design) {
-  free(design->at);
-  *design = (struct hr__sweep_design){0};
-}

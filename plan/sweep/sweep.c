@@ -65,8 +65,7 @@ static void count_missing(const struct hr__sweep *sweep, const bool *has, const 
 /* Finds the runs in the file and those to make. Other ranks wait for this before they ask for work. */
 static enum hr_status open_file(const struct hr_sweep_config *config, struct writer *writer, bool *has, uint64_t *runs,
                                 size_t *count, struct hr_error *error) {
-  enum hr_status status = hr__store_open(&writer->store, config->file, writer->sweep, error);
-  if (status == HR_OK) status = hr__store_runs(&writer->store, has, error);
+  enum hr_status status = hr__store_open(&writer->store, config->file, writer->sweep, has, error);
   if (status == HR_OK) find_runs(config, writer, has, runs, count);
   return status;
 }
@@ -82,9 +81,7 @@ static enum hr_status fill_file(const struct hr__sweep_ranks *ranks, const struc
   enum hr_status status = allocated ? open_file(config, writer, has, runs, &batch.n_runs, error)
                                     : hr_fail(error, HR_NO_MEMORY, "out of memory for %" PRIu64 " runs", sweep->n_runs);
   status = hr__sweep_ranks_agree(ranks, status, error);
-  if (status == HR_OK)
-    status =
-        ranks->size > 1 ? hr__sweep_ranks_distribute(ranks, &batch, error) : hr__sweep_run_on_threads(&batch, error);
+  if (status == HR_OK) status = hr__sweep_ranks_run(ranks, &batch, error);
   if (status == HR_OK) status = hr__store_seal(&writer->store, error);
   if (status == HR_OK && allocated) count_missing(sweep, has, runs, batch.n_runs, counts);
   hr__store_close(&writer->store);
@@ -118,7 +115,8 @@ static enum hr_status copy_notes(const struct hr__sweep *sweep, struct hr_sweep_
 static enum hr_status work(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
                            const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = hr__sweep_ranks_agree(ranks, HR_OK, error);
-  return status == HR_OK ? hr__sweep_ranks_work(ranks, sweep, config->n_threads, error) : status;
+  const struct hr__sweep_batch batch = {.sweep = sweep, .n_threads = config->n_threads};
+  return status == HR_OK ? hr__sweep_ranks_run(ranks, &batch, error) : status;
 }
 
 static enum hr_status sweep_on_ranks(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,

@@ -12,6 +12,8 @@
 #include "headroom/unstable/sweep.h"
 #include "plan/runner/measures.h"
 
+#include <stdlib.h>
+
 /* ---- Design ----------------------------------------------------------------------------------------- */
 
 /* Distinct points of a grid. */
@@ -23,7 +25,11 @@ struct hr__sweep_design {
 /* Release with hr__sweep_design_finish, also on failure. HR_BAD_INPUT if there are more than `max_points`. */
 enum hr_status hr__sweep_design_make(const struct hr_grid *grid, uint64_t max_points, struct hr__sweep_design *design,
                                      struct hr_error *error);
-void hr__sweep_design_finish(struct hr__sweep_design *design);
+
+static inline void hr__sweep_design_finish(struct hr__sweep_design *design) {
+  free(design->at);
+  *design = (struct hr__sweep_design){0};
+}
 
 static inline const double *hr__sweep_design_point(const struct hr__sweep_design *design, size_t point) {
   return design->at + point * design->n_axes;
@@ -82,7 +88,13 @@ struct hr__sweep_overrides {
    hr__sweep_overrides_finish in any case. */
 bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,
                               struct hr__sweep_overrides *overrides);
-void hr__sweep_overrides_finish(struct hr__sweep_overrides *overrides);
+
+static inline void hr__sweep_overrides_finish(struct hr__sweep_overrides *overrides) {
+  for (size_t i = 0; i < overrides->n_owned; i++) free(overrides->owned[i]);
+  free(overrides->owned);
+  free(overrides->at);
+  *overrides = (struct hr__sweep_overrides){0};
+}
 
 /* "nodes=4, policy=sjf". The caller frees it; NULL when out of memory. */
 char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point);
@@ -104,7 +116,12 @@ struct hr__sweep_record {
   struct hr__sweep_group *groups;
   size_t n_groups;
 };
-void hr__sweep_record_finish(struct hr__sweep_record *record);
+
+static inline void hr__sweep_record_finish(struct hr__sweep_record *record) {
+  for (size_t i = 0; i < record->n_groups; i++) free(record->groups[i].name);
+  free(record->groups);
+  *record = (struct hr__sweep_record){0};
+}
 
 /* Converts a record to bytes for another process of the same program, and back. The caller frees the bytes. NULL or
    false when out of memory. */
@@ -144,11 +161,10 @@ enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum h
 /* HR_BAD_INPUT on ranks whose number differs from that of rank 0. */
 enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number, struct hr_error *error);
 
-/* Rank 0 distributes the runs, as many at a time as a rank has threads; meanwhile the others are in
-   hr__sweep_ranks_work. */
-enum hr_status hr__sweep_ranks_distribute(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
-                                          struct hr_error *error);
-enum hr_status hr__sweep_ranks_work(const struct hr__sweep_ranks *ranks, const struct hr__sweep *sweep,
-                                    uint32_t n_threads, struct hr_error *error);
+/* Called by all ranks. Rank 0 distributes the runs of its batch, as many at a time as a rank has threads, or makes them
+   itself if it is the only one. The others make runs until rank 0 ends; only `sweep` and `n_threads` of their batch are
+   used. */
+enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
+                                   struct hr_error *error);
 
 #endif

@@ -154,9 +154,7 @@ static enum hr_status report_failure(enum hr_status status, const struct hr_erro
   return status;
 }
 
-enum hr_status hr__sweep_ranks_work(const struct hr__sweep_ranks *ranks, const struct hr__sweep *sweep,
-                                    uint32_t n_threads, struct hr_error *error) {
-  (void)ranks;
+static enum hr_status work(const struct hr__sweep *sweep, uint32_t n_threads, struct hr_error *error) {
   struct outbox outbox = {0};
   uint64_t *runs = calloc(n_threads, sizeof *runs);
   enum hr_status status = HR_OK;
@@ -271,8 +269,8 @@ static void wait_for_message(MPI_Status *message) {
   }
 }
 
-enum hr_status hr__sweep_ranks_distribute(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
-                                          struct hr_error *error) {
+static enum hr_status distribute(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
+                                 struct hr_error *error) {
   struct distributor distributor = {.batch = batch, .n_active = ranks->size - 1, .status = HR_OK};
   while (distributor.n_active > 0) {
     MPI_Status message;
@@ -283,6 +281,12 @@ enum hr_status hr__sweep_ranks_distribute(const struct hr__sweep_ranks *ranks, c
       receive_failure(&distributor, message.MPI_SOURCE);
   }
   return distributor.status == HR_OK ? HR_OK : hr_fail(error, distributor.status, "%s", distributor.error.text);
+}
+
+enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
+                                   struct hr_error *error) {
+  if (ranks->size == 1) return hr__sweep_run_on_threads(batch, error);
+  return ranks->rank == 0 ? distribute(ranks, batch, error) : work(batch->sweep, batch->n_threads, error);
 }
 
 #else /* ---- Without MPI: one rank --------------------------------------------------------------------- */
@@ -315,18 +319,10 @@ enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_
   return HR_OK;
 }
 
-enum hr_status hr__sweep_ranks_distribute(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
-                                          struct hr_error *error) {
+enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
+                                   struct hr_error *error) {
   (void)ranks;
   return hr__sweep_run_on_threads(batch, error);
-}
-
-enum hr_status hr__sweep_ranks_work(const struct hr__sweep_ranks *ranks, const struct hr__sweep *sweep,
-                                    uint32_t n_threads, struct hr_error *error) {
-  (void)ranks;
-  (void)sweep;
-  (void)n_threads;
-  return hr_fail(error, HR_INTERNAL, "built without MPI");
 }
 
 #endif

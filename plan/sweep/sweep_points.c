@@ -75,13 +75,6 @@ bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint3
   return complete;
 }
 
-void hr__sweep_overrides_finish(struct hr__sweep_overrides *overrides) {
-  for (size_t i = 0; i < overrides->n_owned; i++) free(overrides->owned[i]);
-  free(overrides->owned);
-  free(overrides->at);
-  *overrides = (struct hr__sweep_overrides){0};
-}
-
 size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run) {
   size_t low = 0, high = sweep->design.n_points;
   while (high - low > 1) {

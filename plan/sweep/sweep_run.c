@@ -44,12 +44,6 @@ static bool copy_record(struct hr__sweep_record *record, const struct hr__one_ru
          copy_groups(record, HR__SWEEP_CLASS, summary->by_class, summary->n_classes, costs ? &costs->by_class : NULL);
 }
 
-void hr__sweep_record_finish(struct hr__sweep_record *record) {
-  for (size_t i = 0; i < record->n_groups; i++) free(record->groups[i].name);
-  free(record->groups);
-  *record = (struct hr__sweep_record){0};
-}
-
 /* ---- Records as bytes ------------------------------------------------------------------------------- */
 
 /* Headers of a record and of each of its groups. */

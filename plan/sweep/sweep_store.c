@@ -309,7 +309,20 @@ static enum hr_status check_same_file(const char *path, const struct stat *befor
   return hr_fail(error, HR_BAD_INPUT, "%s: in use by another process", path);
 }
 
-enum hr_status hr__store_open(struct hr__store *store, const char *path, const struct hr__sweep *sweep,
+static enum hr_status find_runs(struct hr__store *store, bool *has, struct hr_error *error) {
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2(store->db, "SELECT run FROM runs ORDER BY run", -1, &statement, NULL);
+  while (code == SQLITE_OK || code == SQLITE_ROW) {
+    code = sqlite3_step(statement);
+    uint64_t run = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
+    if (code == SQLITE_ROW && run < store->sweep->n_runs) has[run] = true;
+  }
+  enum hr_status status = code == SQLITE_DONE ? HR_OK : hr__store_fail(store, error);
+  sqlite3_finalize(statement);
+  return status;
+}
+
+enum hr_status hr__store_open(struct hr__store *store, const char *path, const struct hr__sweep *sweep, bool *has,
                               struct hr_error *error) {
   struct stat before = {0};
   *store = (struct hr__store){0};
@@ -324,23 +337,10 @@ enum hr_status hr__store_open(struct hr__store *store, const char *path, const s
   if (status == HR_OK) status = lock(store, error);
   if (status == HR_OK) status = check_same_file(path, &before, error);
   if (status == HR_OK) status = prepare_statements(store, error);
-  return status;
+  return status == HR_OK ? find_runs(store, has, error) : status;
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
-
-enum hr_status hr__store_runs(struct hr__store *store, bool *has, struct hr_error *error) {
-  sqlite3_stmt *statement = NULL;
-  int code = sqlite3_prepare_v2(store->db, "SELECT run FROM runs ORDER BY run", -1, &statement, NULL);
-  while (code == SQLITE_OK || code == SQLITE_ROW) {
-    code = sqlite3_step(statement);
-    uint64_t run = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
-    if (code == SQLITE_ROW && run < store->sweep->n_runs) has[run] = true;
-  }
-  enum hr_status status = code == SQLITE_DONE ? HR_OK : hr__store_fail(store, error);
-  sqlite3_finalize(statement);
-  return status;
-}
 
 /* The scenario and its overrides as JSON: all that `headroom run` needs to repeat the run. */
 static char *scenario_text(const struct hr__sweep *sweep, size_t point, uint32_t replication) {

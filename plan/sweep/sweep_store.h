@@ -53,14 +53,13 @@ struct hr__store {
   sqlite3_stmt *add_run, *add_group;
 };
 
-/* Opens the file for writing; creates it if it does not exist. If it belongs to another sweep, HR_BAD_INPUT, and the
-   file is unchanged. Call hr__store_close in any case. */
-enum hr_status hr__store_open(struct hr__store *store, const char *path, const struct hr__sweep *sweep,
+/* Opens the file for writing; creates it if it does not exist. Sets has[run] for each run in it; `has` has
+   sweep->n_runs elements. If the file belongs to another sweep: HR_BAD_INPUT, and it is unchanged. Call hr__store_close
+   in any case. */
+enum hr_status hr__store_open(struct hr__store *store, const char *path, const struct hr__sweep *sweep, bool *has,
                               struct hr_error *error);
 /* Opens the file of any sweep of this version for reading. Call hr__store_close in any case. */
 enum hr_status hr__store_read(struct hr__store *store, const char *path, struct hr_error *error);
-/* Sets has[run] for each run in the file; `has` has sweep->n_runs elements. */
-enum hr_status hr__store_runs(struct hr__store *store, bool *has, struct hr_error *error);
 /* Adds a run in a transaction of its own. */
 enum hr_status hr__store_add(struct hr__store *store, const struct hr__sweep_record *record, struct hr_error *error);
 /* Rewrites the file so that its bytes depend only on its content, and closes it. */

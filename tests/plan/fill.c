@@ -110,10 +110,9 @@ static void threads_do_not_matter(void) {
 static void pods_are_drawn_from_the_trace(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 500, 8, "1\n3\n0\n0.5\n", "first-fit");
-  struct hr__fill_input input;
-  CU_ASSERT_EQUAL_FATAL(hr__fill_input_make(&input, &setup.config, NULL), HR_OK);
+  struct hr_fill *fill = fill_of(&setup.config);
   uint32_t count, seen[4] = {0};
-  uint32_t *pods = hr__fill_pods(&input, 3, &count);
+  uint32_t *pods = hr__fill_pods(&fill->input, 3, &count);
   CU_ASSERT_PTR_NOT_NULL_FATAL(pods);
   static const uint64_t milli[] = {1000, 3000, 0, 500};
   uint64_t asked = 0;
@@ -121,10 +120,10 @@ static void pods_are_drawn_from_the_trace(void) {
     seen[pods[i]]++;
     asked += milli[pods[i]];
   }
-  CU_ASSERT_TRUE(asked >= input.target_milli && asked < input.target_milli + 3000);
+  CU_ASSERT_TRUE(asked >= fill->input.target_milli && asked < fill->input.target_milli + 3000);
   for (size_t i = 0; i < 4; i++) CU_ASSERT_TRUE(seen[i] > count / 5 && seen[i] < count * 3 / 10);
   free(pods);
-  hr__fill_input_finish(&input);
+  hr_fill_destroy(fill);
   fill_setup_finish(&setup);
 }
 
