@@ -66,18 +66,18 @@ static enum hr_figure_of part_of(const struct hr__figure *figure) {
 }
 
 static bool add_all(const struct hr__figure *figures, const double *values, size_t count, struct hr_baseline_run *now) {
-  bool whole = true;
-  for (size_t i = 0; i < count && whole; i++)
-    whole = add_figure(now, figures[i].measure, part_of(&figures[i]), figures[i].name, values[i]);
-  return whole;
+  bool complete = true;
+  for (size_t i = 0; i < count && complete; i++)
+    complete = add_figure(now, figures[i].measure, part_of(&figures[i]), figures[i].name, values[i]);
+  return complete;
 }
 
 static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
-  bool whole = true;
-  for (size_t i = 0; costs && i < costs->by_pool.count && whole; i++)
-    whole = add_figure(now, HR__M_COST, HR_FIGURE_OF_POOL, costs->by_pool.line[i].name,
-                       (double)costs->by_pool.line[i].uusd / 1e6);
-  return whole;
+  bool complete = true;
+  for (size_t i = 0; costs && i < costs->by_pool.count && complete; i++)
+    complete = add_figure(now, HR__M_COST, HR_FIGURE_OF_POOL, costs->by_pool.line[i].name,
+                          (double)costs->by_pool.line[i].uusd / 1e6);
+  return complete;
 }
 
 static enum hr_status figures_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
@@ -86,12 +86,12 @@ static enum hr_status figures_of_run(const struct hr__one_run *run, const struct
   struct hr__figure *figures = list_figures(trace, &count);
   double *values = figures ? calloc(count, sizeof *values) : NULL;
   now->figures = values ? calloc(count + n_pools, sizeof *now->figures) : NULL;
-  bool whole = now->figures != NULL;
-  if (whole) hr__figures_of_run(run, figures, count, values);
-  whole = whole && add_all(figures, values, count, now) && add_pools(run->summary->costs, now);
+  bool complete = now->figures != NULL;
+  if (complete) hr__figures_of_run(run, figures, count, values);
+  complete = complete && add_all(figures, values, count, now) && add_pools(run->summary->costs, now);
   free(values);
   free(figures);
-  return whole ? HR_OK : HR_NO_MEMORY;
+  return complete ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- Figures of replications ------------------------------------------------------------------------ */
@@ -205,20 +205,20 @@ static bool compare_figures(struct hr__check_case *item, const struct hr__allowa
                             enum hr__tolerance_verdict unmatched) {
   const struct hr_baseline_run *before = item->before, *now = &item->now;
   item->changes = calloc(before->n_figures + now->n_figures + 1, sizeof *item->changes);
-  bool whole = item->changes != NULL;
+  bool complete = item->changes != NULL;
   size_t from = 0;
-  for (size_t i = 0; i < now->n_figures && whole; i++) {
+  for (size_t i = 0; i < now->n_figures && complete; i++) {
     const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
     double p_value = HR__UNKNOWN;
     enum hr__tolerance_verdict verdict =
         figure ? hr__tolerance_evaluate(allowance, figure, &now->figures[i], &p_value) : unmatched;
-    if (verdict != HR__SAME) whole = add_change(item, figure, &now->figures[i], verdict, p_value);
+    if (verdict != HR__SAME) complete = add_change(item, figure, &now->figures[i], verdict, p_value);
   }
   from = 0;
-  for (size_t i = 0; i < before->n_figures && whole; i++)
+  for (size_t i = 0; i < before->n_figures && complete; i++)
     if (!find(now, &before->figures[i], &from))
-      whole = add_change(item, &before->figures[i], NULL, unmatched, HR__UNKNOWN);
-  return whole && drop_insignificant(item);
+      complete = add_change(item, &before->figures[i], NULL, unmatched, HR__UNKNOWN);
+  return complete && drop_insignificant(item);
 }
 
 /* ---- Differences of starts -------------------------------------------------------------------------- */
@@ -286,16 +286,16 @@ static enum hr_status compare_starts(struct hr__check_case *item, const struct h
 /* ---- Differences of decisions ----------------------------------------------------------------------- */
 
 /* "start of job 17 at 3 h 2 min"; NULL when out of memory. */
-static char *block_words(const struct hr__decision_block *block, const struct hr_trace *trace) {
-  char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *words = NULL;
+static char *block_text(const struct hr__decision_block *block, const struct hr_trace *trace) {
+  char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *text = NULL;
   size_t size = 0;
-  FILE *out = open_memstream(&words, &size);
+  FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
   fputs(hr_event_name((enum hr_event_kind)block->kind), out);
   if (block->job.id != HR_NONE) fprintf(out, " of job %.100s", hr_trace_job_id(trace, block->job, id));
   fprintf(out, " at %s", hr__duration_text((double)block->at_us / 1e6, when));
-  if (fclose(out) == 0) return words;
-  free(words);
+  if (fclose(out) == 0) return text;
+  free(text);
   return NULL;
 }
 
@@ -310,7 +310,7 @@ static enum hr_status compare_decisions(struct hr__check_case *item, const struc
                                                  .first = from + 1,
                                                  .last = last > from ? last : from + 1,
                                                  .count = decisions->count,
-                                                 .begins = block ? block_words(block, trace) : NULL};
+                                                 .begins = block ? block_text(block, trace) : NULL};
   return block && !item->decisions.begins ? HR_NO_MEMORY : HR_OK;
 }
 

@@ -99,7 +99,7 @@ static void put(const struct sentences *to, const char *format, ...) {
 }
 
 /* "3 h 2 min after submission" */
-static const char *wait_words(int64_t wait_s, char *buffer) {
+static const char *wait_text(int64_t wait_s, char *buffer) {
   char text[HR__NUMBER_BYTES];
   if (wait_s == HR_NEVER_US) return strcpy(buffer, "never");
   if (wait_s == 0) return strcpy(buffer, "immediately");
@@ -107,7 +107,7 @@ static const char *wait_words(int64_t wait_s, char *buffer) {
   return buffer;
 }
 
-static const char *reason_words(enum hr_reason reason) {
+static const char *reason_text(enum hr_reason reason) {
   return reason == HR_REASON_BACKFILL ? " by backfill" : "";
 }
 
@@ -118,8 +118,8 @@ static void put_start(const struct hr__check_start *start, const struct sentence
       "First job whose start differs: %.100s%s%.100s (%" PRIu32 " GPU%s, submitted at %s). It now starts %s%s; before, "
       "%s%s.",
       start->job, start->tenant ? " of " : "", start->tenant ? start->tenant : "", start->gpus,
-      start->gpus == 1 ? "" : "s", hr__duration_text((double)start->submit_s, submit), wait_words(start->now_s, now),
-      starts ? reason_words(start->reason) : "", wait_words(start->before_s, before),
+      start->gpus == 1 ? "" : "s", hr__duration_text((double)start->submit_s, submit), wait_text(start->now_s, now),
+      starts ? reason_text(start->reason) : "", wait_text(start->before_s, before),
       started && start->was_backfilled ? " by backfill" : "");
   if (!starts && start->reason != HR_REASON_NONE) put(to, "It is rejected: %s.", hr_reason_name(start->reason));
   if (start->wait) put(to, "%s", start->wait);
@@ -269,10 +269,10 @@ enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool upda
   struct hr__console console = {.out = out, .colour = colour};
   char headline[100];
   headline_text(check, headline, sizeof headline);
-  size_t others = put_cases(&console, check, true, updating);
-  others += put_cases(&console, check, false, updating);
+  size_t n_changed = put_cases(&console, check, true, updating);
+  n_changed += put_cases(&console, check, false, updating);
   if (updating)
-    fprintf(out, "%zu run%s in the baseline, %zu changed\n", check->n_cases, check->n_cases == 1 ? "" : "s", others);
+    fprintf(out, "%zu run%s in the baseline, %zu changed\n", check->n_cases, check->n_cases == 1 ? "" : "s", n_changed);
   else
     fprintf(out, "%s%s%s\n", hr__bold(&console), headline, hr__plain(&console));
   return console.out_of_memory ? HR_NO_MEMORY : HR_OK;

@@ -265,14 +265,14 @@ static void markdown_put_head(struct markdown_page *page) {
 static void markdown_put_policies(struct markdown_page *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
-    char *words = hr__policy_words(config->contenders[i].policy);
-    if (!words) page->console.out_of_memory = true;
+    char *text = hr__policy_words(config->contenders[i].policy);
+    if (!text) page->console.out_of_memory = true;
     fputs("- ", page->console.out);
     put_text(page, config->contenders[i].label);
     fputs(": ", page->console.out);
-    if (words) put_text(page, words);
+    if (text) put_text(page, text);
     fputc('\n', page->console.out);
-    free(words);
+    free(text);
   }
   fputc('\n', page->console.out);
 }

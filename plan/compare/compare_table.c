@@ -58,10 +58,10 @@ static void put_policies(struct terminal_table *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     const char *label = config->contenders[i].label;
-    char *words = hr__policy_words(config->contenders[i].policy);
-    if (!words) table->console.out_of_memory = true;
-    if (words) hr__put_field(&table->console, i ? "" : "policies", "%s: %s", label, words);
-    free(words);
+    char *text = hr__policy_words(config->contenders[i].policy);
+    if (!text) table->console.out_of_memory = true;
+    if (text) hr__put_field(&table->console, i ? "" : "policies", "%s: %s", label, text);
+    free(text);
   }
 }
 
@@ -288,8 +288,8 @@ static bool make_titles(struct terminal_table *table) {
 enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                    bool colour) {
   struct terminal_table table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
-  bool good = make_titles(&table);
-  if (good) {
+  bool titled = make_titles(&table);
+  if (titled) {
     put_head(&table);
     put_blocks(&table);
     put_groups(&table, &comparison->groups[HR__CLASSES]);
@@ -298,6 +298,6 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
     put_speed(&table, perf);
   }
   free_titles(&table);
-  if (!good || table.console.out_of_memory) return HR_NO_MEMORY;
+  if (!titled || table.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

@@ -42,14 +42,14 @@ enum { MAX_PODS = 200000000 };
 
 /* Checks the requests, and the expected number of pods. */
 static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_error *error) {
-  double requested = 0, wanted = (double)input->target_milli;
+  double requested = 0, target = (double)input->target_milli;
   if (input->trace->within)
     return hr_fail(error, HR_BAD_INPUT, "%s: jobs have topology constraints ('within'), which fill does not support",
                    input->trace->source);
   for (uint32_t i = 0; i < input->requests->count; i++)
     requested += (double)input->requests->jobs[i] * (double)requested_milli(&input->requests->request[i]);
   if (requested <= 0) return hr_fail(error, HR_BAD_INPUT, "%s: no job requests a GPU", input->trace->source);
-  if (wanted / requested * input->trace->n_jobs > MAX_PODS)
+  if (target / requested * input->trace->n_jobs > MAX_PODS)
     return hr_fail(error, HR_BAD_INPUT, "%s: more than %d jobs would be needed to fill the cluster",
                    input->trace->source, MAX_PODS);
   return HR_OK;
@@ -203,7 +203,7 @@ static bool place_task(struct fill_run *run, uint32_t number, struct hr_slice *s
   return true;
 }
 
-static bool place(struct fill_run *run, uint32_t number) {
+static bool place_job(struct fill_run *run, uint32_t number) {
   uint32_t tasks = run->input->requests->request[number].tasks, placed = 0;
   while (placed < tasks && place_task(run, number, &run->slices[placed])) placed++;
   if (placed == tasks) return true;
@@ -218,7 +218,7 @@ static void arrive(struct fill_run *run, uint32_t number) {
   const struct hr_request *request = &run->input->requests->request[number];
   uint64_t milli = (uint64_t)request->tasks * request->gpus * request->gpu_milli;
   run->arrived_milli += milli;
-  if (place(run, number))
+  if (place_job(run, number))
     run->allocated_milli += milli;
   else
     run->failed++;

@@ -45,7 +45,7 @@ void hr__interval_of_median(const double *sorted, uint32_t count, double confide
 /* Adds mean, low, high, median, sd and interval to `object`; unknown values are null. */
 void hr__json_interval(struct hr__json *json, cJSON *object, const struct hr__interval *interval);
 
-/* Half the width of the 95 % Student interval of the mean of `count` values; NaN for a single value. */
+/* The mean of `count` values, and half the width of its 95 % Student interval; the margin of a single value is NaN. */
 struct hr__mean {
   double value, margin;
 };

@@ -169,43 +169,43 @@ enum hr__measure hr__measure_find(const char *name, size_t length) {
 /* ---- Parsing ---------------------------------------------------------------------------------------- */
 
 /* Part of the input without surrounding blanks. */
-struct piece {
+struct span {
   const char *at;
   size_t length;
 };
 
-static struct piece trimmed(const char *at, size_t length) {
+static struct span trimmed(const char *at, size_t length) {
   while (length && *at == ' ') at++, length--;
   while (length && at[length - 1] == ' ') length--;
-  return (struct piece){at, length};
+  return (struct span){at, length};
 }
 
-static bool skip_word(struct piece *piece, const char *word) {
+static bool skip_word(struct span *span, const char *word) {
   size_t length = strlen(word);
-  if (piece->length <= length || strncmp(piece->at, word, length) != 0 || piece->at[length] != ' ') return false;
-  *piece = trimmed(piece->at + length, piece->length - length);
+  if (span->length <= length || strncmp(span->at, word, length) != 0 || span->at[length] != ' ') return false;
+  *span = trimmed(span->at + length, span->length - length);
   return true;
 }
 
-static bool is_text(struct piece piece, const char *text) {
-  return strlen(text) == piece.length && strncmp(text, piece.at, piece.length) == 0;
+static bool is_text(struct span span, const char *text) {
+  return strlen(text) == span.length && strncmp(text, span.at, span.length) == 0;
 }
 
 /* The name of the class, from the table of classes; NULL if there is none. */
-static const char *class_named(struct piece piece) {
+static const char *class_named(struct span span) {
   for (unsigned i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES; i++)
-    if (is_text(piece, hr_job_class_name((enum hr_job_class)i))) return hr_job_class_name((enum hr_job_class)i);
+    if (is_text(span, hr_job_class_name((enum hr_job_class)i))) return hr_job_class_name((enum hr_job_class)i);
   return NULL;
 }
 
-static const char *tenant_named(struct piece piece, const struct hr_trace *trace) {
+static const char *tenant_named(struct span span, const struct hr_trace *trace) {
   for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
-    if (is_text(piece, trace->tenants.text[i])) return trace->tenants.text[i];
+    if (is_text(span, trace->tenants.text[i])) return trace->tenants.text[i];
   return NULL;
 }
 
 /* Suggests the nearest class, tenant or either, depending on what the text asked for. */
-static enum hr_status unknown_group(struct piece piece, bool class_only, bool tenant_only, const struct hr_trace *trace,
+static enum hr_status unknown_group(struct span span, bool class_only, bool tenant_only, const struct hr_trace *trace,
                                     struct hr_error *error) {
   uint32_t n_tenants = trace->tenant && !class_only ? trace->tenants.count : 0, n = 0;
   const char **known = calloc((size_t)n_tenants + HR_N_CLASSES, sizeof *known);
@@ -214,7 +214,7 @@ static enum hr_status unknown_group(struct piece piece, bool class_only, bool te
   if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (unsigned i = 1; i < HR_N_CLASSES && !tenant_only; i++) known[n++] = hr_job_class_name((enum hr_job_class)i);
   for (uint32_t i = 0; i < n_tenants; i++) known[n++] = trace->tenants.text[i];
-  snprintf(word, sizeof word, "%.*s", (int)(piece.length < sizeof word ? piece.length : sizeof word - 1), piece.at);
+  snprintf(word, sizeof word, "%.*s", (int)(span.length < sizeof word ? span.length : sizeof word - 1), span.at);
   const char *nearest = hr_nearest_word(word, known);
   enum hr_status status = hr_fail(error, HR_BAD_INPUT, "'%s' is %s of %.200s%s%.100s%s", word, what, trace->source,
                                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
@@ -222,11 +222,11 @@ static enum hr_status unknown_group(struct piece piece, bool class_only, bool te
   return status;
 }
 
-static enum hr_status parse_group(struct piece piece, const struct hr_trace *trace, struct hr__figure *figure,
+static enum hr_status parse_group(struct span span, const struct hr_trace *trace, struct hr__figure *figure,
                                   struct hr_error *error) {
-  bool is_class = skip_word(&piece, "class"), is_tenant = !is_class && skip_word(&piece, "tenant");
-  const char *class_ = is_tenant ? NULL : class_named(piece), *tenant = is_class ? NULL : tenant_named(piece, trace);
-  if (!class_ && !tenant) return unknown_group(piece, is_class, is_tenant, trace, error);
+  bool is_class = skip_word(&span, "class"), is_tenant = !is_class && skip_word(&span, "tenant");
+  const char *class_ = is_tenant ? NULL : class_named(span), *tenant = is_class ? NULL : tenant_named(span, trace);
+  if (!class_ && !tenant) return unknown_group(span, is_class, is_tenant, trace, error);
   figure->of = class_ ? HR__OF_CLASS : HR__OF_TENANT;
   figure->name = class_ ? class_ : tenant;
   if (class_ && !trace->class_)
@@ -237,10 +237,10 @@ static enum hr_status parse_group(struct piece piece, const struct hr_trace *tra
                  hr__measure_infos[figure->measure].path);
 }
 
-static enum hr_status unknown_measure(struct piece piece, bool of_groups, struct hr_error *error) {
+static enum hr_status unknown_measure(struct span span, bool of_groups, struct hr_error *error) {
   const char *names[HR__N_MEASURES + 1];
   char word[100];
-  snprintf(word, sizeof word, "%.*s", (int)(piece.length < sizeof word ? piece.length : sizeof word - 1), piece.at);
+  snprintf(word, sizeof word, "%.*s", (int)(span.length < sizeof word ? span.length : sizeof word - 1), span.at);
   hr__measure_names(of_groups, names);
   const char *nearest = hr_nearest_word(word, names);
   return hr_fail(error, HR_BAD_INPUT, "unknown metric '%s'; %s%s%s", word, nearest ? "did you mean '" : "",
@@ -252,12 +252,12 @@ static enum hr_status unknown_measure(struct piece piece, bool of_groups, struct
 
 enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr_trace *trace,
                                 struct hr__figure *figure, struct hr_error *error) {
-  struct piece whole = trimmed(text, length), measure = whole, group = {0};
+  struct span input = trimmed(text, length), measure = input, group = {0};
   *figure = (struct hr__figure){.of = HR__OF_ALL};
-  for (size_t i = 0; i + 4 <= whole.length; i++) {
-    if (strncmp(whole.at + i, " of ", 4) != 0) continue;
-    measure = trimmed(whole.at, i);
-    group = trimmed(whole.at + i + 4, whole.length - i - 4);
+  for (size_t i = 0; i + 4 <= input.length; i++) {
+    if (strncmp(input.at + i, " of ", 4) != 0) continue;
+    measure = trimmed(input.at, i);
+    group = trimmed(input.at + i + 4, input.length - i - 4);
     break;
   }
   figure->measure = hr__measure_find(measure.at, measure.length);
@@ -270,7 +270,7 @@ enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr
 const char *hr__figure_name(const struct hr__figure *figure, char *buffer) {
   const char *path = hr__measure_infos[figure->measure].path;
   /* A tenant with the name of a class needs the word "tenant". */
-  bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct piece){figure->name, strlen(figure->name)});
+  bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct span){figure->name, strlen(figure->name)});
   if (figure->of == HR__OF_ALL)
     snprintf(buffer, HR__FIGURE_NAME_BYTES, "%s", path);
   else

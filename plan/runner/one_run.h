@@ -20,8 +20,8 @@
    keys can share one trace. The caller frees the text; NULL when out of memory. */
 char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
 
-/* Reads the trace `file` (which may differ from the scenario's own) as `scenario` specifies. The caller destroys
- *trace. Errors are those of hr_trace_read. */
+/* Reads the trace `file` (which may differ from the scenario's own) as `scenario` specifies. The caller destroys it
+   with hr_trace_destroy. Errors are those of hr_trace_read. */
 static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file,
                                                   struct hr_trace **trace, struct hr_error *error) {
   struct hr_trace_options options = {

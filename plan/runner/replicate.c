@@ -75,8 +75,8 @@ static enum hr_status run_to(struct hr_replicates *replicates, uint32_t count, s
 }
 
 /* The width of an interval is proportional to 1 / sqrt(count). */
-static uint32_t next_count(uint32_t count, double reached, double wanted, uint32_t max_count) {
-  double needed = count * (reached / wanted) * (reached / wanted);
+static uint32_t next_count(uint32_t count, double reached, double target, uint32_t max_count) {
+  double needed = count * (reached / target) * (reached / target);
   uint32_t next = needed < 2.0 * count ? (uint32_t)ceil(needed) : 2 * count;
   if (next < count + 2) next = count + 2;
   return next < max_count ? next : max_count;
@@ -195,11 +195,11 @@ const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicate
 
 enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
                                     struct hr_replicated *figure, struct hr_error *error) {
-  struct hr__figure wanted;
+  struct hr__figure target;
   struct hr__interval interval;
-  enum hr_status status = hr__figure_parse(name, strlen(name), replicates->config.trace, &wanted, error);
+  enum hr_status status = hr__figure_parse(name, strlen(name), replicates->config.trace, &target, error);
   if (status != HR_OK) return status;
-  status = hr__replicates_interval(replicates, find(replicates, &wanted), &interval);
+  status = hr__replicates_interval(replicates, find(replicates, &target), &interval);
   if (status != HR_OK) return no_memory(error);
   *figure = (struct hr_replicated){.count = interval.count,
                                    .mean = interval.mean,

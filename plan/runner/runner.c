@@ -103,7 +103,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 /* ---- Worlds and mixes ------------------------------------------------------------------------------- */
 
 /* The weeks of a forecast, filled from weeks of the trace. */
-static void foresee(struct hr__environment *environment) {
+static void use_forecast_weeks(struct hr__environment *environment) {
   environment->workload.blocks = HR_BLOCKS_WEEKS;
   environment->workload.length_us = hr_forecast_span(environment->forecast).weeks * WEEK_US;
   environment->workload.series = hr_forecast_series(environment->forecast, &environment->workload.n_series);
@@ -115,11 +115,11 @@ enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struc
   if (!grown) return no_memory(error);
   runner->environments = grown;
   bool redrawn = environment->workload.blocks != HR_BLOCKS_NONE || environment->workload.growth != 1;
-  struct environment *fresh = &grown[runner->n_environments];
-  *fresh = (struct environment){.spec = *environment, .redrawn = redrawn || environment->forecast};
-  if (environment->forecast) foresee(&fresh->spec);
+  struct environment *added = &grown[runner->n_environments];
+  *added = (struct environment){.spec = *environment, .redrawn = redrawn || environment->forecast};
+  if (environment->forecast) use_forecast_weeks(&added->spec);
   enum hr_status status =
-      fresh->redrawn ? hr_trace_cut(runner->config.trace, &fresh->spec.workload, &fresh->cut, error) : HR_OK;
+      added->redrawn ? hr_trace_cut(runner->config.trace, &added->spec.workload, &added->cut, error) : HR_OK;
   if (status != HR_OK) return status;
   *number = runner->n_environments++;
   return HR_OK;

@@ -118,7 +118,7 @@ static bool same_point(const struct sorted_point *a, const struct sorted_point *
 
 /* Keeps the first of equal points. */
 static enum hr_status drop_duplicates(struct hr__sweep_design *design, struct hr_error *error) {
-  size_t n = design->n_points, bytes = design->n_axes * sizeof *design->at, kept = 0;
+  size_t n = design->n_points, bytes = design->n_axes * sizeof *design->at, n_kept = 0;
   struct sorted_point *sorted = calloc(n + 1, sizeof *sorted);
   bool *duplicate = calloc(n + 1, sizeof *duplicate);
   if (sorted && duplicate) {
@@ -127,8 +127,8 @@ static enum hr_status drop_duplicates(struct hr__sweep_design *design, struct hr
     qsort(sorted, n, sizeof *sorted, compare_points);
     for (size_t i = 1; i < n; i++) duplicate[sorted[i].point] = same_point(&sorted[i - 1], &sorted[i]);
     for (size_t i = 0; i < n; i++)
-      if (!duplicate[i]) memmove(design->at + kept++ * design->n_axes, hr__sweep_design_point(design, i), bytes);
-    design->n_points = kept;
+      if (!duplicate[i]) memmove(design->at + n_kept++ * design->n_axes, hr__sweep_design_point(design, i), bytes);
+    design->n_points = n_kept;
   }
   bool complete = sorted && duplicate;
   free(sorted);

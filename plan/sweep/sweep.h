@@ -61,7 +61,7 @@ struct hr__sweep {
   uint64_t n_runs;
   struct hr__sweep_trace *traces; /* sorted by key */
   size_t n_traces;
-  struct hr_notes files; /* the scenario and all files that scenarios name, sorted by name */
+  struct hr_notes files; /* the scenario and all files that scenarios name, once each */
   struct hr_notes notes; /* of the first point's scenario, of traces, and of skipped replications */
   char *scenario_text;
   char *inputs;         /* one line for each of `files`: name without folder, digest */

@@ -55,11 +55,11 @@ static enum hr_status mpi_failed(struct hr_error *error) {
 /* ---- Joining ---------------------------------------------------------------------------------------- */
 
 enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error) {
-  int given, begun = 0;
+  int provided, initialized = 0;
   *ranks = (struct hr__sweep_ranks){.size = 1};
   if (job_size() <= 1) return HR_OK;
-  MPI_Initialized(&begun);
-  if (!begun && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS)
+  MPI_Initialized(&initialized);
+  if (!initialized && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
     return hr_fail(error, HR_IO_ERROR, "MPI cannot be initialized");
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks->size);
@@ -67,10 +67,10 @@ enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_err
 }
 
 void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks) {
-  int begun = 0, ended = 0;
-  MPI_Initialized(&begun);
-  MPI_Finalized(&ended);
-  if (begun && !ended) MPI_Finalize();
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized && !finalized) MPI_Finalize();
   *ranks = (struct hr__sweep_ranks){.size = 1};
 }
 
@@ -79,8 +79,8 @@ void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks) {
 enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
                                      struct hr_error *error) {
   if (ranks->size == 1) return status;
-  int mine = status == HR_OK ? INT_MAX : ranks->rank, first, code = (int)status;
-  if (MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) return mpi_failed(error);
+  int own = status == HR_OK ? INT_MAX : ranks->rank, first, code = (int)status;
+  if (MPI_Allreduce(&own, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS) return mpi_failed(error);
   if (first == INT_MAX) return HR_OK;
   char text[sizeof error->text] = "";
   if (first == ranks->rank && error) memcpy(text, error->text, sizeof text);

@@ -190,9 +190,9 @@ static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, 
     if (matches) return hr_fail(error, status, "%s: axis '%.100s': %s", grid->path, axis->name, text);
   }
   if (overridden) return hr_fail(error, status, "%s: %s", grid->path, text);
-  char *words = hr__sweep_point_text(sweep, point);
-  hr_fail(error, status, "%s: point %zu (%.200s): %s", grid->path, point, words ? words : "", inner->text);
-  free(words);
+  char *description = hr__sweep_point_text(sweep, point);
+  hr_fail(error, status, "%s: point %zu (%.200s): %s", grid->path, point, description ? description : "", inner->text);
+  free(description);
   return status;
 }
 

@@ -152,14 +152,14 @@ static enum hr_status check_version(struct hr__store *store, const char *schema,
 
 static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum hr__sweep_fact fact,
                                  struct hr_error *error) {
-  char *has = NULL, *wanted = hr__sweep_schema_fact(sweep, fact);
-  enum hr_status status = wanted ? read_fact(store, "main", hr__sweep_facts[fact].key, &has, error)
-                                 : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK && (!has || strcmp(has, wanted) != 0))
+  char *has = NULL, *expected = hr__sweep_schema_fact(sweep, fact);
+  enum hr_status status = expected ? read_fact(store, "main", hr__sweep_facts[fact].key, &has, error)
+                                   : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && (!has || strcmp(has, expected) != 0))
     status = hr_fail(error, HR_BAD_INPUT, "%s: the file belongs to another sweep: %s; name another file with --db",
                      store->path, hr__sweep_facts[fact].differs);
   free(has);
-  sqlite3_free(wanted);
+  sqlite3_free(expected);
   return status;
 }
 
@@ -243,9 +243,9 @@ static enum hr_status draft_begin(struct draft *draft, const char *path, struct 
 
 static bool synced(const char *path) {
   int descriptor = open(path, O_RDONLY);
-  bool good = descriptor >= 0 && fsync(descriptor) == 0;
+  bool ok = descriptor >= 0 && fsync(descriptor) == 0;
   if (descriptor >= 0) close(descriptor);
-  return good;
+  return ok;
 }
 
 static enum hr_status draft_end(struct draft *draft, enum hr_status status, const char *path, struct hr_error *error) {
@@ -296,10 +296,10 @@ static enum hr_status prepare_statements(struct hr__store *store, struct hr_erro
   static const char group[] = "INSERT INTO groups VALUES(?,?,?,?,?)";
   char *run = hr__sweep_schema_sql(store->sweep, HR__SWEEP_INSERT_RUN);
   if (!run) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  bool good = sqlite3_prepare_v2(store->db, run, -1, &store->add_run, NULL) == SQLITE_OK &&
-              sqlite3_prepare_v2(store->db, group, -1, &store->add_group, NULL) == SQLITE_OK;
+  bool ok = sqlite3_prepare_v2(store->db, run, -1, &store->add_run, NULL) == SQLITE_OK &&
+            sqlite3_prepare_v2(store->db, group, -1, &store->add_group, NULL) == SQLITE_OK;
   sqlite3_free(run);
-  return good ? HR_OK : hr__store_fail(store, error);
+  return ok ? HR_OK : hr__store_fail(store, error);
 }
 
 /* Another process may have sealed the file in the meantime, which replaces it. */
@@ -401,34 +401,34 @@ static bool add_run(struct hr__store *store, const struct hr__sweep_record *reco
   const double *levels = hr__sweep_design_point(&sweep->design, point);
   for (uint32_t i = 0; i < grid->n_axes; i++) bind_level(row, at++, &grid->axes[i], levels[i]);
   for (unsigned i = 0; i < HR__N_MEASURES; i++) bind_number(row, at++, record->values[i]);
-  bool good = step(row);
+  bool ok = step(row);
   sqlite3_clear_bindings(row); /* they point to local variables */
   cJSON_free(scenario);
-  return good;
+  return ok;
 }
 
 static bool add_group(struct hr__store *store, uint64_t run, const struct hr__sweep_group *group) {
   sqlite3_stmt *row = store->add_group;
-  bool good = true;
-  for (unsigned i = 0; i < HR__N_MEASURES && good; i++) {
+  bool ok = true;
+  for (unsigned i = 0; i < HR__N_MEASURES && ok; i++) {
     if (group->values[i] != group->values[i]) continue;
     sqlite3_bind_int64(row, 1, (sqlite3_int64)run);
     sqlite3_bind_text(row, 2, group->kind == HR__SWEEP_TENANT ? "tenant" : "class", -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 3, group->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 4, hr__measure_infos[i].column, -1, SQLITE_STATIC);
     sqlite3_bind_double(row, 5, group->values[i]);
-    good = step(row);
+    ok = step(row);
   }
   sqlite3_clear_bindings(row);
-  return good;
+  return ok;
 }
 
 enum hr_status hr__store_add(struct hr__store *store, const struct hr__sweep_record *record, struct hr_error *error) {
   enum hr_status status = run_sql(store, "BEGIN", error);
   if (status != HR_OK) return status;
-  bool good = add_run(store, record);
-  for (size_t i = 0; i < record->n_groups && good; i++) good = add_group(store, record->run, &record->groups[i]);
-  return good ? run_sql(store, "COMMIT", error) : hr__store_fail(store, error);
+  bool ok = add_run(store, record);
+  for (size_t i = 0; i < record->n_groups && ok; i++) ok = add_group(store, record->run, &record->groups[i]);
+  return ok ? run_sql(store, "COMMIT", error) : hr__store_fail(store, error);
 }
 
 /* ---- Sealing ---------------------------------------------------------------------------------------- */
