@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Designs by properties that need no second implementation: the order of the product, the first points of Sobol's
-   sequence, strata of a Latin hypercube, nets. */
+/* Designs by properties that need no second implementation: the order of a full design, the first points of Sobol's
+   sequence, the strata of a Latin hypercube, nets. */
 
 #include "plan/sweep/sweep.h"
 
@@ -9,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_AXES = 4 };
+enum { MAX_AXES = 4 };
 
-/* A grid of axes with so many levels, 0: any number from 0 to 1. */
+/* A grid of axes with the given numbers of levels; 0: a range from 0 to 1. */
 struct lab {
   struct hr_grid grid;
-  struct hr_grid_axis axes[MOST_AXES];
-  struct hr_grid_level level; /* stands for all: designs only count them */
+  struct hr_grid_axis axes[MAX_AXES];
+  struct hr_grid_level level; /* shared by all: designs only use the number of levels */
 };
 
 static void lab_make(struct lab *lab, enum hr_design design, uint32_t n_points, const uint32_t *levels,
@@ -65,7 +65,7 @@ static void too_many_points(void) {
   CU_ASSERT_EQUAL(hr__sweep_design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
 }
 
-/* Its first points, as the literature has them. */
+/* The first points of the sequence, from the literature. */
 static void first_points_of_sobol(void) {
   static const double expected[][2] = {{0.5, 0.5},     {0.75, 0.25},   {0.25, 0.75},  {0.375, 0.375},
                                        {0.875, 0.875}, {0.625, 0.125}, {0.125, 0.625}};
@@ -78,7 +78,7 @@ static void first_points_of_sobol(void) {
   hr__sweep_design_finish(&design);
 }
 
-/* With the origin, which the sequence leaves out, 2^k points have one in each of 2^k strata of each axis. */
+/* Together with the origin, which the sequence omits, 2^k points have one in each of 2^k strata of each axis. */
 static void sobol_fills_strata(void) {
   enum { N = 256 };
   struct lab lab;
@@ -113,11 +113,11 @@ static void one_point_in_each_stratum(void) {
       at_home += stratum == i;
     }
   }
-  CU_ASSERT(at_home < 20); /* of 291, three are expected of permutations */
+  CU_ASSERT(at_home < 20); /* of 291; permutations have three on average */
   hr__sweep_design_finish(&design);
 }
 
-/* A seed is a design; axes do not follow each other. */
+/* Each seed gives its own design; axes are not correlated. */
 static void hypercubes_by_seed(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 50, (const uint32_t[]){0, 0}, 2);
@@ -134,7 +134,7 @@ static void hypercubes_by_seed(void) {
   hr__sweep_design_finish(&c);
 }
 
-/* Each of k levels has n / k of n points of a hypercube, where that is whole. */
+/* Each of k levels has n / k of n points of a hypercube if k divides n. */
 static void levels_are_even(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 60, (const uint32_t[]){5, 0}, 2);
@@ -146,7 +146,7 @@ static void levels_are_even(void) {
   hr__sweep_design_finish(&design);
 }
 
-/* All of few levels, each once, in the order in which the sequence comes to them. */
+/* With few levels every combination appears once, in the order of the sequence. */
 static void twins_are_kept_once(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_SOBOL, 64, (const uint32_t[]){2, 2}, 2);

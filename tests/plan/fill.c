@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills whose rows are known; the same rows on any number of threads; jobs of several tasks. */
+/* Fill experiments with known rows; equal rows for any number of threads; jobs of several tasks. */
 
 #include "plan/fill/fill.h"
 #include "fill_setup.h"
@@ -16,7 +16,7 @@ static struct hr_fill *fill_of(const struct hr_fill_config *config) {
   return fill;
 }
 
-/* 4 GPUs, pods of one: six come, the last two fail. A GPU that is idle is no fragment. */
+/* 4 GPUs, pods of one: six arrive, the last two fail. An idle GPU is not a fragment. */
 static void whole_gpus(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 2, "1\n", "first-fit");
@@ -39,7 +39,7 @@ static void whole_gpus(void) {
   fill_setup_finish(&setup);
 }
 
-/* Pods of two GPUs on nodes of three: a third of each used node is left, and useless. */
+/* Pods of two GPUs on nodes of three: a third of each used node remains idle and is too small. */
 static void what_is_left_is_fragments(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 3, "2\n", "first-fit");
@@ -57,7 +57,8 @@ static void what_is_left_is_fragments(void) {
   fill_setup_finish(&setup);
 }
 
-/* A job of three tasks of two GPUs, on two nodes of three: one task too many, and what it took it gives back. */
+/* A job of three tasks of two GPUs on two nodes of three GPUs: the third task does not fit, so the others are undone.
+ */
 static void jobs_are_placed_whole(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 3, "6,3\n", "first-fit");
@@ -87,7 +88,7 @@ static bool same_rows(const struct hr_fill *a, const struct hr_fill *b) {
   return true;
 }
 
-/* Every rule, on pods of all sorts. */
+/* All rules, on pods of many kinds. */
 static void threads_do_not_matter(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 9, 4, "1\n0.5\n0.3\n2\n4\n0\n1\n0.7\n", NULL);
@@ -106,7 +107,7 @@ static void threads_do_not_matter(void) {
   fill_setup_finish(&setup);
 }
 
-/* The list asks for the target with its last pod and not before, and holds what the trace holds, about as often. */
+/* The requests reach the target with the last pod, and their frequencies are those of the trace. */
 static void pods_are_drawn_from_the_trace(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 500, 8, "1\n3\n0\n0.5\n", "first-fit");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * How often the intervals of replications cover the long-run value: experiments of 10 and of 20 replications of a small
- * system whose spot nodes come and go, against a great many replications of the same. What is redrawn is the events, as
- * a run would; the jobs stay. The load is moderate: with four spot nodes in place of six the mean wait is so skewed
- * that Student's interval of it covers in 91 to 92 %, those of the median and of the cost in 95 % as well.
+ * system with changing spot capacity, against very many replications of the same system. Only the random events differ
+ * between replications; the jobs are fixed. The load is moderate: with four spot nodes instead of six the mean wait is
+ * so skewed that its Student interval covers in 91 to 92 %; those of the median and of the cost still cover in 95 %.
  *
  *   test_plan_interval_coverage [EXPERIMENTS]      500 of them are the target coverage_of_intervals
  */
@@ -17,7 +17,7 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
-enum { N_FIGURES = 3, MOST = 20, JOBS = 300 };
+enum { N_FIGURES = 3, MAX_REPLICATIONS = 20, JOBS = 300 };
 static uint32_t n_experiments = 60;
 
 static const struct hr__figure figures[N_FIGURES] = {
@@ -30,7 +30,7 @@ static const char text[] =
     "\"on_demand_usd_per_gpu_hour\":2,\"boot_s\":100,\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}]},"
     "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}";
 
-/* All replications, a thousand at a time. */
+/* All replications, in batches of a thousand. */
 static void run_all(struct hr__runner *runner, uint32_t candidate, uint32_t count) {
   enum { AT_A_TIME = 1000 };
   struct hr__trial trials[AT_A_TIME];
@@ -53,7 +53,7 @@ static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint
   gsl_sort(values, 1, count);
   bool quantile = hr__measure_infos[figures[figure].measure].kind == HR__QUANTILE;
   double truth = quantile ? gsl_stats_median_from_sorted_data(values, 1, count) : gsl_stats_mean(values, 1, count);
-  CU_ASSERT(values[0] < values[count - 1]); /* or there is nothing to cover */
+  CU_ASSERT(values[0] < values[count - 1]); /* else there is nothing to cover */
   free(values);
   return truth;
 }
@@ -62,9 +62,9 @@ static double share_covered(const struct hr__runner *runner, uint32_t candidate,
                             size_t figure, double truth) {
   uint32_t covered = 0;
   for (uint32_t i = 0; i < n_experiments; i++) {
-    double values[MOST];
+    double values[MAX_REPLICATIONS];
     struct hr__interval interval;
-    values_of(runner, candidate, from + i * MOST, replications, figure, values);
+    values_of(runner, candidate, from + i * MAX_REPLICATIONS, replications, figure, values);
     CU_ASSERT_EQUAL_FATAL(
         hr__interval_of(values, replications, hr__measure_infos[figures[figure].measure].kind, 0.95, false, &interval),
         HR_OK);
@@ -73,7 +73,7 @@ static double share_covered(const struct hr__runner *runner, uint32_t candidate,
   return (double)covered / n_experiments;
 }
 
-/* 500 experiments must cover in 93 to 97 %, fewer within three standard errors of 95 %. */
+/* With 500 experiments the coverage must be 93 to 97 %; with fewer, within three standard errors of 95 %. */
 static void expect_coverage(double share) {
   double margin = n_experiments >= 500 ? 0.02 : 3 * sqrt(0.95 * 0.05 / n_experiments);
   CU_ASSERT(share >= 0.95 - margin && share <= 0.95 + margin);
@@ -91,10 +91,10 @@ static void intervals_cover(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(runner);
   CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(runner, &spec, &environment, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(runner, NULL, 0, environment, &candidate, NULL), HR_OK);
-  run_all(runner, candidate, long_run + n_experiments * MOST);
+  run_all(runner, candidate, long_run + n_experiments * MAX_REPLICATIONS);
   for (size_t i = 0; i < N_FIGURES; i++) {
     double truth = truth_of(runner, candidate, long_run, i);
-    for (uint32_t replications = 10; replications <= MOST; replications += 10) {
+    for (uint32_t replications = 10; replications <= MAX_REPLICATIONS; replications += 10) {
       double share = share_covered(runner, candidate, long_run, replications, i, truth);
       printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g",
              hr__measure_infos[figures[i].measure].path, replications, 100 * share, n_experiments, truth);

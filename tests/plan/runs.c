@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What runs are made for a plan or for replications, and what is made of them: the runner, the judge, the selection of
-   the best finalist, replications until a precision is reached. */
+/* Runs of plans and replications: the runner, the evaluator, the selection of the best finalist, replications until a
+   precision is reached. */
 
 #include "../report/files.h"
 #include "harness.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Own nodes and spot ones that come and go; `%s` is what more there is. */
+/* Owned and spot nodes; `%s` is for further keys. */
 static const char scenario_text[] =
     "{\"seed\":3,\"cluster\":{\"pools\":["
     "{\"name\":\"own\",\"gpu\":\"A\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"owned\",\"usd_per_gpu_hour\":1},"
@@ -108,7 +108,7 @@ static void values_are_those_of_a_run(void) {
   tear_down(&bench);
 }
 
-/* Prices that are twice as high are all that differs between two worlds. */
+/* Two environments that differ only in prices, by a factor of two. */
 static void worlds_differ_in_what_they_say(void) {
   struct bench bench;
   set_up(&bench, 1);
@@ -133,24 +133,24 @@ static void worlds_differ_in_what_they_say(void) {
   tear_down(&bench);
 }
 
-/* ---- The judge and the selection -------------------------------------------------------------------- */
+/* ---- The evaluator and the selection -------------------------------------------------------------------- */
 
-struct court {
+struct selection_setup {
   struct bench bench;
   struct hr__goals goals;
   struct hr__space space;
   struct hr__evaluator judge;
 };
 
-static void open_court(struct court *court) {
-  *court = (struct court){.bench = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
-  struct bench *bench = &court->bench;
-  CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &court->goals, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, &court->space, NULL), HR_OK);
+static void selection_setup_make(struct selection_setup *setup) {
+  *setup = (struct selection_setup){.bench = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
+  struct bench *bench = &setup->bench;
+  CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &setup->goals, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, &setup->space, NULL), HR_OK);
   struct hr__runner_config config = {.scenario = bench->scenario,
                                      .trace = bench->trace,
-                                     .figures = court->goals.figures,
-                                     .n_figures = court->goals.n_figures,
+                                     .figures = setup->goals.figures,
+                                     .n_figures = setup->goals.n_figures,
                                      .n_threads = 1};
   struct hr__environment environment = {.workload = bench->scenario->replications.workload};
   hr_stress_init(&environment.stress);
@@ -158,50 +158,50 @@ static void open_court(struct court *court) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(bench->runner);
   CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->runner, &environment, &bench->environment, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(
-      hr__evaluator_make(&court->judge, bench->runner, &court->space, &court->goals, bench->environment, NULL), HR_OK);
+      hr__evaluator_make(&setup->judge, bench->runner, &setup->space, &setup->goals, bench->environment, NULL), HR_OK);
 }
 
-static void close_court(struct court *court) {
-  hr__evaluator_finish(&court->judge);
-  hr__goals_finish(&court->goals);
-  tear_down(&court->bench);
+static void selection_setup_finish(struct selection_setup *setup) {
+  hr__evaluator_finish(&setup->judge);
+  hr__goals_finish(&setup->goals);
+  tear_down(&setup->bench);
 }
 
-/* Own GPUs, and the level of spot ones. */
+/* Owned GPUs, and the level of the spot axis. */
 static uint32_t candidate(uint32_t own, uint32_t spot) {
   return 4 * own + spot;
 }
 
 static void verdicts_by_hand(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   uint32_t few = candidate(3, 1), none = candidate(0, 0), both[] = {few, none};
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, few), 0);
-  CU_ASSERT_EQUAL_FATAL(hr__evaluator_run(&court.judge, both, 2, 4, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, few), 4);
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, none), UINT32_MAX);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&setup.judge, few), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__evaluator_run(&setup.judge, both, 2, 4, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&setup.judge, few), 4);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&setup.judge, none), UINT32_MAX);
   double monthly = 0, wait = 0;
-  size_t cost_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
-         wait_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
+  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
+         wait_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
-    const double *values = hr__runner_values(court.bench.runner, court.judge.mixes[few], r);
+    const double *values = hr__runner_values(setup.bench.runner, setup.judge.mixes[few], r);
     monthly += values[cost_at] / 4;
     wait += values[wait_at] / 4;
   }
-  struct hr__evaluation verdict = hr__evaluator_evaluation(&court.judge, few, 4),
-                        of_none = hr__evaluator_evaluation(&court.judge, none, 4);
+  struct hr__evaluation verdict = hr__evaluator_evaluation(&setup.judge, few, 4),
+                        of_none = hr__evaluator_evaluation(&setup.judge, none, 4);
   CU_ASSERT(fabs(verdict.objective / monthly - 1) < 1e-12);
   CU_ASSERT(fabs(verdict.violation - fmax(0, wait / 500 - 1)) < 1e-9);
-  CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, of 99 % */
-  CU_ASSERT_TRUE(hr__evaluator_is_short(&court.judge, none, 4));
-  CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, none, &of_none));
-  CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, candidate(4, 1), &verdict)); /* fewer GPUs */
-  close_court(&court);
+  CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes; the goal is 99 % */
+  CU_ASSERT_TRUE(hr__evaluator_is_short(&setup.judge, none, 4));
+  CU_ASSERT_TRUE(hr__verdict_better(&setup.space, few, &verdict, none, &of_none));
+  CU_ASSERT_TRUE(hr__verdict_better(&setup.space, few, &verdict, candidate(4, 1), &verdict)); /* fewer GPUs */
+  selection_setup_finish(&setup);
 }
 
-static struct hr__selection selected(struct court *court, const uint32_t *finalists, uint32_t count, uint32_t most,
-                                     double indifference) {
-  struct hr__selection_config config = {.judge = &court->judge,
+static struct hr__selection selected(struct selection_setup *setup, const uint32_t *finalists, uint32_t count,
+                                     uint32_t most, double indifference) {
+  struct hr__selection_config config = {.judge = &setup->judge,
                                         .first = 5,
                                         .most = most,
                                         .confidence = 0.95,
@@ -213,45 +213,46 @@ static struct hr__selection selected(struct court *court, const uint32_t *finali
   return selection;
 }
 
-/* Seven own GPUs more are dearer by far: dropped after the first stage, and the choice is sure. */
+/* Seven more owned GPUs are much more expensive: dropped after the first stage, and the choice is certain. */
 static void a_clear_winner(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(12, 1), candidate(5, 1), candidate(11, 1)};
-  struct hr__selection selection = selected(&court, finalists, 3, 40, 0.01);
+  struct hr__selection selection = selected(&setup, finalists, 3, 40, 0.01);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
   CU_ASSERT_EQUAL(selection.probability, 1);
-  CU_ASSERT_EQUAL(hr__evaluator_count(&court.judge, finalists[0]), 5);
-  CU_ASSERT_EQUAL(hr__runner_runs(court.bench.runner), 15);
-  close_court(&court);
+  CU_ASSERT_EQUAL(hr__evaluator_count(&setup.judge, finalists[0]), 5);
+  CU_ASSERT_EQUAL(hr__runner_runs(setup.bench.runner), 15);
+  selection_setup_finish(&setup);
 }
 
-/* More spot nodes than are ever wanted change nothing: within the zone both are as good, and the smaller is taken. */
+/* More spot nodes than are ever used change nothing: both are equal within the indifference zone, and the smaller wins.
+ */
 static void a_tie_within_the_zone(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(7, 3), candidate(7, 2)};
-  struct hr__selection selection = selected(&court, finalists, 2, 12, 0.5);
+  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.5);
   CU_ASSERT(selection.choice == finalists[0] || selection.choice == finalists[1]);
   CU_ASSERT(selection.probability > 0.99);
   CU_ASSERT(selection.zone > 0);
-  close_court(&court);
+  selection_setup_finish(&setup);
 }
 
 static void one_that_misses_a_goal(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(4, 0), candidate(12, 1)}, hopeless[] = {candidate(2, 0), candidate(4, 0)};
-  struct hr__selection selection = selected(&court, finalists, 2, 12, 0.01); /* the cheaper one waits too long */
-  CU_ASSERT(hr__evaluator_evaluation(&court.judge, finalists[0], 1).objective <
-            hr__evaluator_evaluation(&court.judge, finalists[1], 1).objective);
+  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.01); /* the cheaper one has long waits */
+  CU_ASSERT(hr__evaluator_evaluation(&setup.judge, finalists[0], 1).objective <
+            hr__evaluator_evaluation(&setup.judge, finalists[1], 1).objective);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
-  selection = selected(&court, hopeless, 2, 12, 0.01);
+  selection = selected(&setup, hopeless, 2, 12, 0.01);
   CU_ASSERT_EQUAL(selection.choice, HR_NONE);
   CU_ASSERT_EQUAL(selection.nearest, hopeless[1]);
   CU_ASSERT_EQUAL(selection.probability, 0);
-  close_court(&court);
+  selection_setup_finish(&setup);
 }
 
 /* ---- Replications ----------------------------------------------------------------------------------- */

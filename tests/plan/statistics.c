@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The paired interval against one computed by hand, and where there is none. */
+/* The paired interval against one computed by hand, cases without an interval, and p-values. */
 
 #include "plan/runner/intervals.h"
 
@@ -12,7 +12,7 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-9);
 }
 
-/* Differences 1, 2, 3, 4, 5: mean 3, variance 2.5; t(0.975; 4) = 2.7764451051977987 by the tables. */
+/* Differences 1, 2, 3, 4, 5: mean 3, variance 2.5; t(0.975; 4) = 2.7764451051977987 from tables. */
 static void interval_by_hand(void) {
   static const double first[] = {10, 20, 30, 40, 50}, other[] = {11, 22, 33, 44, 55};
   struct hr_estimate estimate = hr__interval_paired(first, other, 5, false);
@@ -24,7 +24,7 @@ static void interval_by_hand(void) {
   CU_ASSERT_TRUE(estimate.significant);
 }
 
-/* Pairs tell what means apart cannot: both vary by far more than they differ. */
+/* Pairs detect a difference that is much smaller than the variation of each sample. */
 static void pairs_cancel_what_is_common(void) {
   static const double first[] = {100, 900, 500, 300}, other[] = {101, 901, 501, 301};
   struct hr_estimate estimate = hr__interval_paired(first, other, 4, false);
@@ -65,7 +65,7 @@ static void what_a_run_lacks_is_not_told(void) {
   CU_ASSERT_FALSE(estimate.significant);
 }
 
-/* Of 1,000 pairs of samples that differ in nothing, about 5 % look significant. */
+/* Of 1,000 pairs of samples with equal distributions, about 5 % are significant. */
 static void five_in_a_hundred_by_chance(void) {
   uint64_t state = 1;
   int significant = 0;
@@ -84,7 +84,7 @@ static void five_in_a_hundred_by_chance(void) {
   CU_ASSERT(significant > 30 && significant < 70);
 }
 
-/* Differences of mean 3, variance 2.5: t = 4.2426 with 4 degrees of freedom, of which the tables have 0.0132356. */
+/* Differences of mean 3, variance 2.5: t = 4.2426 with 4 degrees of freedom, p = 0.0132356 from tables. */
 static void chance_of_pairs(void) {
   static const double first[] = {10, 20, 30, 40, 50}, other[] = {11, 22, 33, 44, 55}, up[] = {11, 21, 31, 41, 51};
   CU_ASSERT_DOUBLE_EQUAL(hr__p_value_paired(first, other, 5), 0.0132356, 1e-7);
@@ -94,7 +94,7 @@ static void chance_of_pairs(void) {
   CU_ASSERT(isnan(hr__p_value_paired(first, other, 1)));
 }
 
-/* Two samples of variance 2.5 and a standard error of 1: t = 2 with 8 degrees of freedom, 0.0805162 by the tables. The
+/* Two samples of variance 2.5 and a standard error of 1: t = 2 with 8 degrees of freedom, 0.0805162 from tables. The
    second as 30, 50 and 70: their mean's variance is 400 / 3, t = 47 / sqrt(400 / 3 + 0.5), 2.015 degrees of freedom. */
 static void chance_of_samples(void) {
   const double first[] = {1, 2, 3, 4, 5}, other[] = {7, 3, 5, 4, 6}, far[] = {30, 50, 70}, still[] = {4, 4, 4};
@@ -108,7 +108,7 @@ static void chance_of_samples(void) {
   CU_ASSERT_EQUAL(hr__p_value_welch(still, 3, (const double[]){5, 5}, 2), 0);
 }
 
-/* The example of Benjamini and Hochberg's paper: 15 tests, of which the four smallest are believed at 0.05. */
+/* The example of Benjamini and Hochberg's paper: 15 tests, of which the four smallest are significant at 0.05. */
 static void what_many_tests_are_believed(void) {
   double chances[] = {0.0278, 0.0095, 0.0001, 0.0298, 0.0019, 0.0004, 0.0201, 0.0344,
                       0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};

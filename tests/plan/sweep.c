@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of a sweep: what is in it, whom it belongs to, and that what was made is not made again. */
+/* The file of a sweep: its content, the sweep that it belongs to, and that existing runs are not repeated. */
 
 #include "../report/files.h"
 #include "harness.h"
@@ -21,7 +21,7 @@ static enum hr_status sweep(const struct sweep_paths *paths, uint32_t shard, uin
   return status;
 }
 
-/* The first value that a query gives, as text; "" for none. */
+/* The first value that a query returns, as text; "" if none. */
 static const char *ask(const char *path, const char *sql, char text[200]) {
   sqlite3 *db = NULL;
   sqlite3_stmt *row = NULL;
@@ -41,7 +41,7 @@ static void expect(const struct sweep_paths *paths, const char *sql, const char 
   CU_ASSERT_STRING_EQUAL(text, value);
 }
 
-/* One node: the jobs of 100, 50, 10 s begin at 0, 100, 150; the shortest first at 0, 110, 100. The last finds it empty.
+/* One node: the jobs of 100, 50, 10 s start at 0, 100, 150; shortest first at 0, 110, 100. The last finds it empty.
  */
 static void rows(void) {
   struct sweep_paths paths;
@@ -78,7 +78,7 @@ static void what_is_there_is_not_made_again(void) {
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 2, 3, &counts, &error), HR_OK);
   CU_ASSERT(counts.before == 0 && counts.now == 1 && counts.missing == 3 && counts.first_missing == 0);
   char text[200];
-  ask(paths.file, "UPDATE runs SET wait_mean_s = -7", text); /* to be known again */
+  ask(paths.file, "UPDATE runs SET wait_mean_s = -7", text); /* a recognizable value */
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 1, 3, &counts, &error), HR_OK);
   CU_ASSERT(counts.before == 1 && counts.now == 2 && counts.missing == 1 && counts.first_missing == 2);
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 0, 0, &counts, &error), HR_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a sweep, of a merge and of what is told of them fails once: each time the caller is told, nothing
-   is left, and the file can be gone on with. */
+/* Every allocation of a sweep, of a merge and of their reports fails once: each time an error is returned, nothing is
+   left, and the file can be continued. */
 
 #include "../report/files.h"
 #include "harness.h"
@@ -14,7 +14,7 @@
 static struct sweep_paths paths;
 static char merged[300];
 
-/* One thread, as memory is counted for one. */
+/* One thread, since allocations are counted for one. */
 static enum hr_status sweep_once(void) {
   struct hr_sweep_counts counts;
   struct hr_error error;
