@@ -83,13 +83,13 @@ static void headline_text(const struct hr_check *check, char *text, size_t size)
 
 /* ---- Sentences on what is not a figure -------------------------------------------------------------- */
 
-struct sentences {
+struct check_sentences {
   void *self;
   void (*put)(void *self, const char *sentence);
 };
 
-static void put(const struct sentences *to, const char *format, ...) HR_PRINTF(2, 3);
-static void put(const struct sentences *to, const char *format, ...) {
+static void put(const struct check_sentences *to, const char *format, ...) HR_PRINTF(2, 3);
+static void put(const struct check_sentences *to, const char *format, ...) {
   char text[SENTENCE_BYTES];
   va_list args;
   va_start(args, format);
@@ -111,12 +111,12 @@ static const char *reason_text(enum hr_reason reason) {
   return reason == HR_REASON_BACKFILL ? " by backfill" : "";
 }
 
-static void put_start(const struct hr__check_start *start, const struct sentences *to) {
+static void put_start(const struct hr__check_start *start, const struct check_sentences *to) {
   char submit[HR__NUMBER_BYTES], now[2 * HR__NUMBER_BYTES], before[2 * HR__NUMBER_BYTES];
   bool starts = start->now_s != HR_NEVER_US, started = start->before_s != HR_NEVER_US;
   put(to,
-      "First job whose start differs: %.100s%s%.100s (%" PRIu32 " GPU%s, submitted at %s). It now starts %s%s; before, "
-      "%s%s.",
+      "First job whose start differs: %.100s%s%.100s (%" PRIu32 " GPU%s, submitted at %s). Start: %s%s; in the "
+      "baseline: %s%s.",
       start->job, start->tenant ? " of " : "", start->tenant ? start->tenant : "", start->gpus,
       start->gpus == 1 ? "" : "s", hr__duration_text((double)start->submit_s, submit), wait_text(start->now_s, now),
       starts ? reason_text(start->reason) : "", wait_text(start->before_s, before),
@@ -125,7 +125,8 @@ static void put_start(const struct hr__check_start *start, const struct sentence
   if (start->wait) put(to, "%s", start->wait);
 }
 
-static void put_decisions(const struct hr__check_decisions *decisions, bool same_starts, const struct sentences *to) {
+static void put_decisions(const struct hr__check_decisions *decisions, bool same_starts,
+                          const struct check_sentences *to) {
   char first[HR__NUMBER_BYTES], last[HR__NUMBER_BYTES], count[HR__NUMBER_BYTES];
   put(to, "%sdecision that differs is between %s and %s of %s%s%s.%s",
       same_starts ? "All jobs start at the same times. The first " : "The first ",
@@ -134,7 +135,7 @@ static void put_decisions(const struct hr__check_decisions *decisions, bool same
       decisions->begins ? decisions->begins : "", decisions->begins ? "" : " The run now has fewer decisions.");
 }
 
-static void put_digest(const struct hr__check_case *item, const struct sentences *to) {
+static void put_digest(const struct hr__check_case *item, const struct check_sentences *to) {
   if (item->other_trace)
     put(to, "The trace %.200s differs from the baseline's%s.", item->now.trace,
         item->wants_digest ? "" : "; jobs are not compared");
@@ -143,7 +144,7 @@ static void put_digest(const struct hr__check_case *item, const struct sentences
       item->wants_digest ? "" : " (not counted as a failure)");
 }
 
-static void put_sentences(const struct hr__check_case *item, const struct sentences *to) {
+static void put_sentences(const struct hr__check_case *item, const struct check_sentences *to) {
   if (item->verdict == HR__CASE_NEW) put(to, "Not in the baseline; --update adds it.");
   if (item->verdict == HR__CASE_GONE) put(to, "Only in the baseline, not in the suite; --update removes it.");
   if (!item->before || !item->run) return;
@@ -240,7 +241,7 @@ static void put_head(struct hr__console *console, const struct hr__check_case *i
 }
 
 static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
-  const struct sentences to = {.self = console, .put = put_sentence};
+  const struct check_sentences to = {.self = console, .put = put_sentence};
   put_head(console, item, updating, "");
   put_table(console, item);
   put_sentences(item, &to);
@@ -288,13 +289,13 @@ static const char *base_name(const char *path) {
   return slash && slash[1] ? slash + 1 : path;
 }
 
-struct annotation_page {
+struct check_annotation {
   FILE *out;
   bool property; /* the text is a property, else the message */
   bool out_of_memory;
 };
 
-static void annotation_put_text(struct annotation_page *page, const char *text) {
+static void annotation_put_text(struct check_annotation *page, const char *text) {
   char *utf8 = hr__utf8_copy(text);
   if (!utf8) page->out_of_memory = true;
   for (const char *at = utf8; at && *at; at++) {
@@ -309,7 +310,7 @@ static void annotation_put_sentence(void *self, const char *sentence) {
   annotation_put_text(self, "\n");
 }
 
-static void annotation_put_figures(struct annotation_page *page, const struct hr__check_case *item) {
+static void annotation_put_figures(struct check_annotation *page, const struct hr__check_case *item) {
   size_t shown = 0, worse = item->n_worse;
   for (size_t i = 0; i < item->n_changes && shown < MAX_FIGURES; i++) {
     char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], line[HR__LABEL_BYTES + 3 * HR__FIGURE_BYTES];
@@ -326,10 +327,10 @@ static void annotation_put_figures(struct annotation_page *page, const struct hr
 }
 
 enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
-  struct annotation_page page = {.out = out};
+  struct check_annotation page = {.out = out};
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
-    const struct sentences to = {.self = &page, .put = annotation_put_sentence};
+    const struct check_sentences to = {.self = &page, .put = annotation_put_sentence};
     if (!hr__check_case_failed(item)) continue;
     page.property = true;
     fputs("::error file=", out);
@@ -348,13 +349,13 @@ enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
 
 /* ---- JUnit XML: a test case per run ----------------------------------------------------------------- */
 
-struct junit_page {
+struct check_junit {
   FILE *out;
   bool out_of_memory;
 };
 
 /* Escapes text for elements and attributes. XML 1.0 cannot represent most control characters, so they become '?'. */
-static void junit_put_text(struct junit_page *page, const char *text) {
+static void junit_put_text(struct check_junit *page, const char *text) {
   static const struct {
     char byte;
     const char *entity;
@@ -375,10 +376,10 @@ static void junit_put_text(struct junit_page *page, const char *text) {
 
 static void junit_put_sentence(void *self, const char *sentence) {
   junit_put_text(self, sentence);
-  fputc('\n', ((struct junit_page *)self)->out);
+  fputc('\n', ((struct check_junit *)self)->out);
 }
 
-static void junit_put_change(struct junit_page *page, const struct hr__check_change *change) {
+static void junit_put_change(struct check_junit *page, const struct hr__check_change *change) {
   char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
   junit_put_text(page, change->label);
   value_texts(change, before, now);
@@ -386,8 +387,8 @@ static void junit_put_change(struct junit_page *page, const struct hr__check_cha
           verdict_word(change->verdict));
 }
 
-static void junit_put_case(struct junit_page *page, const struct hr__check_case *item) {
-  const struct sentences to = {.self = page, .put = junit_put_sentence};
+static void junit_put_case(struct check_junit *page, const struct hr__check_case *item) {
+  const struct check_sentences to = {.self = page, .put = junit_put_sentence};
   char summary[100];
   fputs("    <testcase classname=\"headroom.check\" name=\"", page->out);
   junit_put_text(page, item->name);
@@ -410,7 +411,7 @@ enum hr_status hr_check_write_junit(const char *path, const struct hr_check *che
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct junit_page page = {.out = file.stream};
+  struct check_junit page = {.out = file.stream};
   size_t failures = hr_check_failures(check);
   fprintf(page.out,
           "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
@@ -476,7 +477,7 @@ static void markdown_put_case(struct hr__console *console, const struct hr__chec
                                       [HR__CASE_NEW] = "new",
                                       [HR__CASE_GONE] = "gone",
                                       [HR__CASE_FAILED] = "failed"};
-  const struct sentences to = {.self = console, .put = markdown_put_sentence};
+  const struct check_sentences to = {.self = console, .put = markdown_put_sentence};
   fputs("\n### ", console->out);
   markdown_put_text(console, item->name);
   fprintf(console->out, ": %s\n\n", words[item->verdict]);

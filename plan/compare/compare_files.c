@@ -216,17 +216,17 @@ enum hr_status hr_comparison_write_json(const char *path, const struct hr_compar
 
 enum { MAX_GROUPS = 20 };
 
-struct markdown_page {
+struct compare_markdown {
   struct hr__console console;
   const struct hr_comparison *comparison;
 };
 
-static void put_text(struct markdown_page *page, const char *text) {
+static void put_text(struct compare_markdown *page, const char *text) {
   hr__markdown_text(&page->console, text);
 }
 
 /* "1 h 2 min (-4 h)". Significant differences are bold, except in deterministic runs, where every one is. */
-static void markdown_put_estimate(struct markdown_page *page, enum hr__unit unit, const struct hr_estimate *estimate,
+static void markdown_put_estimate(struct compare_markdown *page, enum hr__unit unit, const struct hr_estimate *estimate,
                                   bool first) {
   char text[HR__FIGURE_BYTES];
   FILE *out = page->console.out;
@@ -241,7 +241,7 @@ static void markdown_put_estimate(struct markdown_page *page, enum hr__unit unit
   fprintf(out, "%s |", bold ? "**" : "");
 }
 
-static void markdown_put_head(struct markdown_page *page) {
+static void markdown_put_head(struct compare_markdown *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   FILE *out = page->console.out;
   fputs("# ", out);
@@ -262,7 +262,7 @@ static void markdown_put_head(struct markdown_page *page) {
             page->comparison->n_replications);
 }
 
-static void markdown_put_policies(struct markdown_page *page) {
+static void markdown_put_policies(struct compare_markdown *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     char *text = hr__policy_words(config->contenders[i].policy);
@@ -277,7 +277,7 @@ static void markdown_put_policies(struct markdown_page *page) {
   fputc('\n', page->console.out);
 }
 
-static void markdown_put_metrics(struct markdown_page *page) {
+static void markdown_put_metrics(struct compare_markdown *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   FILE *out = page->console.out;
   fputs("| |", out);
@@ -300,7 +300,7 @@ static void markdown_put_metrics(struct markdown_page *page) {
   }
 }
 
-static void markdown_put_group(struct markdown_page *page, const struct hr__group_table *groups, const char *name) {
+static void markdown_put_group(struct compare_markdown *page, const struct hr__group_table *groups, const char *name) {
   const struct hr_compare_config *config = &page->comparison->config;
   size_t index = hr__compare_find_group(groups, name);
   for (uint32_t i = 0; index != SIZE_MAX && i < config->n_contenders; i++) {
@@ -318,7 +318,7 @@ static void markdown_put_group(struct markdown_page *page, const struct hr__grou
   }
 }
 
-static void markdown_put_groups(struct markdown_page *page, const struct hr__group_table *groups) {
+static void markdown_put_groups(struct compare_markdown *page, const struct hr__group_table *groups) {
   size_t count;
   const struct hr_group *of_first = groups->of(page->comparison->first_runs[0].summary, &count);
   if (count == 0) return;
@@ -335,7 +335,7 @@ enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_co
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct markdown_page page = {.console = {.out = file.stream}, .comparison = comparison};
+  struct compare_markdown page = {.console = {.out = file.stream}, .comparison = comparison};
   markdown_put_head(&page);
   markdown_put_policies(&page);
   markdown_put_metrics(&page);

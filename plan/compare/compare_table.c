@@ -18,7 +18,7 @@
 
 enum { NAME_WIDTH = 14, CELL_WIDTH = 12, MAX_COLUMNS = 5, GROUP_ROWS = 30, MIN_GROUPS = 3 };
 
-struct terminal_table {
+struct compare_terminal {
   struct hr__console console;
   const struct hr_comparison *comparison;
   char **title;  /* [n_contenders], of the rows */
@@ -29,24 +29,24 @@ struct terminal_table {
 /* ---- Cells ------------------------------------------------------------------------------------------ */
 
 /* The mark of a cell is printed by the next cell, so that no line ends in spaces. */
-static void put_cell(struct terminal_table *table, const char *text, char mark) {
+static void put_cell(struct compare_terminal *table, const char *text, char mark) {
   size_t width = hr__width_of(text, strlen(text));
   if (table->pending) fputc(table->pending, table->console.out);
   fprintf(table->console.out, "%*s%s", (int)(width < CELL_WIDTH ? CELL_WIDTH - width : 0), "", text);
   table->pending = mark;
 }
 
-static void put_name(struct terminal_table *table, const char *name) {
+static void put_name(struct compare_terminal *table, const char *name) {
   size_t width = hr__width_of(name, strlen(name));
   fprintf(table->console.out, "%s%*s", name, (int)(width < NAME_WIDTH ? NAME_WIDTH - width : 0), "");
 }
 
 /* In deterministic runs every difference is significant, so none is marked. */
-static char mark_of(const struct terminal_table *table, const struct hr_estimate *estimate) {
+static char mark_of(const struct compare_terminal *table, const struct hr_estimate *estimate) {
   return estimate->significant && !table->comparison->exact ? '*' : ' ';
 }
 
-static void end_line(struct terminal_table *table) {
+static void end_line(struct compare_terminal *table) {
   if (table->pending == '*') fputc('*', table->console.out);
   table->pending = '\0';
   fprintf(table->console.out, "%s\n", hr__plain(&table->console));
@@ -54,7 +54,7 @@ static void end_line(struct terminal_table *table) {
 
 /* ---- Heading ---------------------------------------------------------------------------------------- */
 
-static void put_policies(struct terminal_table *table) {
+static void put_policies(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     const char *label = config->contenders[i].label;
@@ -65,7 +65,7 @@ static void put_policies(struct terminal_table *table) {
   }
 }
 
-static void put_runs(struct terminal_table *table) {
+static void put_runs(struct compare_terminal *table) {
   const struct hr_comparison *comparison = table->comparison;
   if (comparison->exact)
     hr__put_field(&table->console, "runs",
@@ -81,7 +81,7 @@ static void put_runs(struct terminal_table *table) {
                   comparison->n_replications);
 }
 
-static void put_head(struct terminal_table *table) {
+static void put_head(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   const struct hr_summary *summary = table->comparison->first_runs[0].summary;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
@@ -100,12 +100,12 @@ static void put_head(struct terminal_table *table) {
 
 /* ---- Blocks of metrics ------------------------------------------------------------------------------ */
 
-struct column_block {
+struct compare_block {
   enum hr__compare_metric metric[MAX_COLUMNS];
   size_t count;
 };
 
-static void put_values(struct terminal_table *table, const struct column_block *block, uint32_t contender) {
+static void put_values(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   put_name(table, table->title[contender]);
   for (size_t i = 0; i < block->count; i++) {
@@ -117,7 +117,7 @@ static void put_values(struct terminal_table *table, const struct column_block *
   end_line(table);
 }
 
-static void put_differences(struct terminal_table *table, const struct column_block *block, uint32_t contender) {
+static void put_differences(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  difference");
@@ -132,7 +132,7 @@ static void put_differences(struct terminal_table *table, const struct column_bl
 }
 
 /* Intervals of width 0 have an empty cell; the row is omitted if all have. */
-static void put_margins(struct terminal_table *table, const struct column_block *block, uint32_t contender) {
+static void put_margins(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   size_t count = 0; /* columns up to the last with a positive width */
   for (size_t i = 0; i < block->count; i++) {
@@ -154,7 +154,7 @@ static void put_margins(struct terminal_table *table, const struct column_block 
   end_line(table);
 }
 
-static void put_block(struct terminal_table *table, const char *name, const struct column_block *block) {
+static void put_block(struct compare_terminal *table, const char *name, const struct compare_block *block) {
   if (block->count == 0) return;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
   put_name(table, name);
@@ -168,10 +168,10 @@ static void put_block(struct terminal_table *table, const char *name, const stru
   }
 }
 
-static void put_blocks(struct terminal_table *table) {
+static void put_blocks(struct compare_terminal *table) {
   for (unsigned i = 0; i < HR__N_COMPARE_METRICS;) {
     const char *name = hr__compare_metrics[i].block;
-    struct column_block block = {.count = 0};
+    struct compare_block block = {.count = 0};
     for (; i < HR__N_COMPARE_METRICS && strcmp(hr__compare_metrics[i].block, name) == 0; i++)
       if (hr__compare_has_metric(table->comparison, (enum hr__compare_metric)i))
         block.metric[block.count++] = (enum hr__compare_metric)i;
@@ -181,7 +181,7 @@ static void put_blocks(struct terminal_table *table) {
 
 /* ---- Tenants and classes ---------------------------------------------------------------------------- */
 
-static void put_group(struct terminal_table *table, const struct hr__group_table *groups, const char *name) {
+static void put_group(struct compare_terminal *table, const struct hr__group_table *groups, const char *name) {
   size_t index = hr__compare_find_group(groups, name);
   char *shown = hr__fitted(&table->console, name[0] ? name : "(none)", NAME_WIDTH - 1, false);
   for (uint32_t i = 0; shown && index != SIZE_MAX && i < table->comparison->config.n_contenders; i++) {
@@ -200,7 +200,7 @@ static void put_group(struct terminal_table *table, const struct hr__group_table
 }
 
 /* Limits the number of rows: the more policies, the fewer groups. */
-static void put_groups(struct terminal_table *table, const struct hr__group_table *groups) {
+static void put_groups(struct compare_terminal *table, const struct hr__group_table *groups) {
   size_t count, max_groups = GROUP_ROWS / table->comparison->config.n_contenders;
   const struct hr_group *of_first = groups->of(table->comparison->first_runs[0].summary, &count);
   char more[HR__NUMBER_BYTES];
@@ -219,7 +219,7 @@ static void put_groups(struct terminal_table *table, const struct hr__group_tabl
 
 /* ---- Legend ----------------------------------------------------------------------------------------- */
 
-static void put_legend(const struct terminal_table *table) {
+static void put_legend(const struct compare_terminal *table) {
   FILE *out = table->console.out;
   fprintf(out, "\n%s", hr__dim(&table->console));
   fputs("Differences are from the first policy; = means no difference.\n", out);
@@ -232,7 +232,7 @@ static void put_legend(const struct terminal_table *table) {
   fputs(hr__plain(&table->console), out);
 }
 
-static void put_speed(struct terminal_table *table, const struct hr_perf *perf) {
+static void put_speed(struct compare_terminal *table, const struct hr_perf *perf) {
   char text[3][HR__NUMBER_BYTES];
   const struct hr_comparison *comparison = table->comparison;
   uint64_t runs = (uint64_t)comparison->config.n_contenders * comparison->n_replications;
@@ -245,7 +245,7 @@ static void put_speed(struct terminal_table *table, const struct hr_perf *perf) 
 
 /* ---- Titles ----------------------------------------------------------------------------------------- */
 
-static void free_titles(struct terminal_table *table) {
+static void free_titles(struct compare_terminal *table) {
   for (uint32_t i = 0; table->title && i < table->comparison->config.n_contenders; i++) free(table->title[i]);
   free(table->title);
 }
@@ -258,7 +258,7 @@ static bool titles_are_long(const struct hr_compare_config *config) {
 
 /* The label of a contender. If any label is too long, all start with their number and drop their parameters. Labels of
    `queue` keep their last parameters and paths their end, since those distinguish them. */
-static char *make_title(struct terminal_table *table, uint32_t contender) {
+static char *make_title(struct compare_terminal *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
   char number[16] = "", text[HR__FIGURE_BYTES * 2];
   if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", contender + 1);
@@ -274,7 +274,7 @@ static char *make_title(struct terminal_table *table, uint32_t contender) {
   return strdup(text);
 }
 
-static bool make_titles(struct terminal_table *table) {
+static bool make_titles(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   table->numbered = titles_are_long(config);
   table->title = calloc(config->n_contenders, sizeof(*table->title));
@@ -287,7 +287,7 @@ static bool make_titles(struct terminal_table *table) {
 
 enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                    bool colour) {
-  struct terminal_table table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
+  struct compare_terminal table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
   bool titled = make_titles(&table);
   if (titled) {
     put_head(&table);

@@ -103,7 +103,7 @@ enum hr_status hr_fill_write_json(const char *path, const struct hr_fill *fill, 
 
 enum { NAME_WIDTH = 20, CELL_WIDTH = 10, MAX_CELLS = 5 };
 
-struct terminal_page {
+struct fill_terminal {
   struct hr__console console;
   const struct hr_fill *fill;
 };
@@ -139,7 +139,7 @@ static const char *value_text(double value, bool last, char *buffer) {
 
 /* ---- Terminal --------------------------------------------------------------------------------------- */
 
-static void table_put_head(struct terminal_page *page) {
+static void table_put_head(struct fill_terminal *page) {
   const struct hr_fill_config *config = &page->fill->config;
   struct hr__console *console = &page->console;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
@@ -161,7 +161,7 @@ static void table_put_head(struct terminal_page *page) {
                   config->n_seeds, hr_fill_seed(page->fill, 0));
 }
 
-static void put_titles(struct terminal_page *page) {
+static void put_titles(struct fill_terminal *page) {
   uint32_t points[2], n = points_of(page->fill, points);
   FILE *out = page->console.out;
   char over[32];
@@ -181,7 +181,7 @@ static void put_margin(FILE *out, double margin, bool last) {
   fprintf(out, "%*s\xC2\xB1%s", (int)(width + 1 < CELL_WIDTH ? CELL_WIDTH - width - 1 : 0), "", text);
 }
 
-static void put_rule(struct terminal_page *page, uint32_t rule) {
+static void put_rule(struct fill_terminal *page, uint32_t rule) {
   FILE *out = page->console.out;
   double values[MAX_CELLS], margins[MAX_CELLS];
   uint32_t count;
@@ -196,7 +196,7 @@ static void put_rule(struct terminal_page *page, uint32_t rule) {
   fprintf(out, "%s\n", hr__plain(&page->console));
 }
 
-static void put_foot(struct terminal_page *page, const struct hr_perf *perf) {
+static void put_foot(struct fill_terminal *page, const struct hr_perf *perf) {
   const struct hr_fill_config *config = &page->fill->config;
   char text[3][HR__NUMBER_BYTES];
   uint64_t runs = (uint64_t)config->n_rules * config->n_seeds;
@@ -211,7 +211,7 @@ static void put_foot(struct terminal_page *page, const struct hr_perf *perf) {
 }
 
 enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct hr_perf *perf, bool colour) {
-  struct terminal_page page = {.console = {.out = out, .colour = colour}, .fill = fill};
+  struct fill_terminal page = {.console = {.out = out, .colour = colour}, .fill = fill};
   table_put_head(&page);
   put_titles(&page);
   for (uint32_t i = 0; i < fill->config.n_rules; i++) put_rule(&page, i);

@@ -169,44 +169,44 @@ enum hr__measure hr__measure_find(const char *name, size_t length) {
 /* ---- Parsing ---------------------------------------------------------------------------------------- */
 
 /* Part of the input without surrounding blanks. */
-struct span {
+struct text_part {
   const char *at;
   size_t length;
 };
 
-static struct span trimmed(const char *at, size_t length) {
+static struct text_part trimmed(const char *at, size_t length) {
   while (length && *at == ' ') at++, length--;
   while (length && at[length - 1] == ' ') length--;
-  return (struct span){at, length};
+  return (struct text_part){at, length};
 }
 
-static bool skip_word(struct span *span, const char *word) {
+static bool skip_word(struct text_part *part, const char *word) {
   size_t length = strlen(word);
-  if (span->length <= length || strncmp(span->at, word, length) != 0 || span->at[length] != ' ') return false;
-  *span = trimmed(span->at + length, span->length - length);
+  if (part->length <= length || strncmp(part->at, word, length) != 0 || part->at[length] != ' ') return false;
+  *part = trimmed(part->at + length, part->length - length);
   return true;
 }
 
-static bool is_text(struct span span, const char *text) {
-  return strlen(text) == span.length && strncmp(text, span.at, span.length) == 0;
+static bool is_text(struct text_part part, const char *text) {
+  return strlen(text) == part.length && strncmp(text, part.at, part.length) == 0;
 }
 
 /* The name of the class, from the table of classes; NULL if there is none. */
-static const char *class_named(struct span span) {
+static const char *class_named(struct text_part part) {
   for (unsigned i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES; i++)
-    if (is_text(span, hr_job_class_name((enum hr_job_class)i))) return hr_job_class_name((enum hr_job_class)i);
+    if (is_text(part, hr_job_class_name((enum hr_job_class)i))) return hr_job_class_name((enum hr_job_class)i);
   return NULL;
 }
 
-static const char *tenant_named(struct span span, const struct hr_trace *trace) {
+static const char *tenant_named(struct text_part part, const struct hr_trace *trace) {
   for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
-    if (is_text(span, trace->tenants.text[i])) return trace->tenants.text[i];
+    if (is_text(part, trace->tenants.text[i])) return trace->tenants.text[i];
   return NULL;
 }
 
 /* Suggests the nearest class, tenant or either, depending on what the text asked for. */
-static enum hr_status unknown_group(struct span span, bool class_only, bool tenant_only, const struct hr_trace *trace,
-                                    struct hr_error *error) {
+static enum hr_status unknown_group(struct text_part part, bool class_only, bool tenant_only,
+                                    const struct hr_trace *trace, struct hr_error *error) {
   uint32_t n_tenants = trace->tenant && !class_only ? trace->tenants.count : 0, n = 0;
   const char **known = calloc((size_t)n_tenants + HR_N_CLASSES, sizeof *known);
   const char *what = class_only ? "no class" : tenant_only ? "no tenant" : "neither a class nor a tenant";
@@ -214,7 +214,7 @@ static enum hr_status unknown_group(struct span span, bool class_only, bool tena
   if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (unsigned i = 1; i < HR_N_CLASSES && !tenant_only; i++) known[n++] = hr_job_class_name((enum hr_job_class)i);
   for (uint32_t i = 0; i < n_tenants; i++) known[n++] = trace->tenants.text[i];
-  snprintf(word, sizeof word, "%.*s", (int)(span.length < sizeof word ? span.length : sizeof word - 1), span.at);
+  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
   const char *nearest = hr_nearest_word(word, known);
   enum hr_status status = hr_fail(error, HR_BAD_INPUT, "'%s' is %s of %.200s%s%.100s%s", word, what, trace->source,
                                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
@@ -222,11 +222,11 @@ static enum hr_status unknown_group(struct span span, bool class_only, bool tena
   return status;
 }
 
-static enum hr_status parse_group(struct span span, const struct hr_trace *trace, struct hr__figure *figure,
+static enum hr_status parse_group(struct text_part part, const struct hr_trace *trace, struct hr__figure *figure,
                                   struct hr_error *error) {
-  bool is_class = skip_word(&span, "class"), is_tenant = !is_class && skip_word(&span, "tenant");
-  const char *class_ = is_tenant ? NULL : class_named(span), *tenant = is_class ? NULL : tenant_named(span, trace);
-  if (!class_ && !tenant) return unknown_group(span, is_class, is_tenant, trace, error);
+  bool is_class = skip_word(&part, "class"), is_tenant = !is_class && skip_word(&part, "tenant");
+  const char *class_ = is_tenant ? NULL : class_named(part), *tenant = is_class ? NULL : tenant_named(part, trace);
+  if (!class_ && !tenant) return unknown_group(part, is_class, is_tenant, trace, error);
   figure->of = class_ ? HR__OF_CLASS : HR__OF_TENANT;
   figure->name = class_ ? class_ : tenant;
   if (class_ && !trace->class_)
@@ -237,10 +237,10 @@ static enum hr_status parse_group(struct span span, const struct hr_trace *trace
                  hr__measure_infos[figure->measure].path);
 }
 
-static enum hr_status unknown_measure(struct span span, bool of_groups, struct hr_error *error) {
+static enum hr_status unknown_measure(struct text_part part, bool of_groups, struct hr_error *error) {
   const char *names[HR__N_MEASURES + 1];
   char word[100];
-  snprintf(word, sizeof word, "%.*s", (int)(span.length < sizeof word ? span.length : sizeof word - 1), span.at);
+  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
   hr__measure_names(of_groups, names);
   const char *nearest = hr_nearest_word(word, names);
   return hr_fail(error, HR_BAD_INPUT, "unknown metric '%s'; %s%s%s", word, nearest ? "did you mean '" : "",
@@ -252,7 +252,7 @@ static enum hr_status unknown_measure(struct span span, bool of_groups, struct h
 
 enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr_trace *trace,
                                 struct hr__figure *figure, struct hr_error *error) {
-  struct span input = trimmed(text, length), measure = input, group = {0};
+  struct text_part input = trimmed(text, length), measure = input, group = {0};
   *figure = (struct hr__figure){.of = HR__OF_ALL};
   for (size_t i = 0; i + 4 <= input.length; i++) {
     if (strncmp(input.at + i, " of ", 4) != 0) continue;
@@ -270,7 +270,7 @@ enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr
 const char *hr__figure_name(const struct hr__figure *figure, char *buffer) {
   const char *path = hr__measure_infos[figure->measure].path;
   /* A tenant with the name of a class needs the word "tenant". */
-  bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct span){figure->name, strlen(figure->name)});
+  bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct text_part){figure->name, strlen(figure->name)});
   if (figure->of == HR__OF_ALL)
     snprintf(buffer, HR__FIGURE_NAME_BYTES, "%s", path);
   else

@@ -213,14 +213,14 @@ enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, cons
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-struct json_writer {
+struct replicates_json {
   struct hr__json json;
   const struct hr_replicates *replicates;
 };
 
 /* Adds the figures of one group, from index `from`, unless unknown in all replications. Returns the index of the next
    group. */
-static size_t put_group(struct json_writer *writer, cJSON *object, size_t from) {
+static size_t put_group(struct replicates_json *writer, cJSON *object, size_t from) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr__figure *first = &replicates->figures[from];
   size_t i = from;
@@ -238,7 +238,7 @@ static size_t put_group(struct json_writer *writer, cJSON *object, size_t from) 
 }
 
 /* Groups without a known figure are omitted. */
-static void put_groups(struct json_writer *writer, cJSON *root) {
+static void put_groups(struct replicates_json *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
   size_t at = put_group(writer, metrics, 0);
@@ -255,7 +255,7 @@ static void put_groups(struct json_writer *writer, cJSON *root) {
   }
 }
 
-static void put_replications(struct json_writer *writer, cJSON *root) {
+static void put_replications(struct replicates_json *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__json *json = &writer->json;
@@ -289,7 +289,7 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
                                      .n_notes = sizeof notes / sizeof *notes,
                                      .skipped = trace->skipped,
                                      .n_skipped_reasons = trace->n_skipped_reasons};
-  struct json_writer writer = {.replicates = replicates};
+  struct replicates_json writer = {.replicates = replicates};
   cJSON *root = cJSON_CreateObject();
   hr__json_summary(&writer.json, root, replicates->first.summary, &label);
   put_replications(&writer, root);
@@ -307,12 +307,12 @@ static const enum hr__measure shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      H
                                          HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
                                          HR__M_PER_JOB};
 
-struct terminal_page {
+struct replicates_terminal {
   struct hr__console console;
   const struct hr_replicates *replicates;
 };
 
-static void put_row(struct terminal_page *page, size_t figure) {
+static void put_row(struct replicates_terminal *page, size_t figure) {
   const struct hr__figure *self = &page->replicates->figures[figure];
   struct hr__interval interval;
   char name[HR__FIGURE_NAME_BYTES], text[4][HR__FIGURE_BYTES];
@@ -330,7 +330,7 @@ static void put_row(struct terminal_page *page, size_t figure) {
   free(fitted);
 }
 
-static void put_head(struct terminal_page *page) {
+static void put_head(struct replicates_terminal *page) {
   const struct hr_replicates *replicates = page->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__console *console = &page->console;
@@ -351,7 +351,7 @@ static void put_head(struct terminal_page *page) {
 
 enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                    bool colour) {
-  struct terminal_page page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
+  struct replicates_terminal page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
   char text[HR__NUMBER_BYTES];
   put_head(&page);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);

@@ -13,7 +13,7 @@
 
 /* ---- Storing runs ----------------------------------------------------------------------------------- */
 
-struct writer {
+struct sweep_writer {
   const struct hr__sweep *sweep;
   struct hr__store store;
   const struct hr_progress *progress;
@@ -26,7 +26,7 @@ static uint64_t jobs_of(const struct hr__sweep *sweep, uint64_t run) {
 }
 
 static enum hr_status store_record(void *self, const struct hr__sweep_record *record, struct hr_error *error) {
-  struct writer *writer = self;
+  struct sweep_writer *writer = self;
   enum hr_status status = hr__store_add(&writer->store, record, error);
   if (status != HR_OK) return status;
   writer->stored++;
@@ -40,8 +40,8 @@ static bool is_of_shard(const struct hr_sweep_config *config, uint64_t run) {
 }
 
 /* The runs of the shard that the file lacks. */
-static void find_runs(const struct hr_sweep_config *config, struct writer *writer, const bool *has, uint64_t *runs,
-                      size_t *count) {
+static void find_runs(const struct hr_sweep_config *config, struct sweep_writer *writer, const bool *has,
+                      uint64_t *runs, size_t *count) {
   *count = 0;
   for (uint64_t run = 0; run < writer->sweep->n_runs; run++) {
     if (has[run] || !is_of_shard(config, run)) continue;
@@ -63,15 +63,15 @@ static void count_missing(const struct hr__sweep *sweep, const bool *has, const 
 }
 
 /* Finds the runs in the file and those to make. Other ranks wait for this before they ask for work. */
-static enum hr_status open_file(const struct hr_sweep_config *config, struct writer *writer, bool *has, uint64_t *runs,
-                                size_t *count, struct hr_error *error) {
+static enum hr_status open_file(const struct hr_sweep_config *config, struct sweep_writer *writer, bool *has,
+                                uint64_t *runs, size_t *count, struct hr_error *error) {
   enum hr_status status = hr__store_open(&writer->store, config->file, writer->sweep, has, error);
   if (status == HR_OK) find_runs(config, writer, has, runs, count);
   return status;
 }
 
 static enum hr_status fill_file(const struct hr__sweep_ranks *ranks, const struct hr_sweep_config *config,
-                                struct writer *writer, struct hr_sweep_counts *counts, struct hr_error *error) {
+                                struct sweep_writer *writer, struct hr_sweep_counts *counts, struct hr_error *error) {
   const struct hr__sweep *sweep = writer->sweep;
   bool *has = calloc(sweep->n_runs + 1, sizeof *has);
   uint64_t *runs = calloc(sweep->n_runs + 1, sizeof *runs);
@@ -129,7 +129,7 @@ static enum hr_status sweep_on_ranks(const struct hr__sweep_ranks *ranks, const 
   if (status == HR_OK)
     status = hr__sweep_ranks_agree(ranks, hr__sweep_ranks_same(ranks, sweep.fingerprint, error), error);
   if (status == HR_OK) {
-    struct writer writer = {.sweep = &sweep, .progress = &config->progress};
+    struct sweep_writer writer = {.sweep = &sweep, .progress = &config->progress};
     status = ranks->rank == 0 ? fill_file(ranks, config, &writer, counts, error) : work(ranks, config, &sweep, error);
     status = hr__sweep_ranks_agree(ranks, status, error);
   }

@@ -193,7 +193,7 @@ static void set_failure(struct distributor *distributor, enum hr_status status, 
   distributor->error = *error;
 }
 
-/* Stores the records of a rank; after a failure the results are ignored. */
+/* Stores the records that a rank has sent. */
 static void store_records(struct distributor *distributor, const char *bytes, size_t size) {
   for (size_t at = 0; at < size;) {
     struct hr__sweep_record record;

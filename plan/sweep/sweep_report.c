@@ -173,14 +173,14 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
 
 enum { MAX_ROWS = 3000 };
 
-struct row_shape {
+struct sweep_row_shape {
   int first_axis, n_axes, first_measure;
 };
 
 /* Columns of a table or view: its own, then the axes, then the metrics. */
-static struct row_shape shape_of(sqlite3_stmt *rows, int first_axis) {
+static struct sweep_row_shape shape_of(sqlite3_stmt *rows, int first_axis) {
   int n_axes = sqlite3_column_count(rows) - first_axis - HR__N_MEASURES;
-  return (struct row_shape){first_axis, n_axes, first_axis + n_axes};
+  return (struct sweep_row_shape){first_axis, n_axes, first_axis + n_axes};
 }
 
 static void put_value(struct hr__json *json, cJSON *object, sqlite3_stmt *row, int column) {
@@ -192,7 +192,7 @@ static void put_value(struct hr__json *json, cJSON *object, sqlite3_stmt *row, i
     hr__json_text(json, object, name, (const char *)sqlite3_column_text(row, column));
 }
 
-static void json_put_row(struct hr__json *json, cJSON *runs, sqlite3_stmt *row, const struct row_shape *shape) {
+static void json_put_row(struct hr__json *json, cJSON *runs, sqlite3_stmt *row, const struct sweep_row_shape *shape) {
   cJSON *run = hr__json_append(json, runs, cJSON_CreateObject());
   cJSON *settings = hr__json_object(json, run, "settings");
   for (int i = 0; i < shape->n_axes; i++) put_value(json, settings, row, shape->first_axis + i);
@@ -207,7 +207,7 @@ static enum hr_status json_put_rows(struct hr__store *store, struct hr__json *js
     sqlite3_finalize(rows);
     return hr__store_fail(store, error);
   }
-  struct row_shape shape = shape_of(rows, first_axis);
+  struct sweep_row_shape shape = shape_of(rows, first_axis);
   cJSON *axes = hr__json_array(json, root, "axes");
   for (int i = 0; i < shape.n_axes; i++)
     hr__json_append(json, axes, cJSON_CreateString(sqlite3_column_name(rows, first_axis + i)));

@@ -209,7 +209,7 @@ enum hr_status hr__store_read(struct hr__store *store, const char *path, struct 
 /* ---- Drafts ----------------------------------------------------------------------------------------- */
 
 /* A new, empty file next to `path`, removed if the process ends before it is complete. */
-struct draft {
+struct store_draft {
   char *name;
   uint32_t place; /* in the list of unfinished files (base/output_file.h) */
 };
@@ -223,10 +223,10 @@ static mode_t mode_for(const char *path) {
   return 0666 & ~mask;
 }
 
-static enum hr_status draft_begin(struct draft *draft, const char *path, struct hr_error *error) {
+static enum hr_status draft_begin(struct store_draft *draft, const char *path, struct hr_error *error) {
   static const char suffix[] = ".XXXXXX";
   char *name = malloc(strlen(path) + sizeof suffix);
-  *draft = (struct draft){0};
+  *draft = (struct store_draft){0};
   if (!name) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   strcat(strcpy(name, path), suffix);
   int descriptor = hr__unfinished_make(name, &draft->place);
@@ -248,21 +248,22 @@ static bool synced(const char *path) {
   return ok;
 }
 
-static enum hr_status draft_end(struct draft *draft, enum hr_status status, const char *path, struct hr_error *error) {
+static enum hr_status draft_end(struct store_draft *draft, enum hr_status status, const char *path,
+                                struct hr_error *error) {
   if (!draft->name) return status;
   if (status == HR_OK && (!synced(draft->name) || rename(draft->name, path) != 0))
     status = hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", path, strerror(errno));
   if (status != HR_OK) unlink(draft->name);
   if (hr__unfinished_remove(draft->place)) free(draft->name);
-  *draft = (struct draft){0};
+  *draft = (struct store_draft){0};
   return status;
 }
 
-static void draft_drop(struct draft *draft) {
+static void draft_drop(struct store_draft *draft) {
   (void)draft_end(draft, HR_INTERNAL, "", NULL);
 }
 
-static enum hr_status draft_open(const struct draft *draft, const char *path, struct hr__store *store,
+static enum hr_status draft_open(const struct store_draft *draft, const char *path, struct hr__store *store,
                                  struct hr_error *error) {
   char head[64];
   *store = (struct hr__store){0};
@@ -276,7 +277,7 @@ static enum hr_status draft_open(const struct draft *draft, const char *path, st
 
 static enum hr_status create(const char *path, const struct hr__sweep *sweep, struct hr_error *error) {
   struct hr__store store = {0};
-  struct draft draft;
+  struct store_draft draft;
   enum hr_status status = draft_begin(&draft, path, error);
   if (status != HR_OK) return status;
   status = draft_open(&draft, path, &store, error);
@@ -435,14 +436,14 @@ enum hr_status hr__store_add(struct hr__store *store, const struct hr__sweep_rec
 
 /* Copies the store to a draft in the order of its keys. SQLite counts schema changes across files, so the counter is
    set to a constant. */
-static enum hr_status rewrite(struct hr__store *store, const struct draft *draft, struct hr_error *error) {
+static enum hr_status rewrite(struct hr__store *store, const struct store_draft *draft, struct hr_error *error) {
   enum hr_status status = run_sql(store, "PRAGMA schema_version=1", error);
   return status == HR_OK ? run_sql_with(store, "VACUUM main INTO ?", draft->name, error) : status;
 }
 
 /* The log is removed first, so that there is none next to the new file. */
 enum hr_status hr__store_seal(struct hr__store *store, struct hr_error *error) {
-  struct draft draft;
+  struct store_draft draft;
   char *path = strdup(store->path);
   if (!path) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = draft_begin(&draft, path, error);
@@ -569,7 +570,7 @@ static enum hr_status gather(struct hr__store *store, const char *file, const ch
 enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_t n_shards,
                               struct hr_sweep_counts *counts, struct hr_error *error) {
   struct hr__store store = {0};
-  struct draft draft = {0}, sorted = {0};
+  struct store_draft draft = {0}, sorted = {0};
   *counts = (struct hr_sweep_counts){0};
   enum hr_status status = check_target(file, shards, n_shards, error);
   if (status == HR_OK) status = draft_begin(&draft, file, error);
