@@ -7,7 +7,7 @@
 #include "base/console.h"
 #include "base/text.h"
 #include "plan/advise/advise.h"
-#include "plan/compare/compare_table.h"
+#include "plan/runner/measures.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a check is to run. All scenarios are loaded and all traces read before the first run, so that what is wrong with
-   any is told before anything takes long. */
+/*
+ * Runs the cases of a suite on a pool of threads and compares each with the baseline. All scenarios are loaded and all
+ * traces read before the first run, so that errors in the input are reported early. A case is compared right after its
+ * run, while the results of single jobs are in memory; it writes only to its own entry, so nothing depends on the order
+ * in which runs end. If a job starts later than in the baseline, its run is repeated to find what it waited for.
+ */
 
+#include "plan/check/check.h"
 #include "base/digest.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/unstable/replay.h"
 #include "headroom/unstable/why.h"
-#include "plan/check/checking.h"
-#include "plan/check/decisions.h"
-#include "plan/compare/compare_table.h"
-#include "plan/runner/input_key.h"
-#include "plan/runner/progress_reporter.h"
-#include "plan/runner/replicate.h"
+#include "plan/runner/one_run.h"
+#include "plan/runner/runner.h"
 #include "report/tables/policy_words.h"
 
 #include <inttypes.h>
@@ -20,13 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum hr_status no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
-}
-
-const char *hr__base_name(const char *path) {
+/* The name of a file without its folders. */
+static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash && slash[1] ? slash + 1 : path;
+}
+
+static enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -44,7 +46,7 @@ static size_t count_cases(const struct hr_check_config *config) {
   return count;
 }
 
-/* "steady/sjf" */
+/* "steady/sjf"; NULL when out of memory. The caller frees it. */
 static char *case_name(const struct hr_suite_run *run, const char *policy) {
   if (!policy) return strdup(run->name);
   size_t bytes = strlen(run->name) + strlen(policy) + 2;
@@ -73,12 +75,13 @@ static enum hr_status add_case(struct hr_check *check, const struct hr_suite_run
   if (policy) item->policy = strdup(policy);
   if (!item->name || (policy && !item->policy)) return no_memory(error);
   if (find_case(check, item->name, check->n_cases - 1))
-    return hr_fail(error, HR_BAD_INPUT, "%s: two runs are called '%.200s'; other names are wanted",
+    return hr_fail(error, HR_BAD_INPUT, "%s: two runs have the name '%.200s'; names must be unique",
                    check->config.suite->path, item->name);
   item->before = find_before(check, item->name);
   return HR_OK;
 }
 
+/* Adds the runs that only the baseline has. */
 static enum hr_status add_gone(struct hr_check *check, struct hr_error *error) {
   const struct hr_baseline *baseline = check->config.baseline;
   size_t n_suite = check->n_cases;
@@ -124,7 +127,7 @@ static enum hr_status make_overrides(struct hr__check_case *item, struct hr_erro
 
 static enum hr_status share_trace(struct hr_check *check, struct hr__check_case *item, const char *file,
                                   struct hr_error *error) {
-  char *key = hr__trace_key(item->scenario, file);
+  char *key = hr__input_trace_key(item->scenario, file);
   if (!key) return no_memory(error);
   for (item->trace = 0; item->trace < check->n_traces; item->trace++)
     if (strcmp(check->traces[item->trace].key, key) == 0) {
@@ -133,22 +136,23 @@ static enum hr_status share_trace(struct hr_check *check, struct hr__check_case 
     }
   struct hr__check_trace *fresh = &check->traces[check->n_traces++];
   *fresh = (struct hr__check_trace){.key = key, .path = strdup(file)};
-  enum hr_status status = fresh->path ? hr__trace_read(item->scenario, file, &fresh->trace, error) : no_memory(error);
-  return status == HR_OK ? hr__digest_file(file, &fresh->digest, error) : status;
+  enum hr_status status =
+      fresh->path ? hr__input_trace_read(item->scenario, file, &fresh->trace, error) : no_memory(error);
+  return status == HR_OK ? hr__input_digest_file(file, &fresh->digest, error) : status;
 }
 
-/* Files of one name count as one. */
+/* Files with the same name share one digest. */
 static enum hr_status add_input(struct hr_baseline_run *now, const char *path, struct hr_error *error) {
   uint64_t digest;
-  enum hr_status status = hr__digest_file(path, &digest, error);
+  enum hr_status status = hr__input_digest_file(path, &digest, error);
   if (status != HR_OK) return status;
   for (size_t i = 0; i < now->n_inputs; i++)
-    if (same_text(now->inputs[i].name, hr__base_name(path))) {
+    if (same_text(now->inputs[i].name, base_name(path))) {
       now->inputs[i].digest = hr__digest_add(now->inputs[i].digest, digest);
       return HR_OK;
     }
   struct hr_baseline_input *input = &now->inputs[now->n_inputs++];
-  *input = (struct hr_baseline_input){strdup(hr__base_name(path)), digest};
+  *input = (struct hr_baseline_input){strdup(base_name(path)), digest};
   return input->name ? HR_OK : no_memory(error);
 }
 
@@ -170,17 +174,18 @@ static enum hr_status load(struct hr_check *check, struct hr__check_case *item, 
     status = hr_scenario_load(run->scenario, item->overrides, item->n_overrides, &item->scenario, error);
   if (status != HR_OK) return status;
   const char *file = run->trace ? run->trace : item->scenario->trace_file;
-  if (!file) return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; a run of it wants a 'trace'", run->scenario);
+  if (!file)
+    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; add 'trace' to its run in the suite", run->scenario);
   status = share_trace(check, item, file, error);
   return status == HR_OK ? list_inputs(item, error) : status;
 }
 
 /* Lists the cases, loads their scenarios and reads their traces. */
-static enum hr_status hr__check_prepare(struct hr_check *check, struct hr_error *error) {
+static enum hr_status prepare(struct hr_check *check, struct hr_error *error) {
   const struct hr_suite *suite = check->config.suite;
-  enum hr_status status = hr__tolerances_check(&suite->tolerances, error);
+  enum hr_status status = hr__tolerance_check_names(&suite->tolerances, error);
   for (size_t i = 0; i < suite->n_runs && status == HR_OK; i++)
-    status = hr__tolerances_check(&suite->runs[i].tolerances, error);
+    status = hr__tolerance_check_names(&suite->runs[i].tolerances, error);
   if (status == HR_OK) status = list_cases(check, error);
   for (size_t i = 0; i < check->n_cases && status == HR_OK; i++) {
     struct hr_error inner = {0};
@@ -191,55 +196,55 @@ static enum hr_status hr__check_prepare(struct hr_check *check, struct hr_error 
   return status;
 }
 
-static void hr__check_case_finish(struct hr__check_case *item) {
+static void case_finish(struct hr__check_case *item) {
   for (size_t i = 0; i < item->n_policy_overrides; i++) free(item->policy_overrides[i]);
   free(item->policy_overrides);
   free(item->overrides);
   hr_scenario_destroy(item->scenario);
   hr_baseline_run_finish(&item->now);
-  for (size_t i = 0; i < item->n_moved; i++) free(item->moved[i].label);
-  free(item->moved);
+  for (size_t i = 0; i < item->n_changes; i++) free(item->changes[i].label);
+  free(item->changes);
   free(item->start.job);
   free(item->start.tenant);
-  free(item->start.held);
+  free(item->start.wait);
   free(item->decisions.begins);
-  hr_notes_finish(&item->told);
+  hr_notes_finish(&item->differences);
   free(item->name);
   free(item->policy);
 }
 
-/* What held the first job back that starts later than it did: its run is made once more, and the job watched. */
+/* ---- What a job waited for -------------------------------------------------------------------------- */
 
-/* "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." NULL: it did not wait. */
-static enum hr_status put_words(const struct hr_waits *waits, hr_job job, char **words) {
+/* "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." Leaves *text unchanged if
+   the job did not wait. */
+static enum hr_status make_wait_text(const struct hr_waits *waits, hr_job job, char **text) {
   const struct hr_wait *wait;
   if (hr_waits_of(waits, job, &wait) == 0 || !wait->is_first || wait->n_parts == 0) return HR_OK;
   const struct hr_wait_part *parts = hr_waits_parts(waits, wait);
   size_t size = 0;
-  FILE *out = open_memstream(words, &size);
+  FILE *out = open_memstream(text, &size);
   if (!out) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < wait->n_parts; i++) {
-    char text[HR__NUMBER_BYTES];
-    fprintf(out, "%s%s %s", i ? ", " : "It waited ", hr__duration_text((double)parts[i].us / 1e6, text),
+    char duration[HR__NUMBER_BYTES];
+    fprintf(out, "%s%s %s", i ? ", " : "It waited ", hr__duration_text((double)parts[i].us / 1e6, duration),
             hr_wait_reason_words((enum hr_wait_reason_kind)parts[i].reason));
   }
   fputc('.', out);
   return fclose(out) == 0 ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status watch(struct hr_replay *replay, struct hr_waits *waits, hr_job job, char **words,
-                            struct hr_error *error) {
+static enum hr_status observe_wait(struct hr_replay *replay, struct hr_waits *waits, hr_job job, char **text,
+                                   struct hr_error *error) {
   enum hr_status status = hr_replay_add(replay, hr_waits_observer(waits), error);
   if (status == HR_OK) status = hr_replay_run(replay, error);
   if (status != HR_OK) return status;
   status = hr_waits_close(waits, replay->result);
-  if (status == HR_OK) status = put_words(waits, job, words);
+  if (status == HR_OK) status = make_wait_text(waits, job, text);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
 }
 
-/* What held the first job back that starts later than before: its run once more. */
-static enum hr_status hr__check_held(const struct hr_check *check, struct hr__check_case *item,
-                                     struct hr_error *error) {
+/* Repeats the run and observes the first job that starts later than in the baseline. */
+static enum hr_status find_wait(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};
   const struct hr_waits_config watched = {.trace = trace, .watched = &item->start.id, .n_watched = 1};
@@ -247,43 +252,38 @@ static enum hr_status hr__check_held(const struct hr_check *check, struct hr__ch
   enum hr_status status = hr_replay_init(&replay, &config, error);
   struct hr_waits *waits = status == HR_OK ? hr_waits_create(&watched) : NULL;
   if (status == HR_OK && !waits) status = hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
-  if (status == HR_OK) status = watch(&replay, waits, item->start.id, &item->start.held, error);
+  if (status == HR_OK) status = observe_wait(&replay, waits, item->start.id, &item->start.wait, error);
   hr_waits_destroy(waits);
   hr_replay_finish(&replay);
   return status;
 }
 
-/* One run of a check: made, kept as a baseline keeps it, and compared at once, while its jobs are still there. */
-
-static enum hr_status run_no_memory(struct hr_error *error) {
-  return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
-}
+/* ---- One run ---------------------------------------------------------------------------------------- */
 
 static bool describe(const struct hr_check *check, struct hr__check_case *item) {
   const struct hr__check_trace *trace = &check->traces[item->trace];
   struct hr_baseline_run *now = &item->now;
   now->name = strdup(item->name);
   now->policy = hr__policy_words(&item->scenario->policy);
-  now->trace = strdup(hr__base_name(trace->path));
+  now->trace = strdup(base_name(trace->path));
   now->seed = item->scenario->seed;
   now->trace_digest = trace->digest;
   now->n_jobs = trace->trace->n_jobs;
   return now->name && now->policy && now->trace;
 }
 
-/* ---- One run ---------------------------------------------------------------------------------------- */
-
-static enum hr_status keep(const struct hr_replay *replay, const struct hr__decisions *decisions,
-                           struct hr_baseline_run *now) {
+/* Stores what a baseline keeps of a run. */
+static enum hr_status store(const struct hr_replay *replay, const struct hr__decisions *decisions,
+                            struct hr_baseline_run *now) {
   const struct hr__one_run run = {
       .summary = replay->summary, .preemptions = replay->preemptions, .restarts = replay->restarts};
   now->digest = replay->summary->digest;
   now->decisions = decisions->count;
   now->spacing = decisions->spacing;
   now->chain = hr__decisions_chain(decisions);
-  now->starts = hr__job_starts_code(replay->result);
+  now->starts = hr__job_starts_encode(replay->result);
   if (!now->chain || !now->starts) return HR_NO_MEMORY;
-  return hr__check_figures(&run, replay->config.trace, now);
+  return hr__check_figures(&run, NULL, replay->config.trace, now);
 }
 
 static enum hr_status run_once(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
@@ -295,22 +295,23 @@ static enum hr_status run_once(const struct hr_check *check, struct hr__check_ca
   struct hr__decisions decisions;
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &config, error);
-  bool whole = hr__decisions_init(&decisions);
-  if (status == HR_OK && !whole) status = run_no_memory(error);
+  bool allocated = hr__decisions_init(&decisions);
+  if (status == HR_OK && !allocated) status = no_memory(error);
   if (status == HR_OK) status = hr_replay_add(&replay, hr__decisions_observer(&decisions), error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
-  if (status == HR_OK && (keep(&replay, &decisions, &item->now) != HR_OK ||
+  if (status == HR_OK && (store(&replay, &decisions, &item->now) != HR_OK ||
                           hr__check_compare(check, item, replay.result, &decisions) != HR_OK))
-    status = run_no_memory(error);
+    status = no_memory(error);
   hr__decisions_finish(&decisions);
   hr_replay_finish(&replay);
   bool later = item->start.found && item->start.now_s > item->start.before_s;
-  return status == HR_OK && later ? hr__check_held(check, item, error) : status;
+  return status == HR_OK && later ? find_wait(check, item, error) : status;
 }
 
 /* ---- Replications ----------------------------------------------------------------------------------- */
 
-static enum hr_status run_often(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
+static enum hr_status run_replicated(const struct hr_check *check, struct hr__check_case *item,
+                                     struct hr_error *error) {
   const struct hr_replicate_config config = {.scenario = item->scenario,
                                              .overrides = item->overrides,
                                              .n_overrides = item->n_overrides,
@@ -324,23 +325,23 @@ static enum hr_status run_often(const struct hr_check *check, struct hr__check_c
   item->now.digest = replicates->first.summary->digest;
   item->now.spacing = 1;
   item->now.chain = strdup("");
-  if (!item->now.chain || hr__check_replicated_figures(replicates, config.trace, &item->now) != HR_OK ||
+  if (!item->now.chain || hr__check_figures(NULL, replicates, config.trace, &item->now) != HR_OK ||
       hr__check_compare(check, item, NULL, NULL) != HR_OK)
-    status = run_no_memory(error);
+    status = no_memory(error);
   hr_replicates_destroy(replicates);
   return status;
 }
 
-/* Runs one, and fills in `now` and what differs. */
-static enum hr_status hr__check_run(const struct hr_check *check, struct hr__check_case *item,
-                                    struct hr_progress progress, struct hr_error *error) {
+/* Fills item->now and compares it with the baseline. */
+static enum hr_status run_case(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
+                               struct hr_error *error) {
   const struct hr_replication_spec *spec = &item->scenario->replications;
-  if (!describe(check, item)) return run_no_memory(error);
-  return spec->count > 1 || spec->metric.text ? run_often(check, item, error) : run_once(check, item, progress, error);
+  if (!describe(check, item)) return no_memory(error);
+  return spec->count > 1 || spec->metric.text ? run_replicated(check, item, error)
+                                              : run_once(check, item, progress, error);
 }
 
-/* The runs of a suite, each a task of a pool of threads. A run leaves what it found at a place of its own, so that
-   nothing depends on which ends first. */
+/* ---- All runs --------------------------------------------------------------------------------------- */
 
 struct task_list {
   struct hr_check *check;
@@ -353,7 +354,7 @@ static enum hr_status run_task(void *self, size_t task, struct hr_error *error) 
   struct hr__progress_reporter reporter = {.sum = &list->sum};
   struct hr_error inner = {0};
   if (!item->run) return HR_OK;
-  enum hr_status status = hr__check_run(list->check, item, hr__progress_reporter_progress(&reporter), &inner);
+  enum hr_status status = run_case(list->check, item, hr__progress_reporter_progress(&reporter), &inner);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "run '%.200s': %s", item->name, inner.text);
 }
 
@@ -369,9 +370,11 @@ static enum hr_status run_all(struct hr_check *check, struct hr_error *error) {
   return status;
 }
 
-/* A tolerance that names a class or tenant which no run has would never be noticed. */
-static bool is_of_use(const struct hr_check *check, const struct hr_suite_run *run,
-                      const struct hr_tolerance *tolerance) {
+/* ---- Unused tolerances ------------------------------------------------------------------------------ */
+
+/* A tolerance for a class or tenant that no run has is probably a mistake. */
+static bool is_used(const struct hr_check *check, const struct hr_suite_run *run,
+                    const struct hr_tolerance *tolerance) {
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
     if (!item->run || (run && item->run != run)) continue;
@@ -383,22 +386,24 @@ static bool is_of_use(const struct hr_check *check, const struct hr_suite_run *r
   return false;
 }
 
-static enum hr_status check_use(const struct hr_check *check, const struct hr_suite_run *run,
-                                const struct hr_tolerances *tolerances, struct hr_error *error) {
+static enum hr_status check_tolerances(const struct hr_check *check, const struct hr_suite_run *run,
+                                       const struct hr_tolerances *tolerances, struct hr_error *error) {
   for (size_t i = 0; i < tolerances->count; i++)
-    if (!is_of_use(check, run, &tolerances->at[i]))
-      return hr_fail(error, HR_BAD_INPUT, "%s'%.200s' is a figure of none of the runs that it is for",
-                     tolerances->at[i].figure.place, tolerances->at[i].figure.text);
+    if (!is_used(check, run, &tolerances->at[i]))
+      return hr_fail(error, HR_BAD_INPUT, "%s'%.200s' matches no figure of its runs", tolerances->at[i].figure.place,
+                     tolerances->at[i].figure.text);
   return HR_OK;
 }
 
-static enum hr_status check_uses(const struct hr_check *check, struct hr_error *error) {
+static enum hr_status check_all_tolerances(const struct hr_check *check, struct hr_error *error) {
   const struct hr_suite *suite = check->config.suite;
-  enum hr_status status = check_use(check, NULL, &suite->tolerances, error);
+  enum hr_status status = check_tolerances(check, NULL, &suite->tolerances, error);
   for (size_t i = 0; i < suite->n_runs && status == HR_OK; i++)
-    status = check_use(check, &suite->runs[i], &suite->runs[i].tolerances, error);
+    status = check_tolerances(check, &suite->runs[i], &suite->runs[i].tolerances, error);
   return status;
 }
+
+/* ---- Check ------------------------------------------------------------------------------------------ */
 
 static enum hr_status note(struct hr_check *check, struct hr_error *error) {
   const struct hr_baseline *baseline = check->config.baseline;
@@ -409,8 +414,8 @@ static enum hr_status note(struct hr_check *check, struct hr_error *error) {
   for (size_t i = 0; i < check->n_traces && status == HR_OK; i++) {
     const struct hr_trace *trace = check->traces[i].trace;
     if (trace->n_skipped)
-      status = hr_notes_add(&check->notes, "%s: %" PRIu64 " row%s left out, as it is read leniently", trace->source,
-                            trace->n_skipped, trace->n_skipped == 1 ? "" : "s");
+      status = hr_notes_add(&check->notes, "%s: %" PRIu64 " row%s skipped (lenient)", trace->source, trace->n_skipped,
+                            trace->n_skipped == 1 ? "" : "s");
   }
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
@@ -424,9 +429,9 @@ enum hr_status hr_check(const struct hr_check_config *config, struct hr_check **
   struct hr_check *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
   fresh->config = *config;
-  enum hr_status status = hr__check_prepare(fresh, error);
+  enum hr_status status = prepare(fresh, error);
   if (status == HR_OK) status = run_all(fresh, error);
-  if (status == HR_OK) status = check_uses(fresh, error);
+  if (status == HR_OK) status = check_all_tolerances(fresh, error);
   if (status == HR_OK) status = note(fresh, error);
   if (status == HR_OK)
     *check = fresh;
@@ -437,7 +442,7 @@ enum hr_status hr_check(const struct hr_check_config *config, struct hr_check **
 
 void hr_check_destroy(struct hr_check *check) {
   if (!check) return;
-  for (size_t i = 0; i < check->n_cases; i++) hr__check_case_finish(&check->cases[i]);
+  for (size_t i = 0; i < check->n_cases; i++) case_finish(&check->cases[i]);
   for (size_t i = 0; i < check->n_traces; i++) {
     hr_trace_destroy(check->traces[i].trace);
     free(check->traces[i].key);
@@ -451,7 +456,7 @@ void hr_check_destroy(struct hr_check *check) {
 
 size_t hr_check_failures(const struct hr_check *check) {
   size_t failures = 0;
-  for (size_t i = 0; i < check->n_cases; i++) failures += hr__case_failed(&check->cases[i]);
+  for (size_t i = 0; i < check->n_cases; i++) failures += hr__check_case_failed(&check->cases[i]);
   return failures;
 }
 

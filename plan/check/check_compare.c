@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The figures that a baseline keeps: all of the run, a few of each class and tenant, what each pool cost. Their order
-   is the tables' and the trace's, never that of the results. */
+/*
+ * The figures of a baseline (all metrics of the run, a few of each class and tenant, the cost of each pool), and the
+ * differences between a run and its baseline: figures, the first start and the first decisions that differ, then
+ * settings and input files. The order of the figures comes from the metric table and the trace, not from the results.
+ */
 
 #include "base/text.h"
-#include "plan/check/checking.h"
-#include "plan/check/decisions.h"
-#include "plan/runner/measures.h"
-#include "plan/runner/replicate.h"
-#include "plan/runner/statistics.h"
+#include "plan/check/check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,15 +38,15 @@ static struct hr__figure *list_figures(const struct hr_trace *trace, size_t *cou
   return figures;
 }
 
-/* As it is printed. */
+/* Rounded as it is written to a baseline. */
 static double rounded(double value) {
   char buffer[HR__NUMBER_BYTES];
   return strtod(hr__decimal_text(value, buffer), NULL);
 }
 
-/* What is not known is left out. */
-static bool add(struct hr_baseline_run *now, enum hr__measure measure, enum hr_figure_of of, const char *group,
-                double value) {
+/* Skips unknown values. */
+static bool add_figure(struct hr_baseline_run *now, enum hr__measure measure, enum hr_figure_of of, const char *group,
+                       double value) {
   if (!isfinite(value)) return true;
   struct hr_baseline_figure *figure = &now->figures[now->n_figures++];
   *figure = (struct hr_baseline_figure){.path = strdup(hr__measure_infos[measure].path),
@@ -67,48 +66,48 @@ static enum hr_figure_of part_of(const struct hr__figure *figure) {
 }
 
 static bool add_all(const struct hr__figure *figures, const double *values, size_t count, struct hr_baseline_run *now) {
-  bool whole = true;
-  for (size_t i = 0; i < count && whole; i++)
-    whole = add(now, figures[i].measure, part_of(&figures[i]), figures[i].name, values[i]);
-  return whole;
+  bool complete = true;
+  for (size_t i = 0; i < count && complete; i++)
+    complete = add_figure(now, figures[i].measure, part_of(&figures[i]), figures[i].name, values[i]);
+  return complete;
 }
 
 static bool add_pools(const struct hr_cost_summary *costs, struct hr_baseline_run *now) {
-  bool whole = true;
-  for (size_t i = 0; costs && i < costs->by_pool.count && whole; i++)
-    whole =
-        add(now, HR__M_COST, HR_FIGURE_OF_POOL, costs->by_pool.line[i].name, (double)costs->by_pool.line[i].uusd / 1e6);
-  return whole;
+  bool complete = true;
+  for (size_t i = 0; costs && i < costs->by_pool.count && complete; i++)
+    complete = add_figure(now, HR__M_COST, HR_FIGURE_OF_POOL, costs->by_pool.line[i].name,
+                          (double)costs->by_pool.line[i].uusd / 1e6);
+  return complete;
 }
 
-enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_trace *trace,
-                                 struct hr_baseline_run *now) {
+static enum hr_status figures_of_run(const struct hr__one_run *run, const struct hr_trace *trace,
+                                     struct hr_baseline_run *now) {
   size_t count, n_pools = run->summary->costs ? run->summary->costs->by_pool.count : 0;
   struct hr__figure *figures = list_figures(trace, &count);
   double *values = figures ? calloc(count, sizeof *values) : NULL;
   now->figures = values ? calloc(count + n_pools, sizeof *now->figures) : NULL;
-  bool whole = now->figures != NULL;
-  if (whole) hr__figures_of_run(run, figures, count, values);
-  whole = whole && add_all(figures, values, count, now) && add_pools(run->summary->costs, now);
+  bool complete = now->figures != NULL;
+  if (complete) hr__figures_of_run(run, figures, count, values);
+  complete = complete && add_all(figures, values, count, now) && add_pools(run->summary->costs, now);
   free(values);
   free(figures);
-  return whole ? HR_OK : HR_NO_MEMORY;
+  return complete ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- Of replications -------------------------------------------------------------------------------- */
+/* ---- Figures of replications ------------------------------------------------------------------------ */
 
-static size_t place_of(const struct hr_replicates *replicates, const struct hr__figure *figure) {
+static size_t index_of(const struct hr_replicates *replicates, const struct hr__figure *figure) {
   size_t i = 0;
   while (!hr__figure_same(&replicates->figures[i], figure)) i++;
   return i;
 }
 
-/* Rounded as they are kept; none where a replication does not know the figure. */
-static bool add_samples(const struct hr_replicates *replicates, size_t place, struct hr_baseline_figure *figure) {
+/* Stores the value of each replication, rounded; none if the figure is unknown in any of them. */
+static bool add_samples(const struct hr_replicates *replicates, size_t index, struct hr_baseline_figure *figure) {
   figure->samples = calloc((size_t)replicates->count + 1, sizeof *figure->samples);
   if (!figure->samples) return false;
   for (uint32_t r = 0; r < replicates->count; r++) {
-    double value = hr__runner_values(replicates->lab, replicates->mix, r)[place];
+    double value = hr__runner_values(replicates->runner, replicates->candidate, r)[index];
     if (isfinite(value)) figure->samples[figure->n_samples++] = rounded(value);
   }
   if (figure->n_samples == replicates->count) return true;
@@ -121,17 +120,18 @@ static bool add_samples(const struct hr_replicates *replicates, size_t place, st
 static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__figure *figure,
                                      struct hr_baseline_run *now) {
   struct hr__interval interval;
-  size_t place = place_of(replicates, figure);
-  if (hr__replicates_interval(replicates, place, &interval) != HR_OK) return HR_NO_MEMORY;
+  size_t index = index_of(replicates, figure);
+  if (hr__replicates_interval(replicates, index, &interval) != HR_OK) return HR_NO_MEMORY;
   if (interval.count == 0) return HR_OK;
   struct hr_baseline_figure *added = &now->figures[now->n_figures];
-  if (!add(now, figure->measure, part_of(figure), figure->name, hr__interval_centre(&interval))) return HR_NO_MEMORY;
+  if (!add_figure(now, figure->measure, part_of(figure), figure->name, hr__interval_centre(&interval)))
+    return HR_NO_MEMORY;
   added->low = interval.low;
   added->high = interval.high;
-  return add_samples(replicates, place, added) ? HR_OK : HR_NO_MEMORY;
+  return add_samples(replicates, index, added) ? HR_OK : HR_NO_MEMORY;
 }
 
-enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicates, const struct hr_trace *trace,
+static enum hr_status figures_of_replicates(const struct hr_replicates *replicates, const struct hr_trace *trace,
                                             struct hr_baseline_run *now) {
   size_t count;
   struct hr__figure *figures = list_figures(trace, &count);
@@ -142,19 +142,21 @@ enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicat
   return status;
 }
 
-/* What differs between a run and its baseline: figures, then the first start and the first decisions that are others,
-   then what was other from the begin. */
+enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_replicates *replicates,
+                                 const struct hr_trace *trace, struct hr_baseline_run *now) {
+  return replicates ? figures_of_replicates(replicates, trace, now) : figures_of_run(run, trace, now);
+}
 
-#define FALSE_SHARE 0.05
+/* ---- Differences of figures ------------------------------------------------------------------------- */
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+#define FALSE_DISCOVERY_RATE 0.05
 
 static bool same_figure(const struct hr_baseline_figure *a, const struct hr_baseline_figure *b) {
   return a->of == b->of && strcmp(a->path, b->path) == 0 &&
          (a->of == HR_FIGURE_OF_RUN || strcmp(a->group, b->group) == 0);
 }
 
-/* Lists have nearly the same order: the search goes on where the last one ended. */
+/* Both lists have nearly the same order, so the search continues where the last one ended. */
 static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, const struct hr_baseline_figure *figure,
                                              size_t *from) {
   for (size_t i = 0; i < run->n_figures; i++) {
@@ -166,73 +168,74 @@ static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, 
   return NULL;
 }
 
-static bool add_moved(struct hr__check_case *item, const struct hr_baseline_figure *before,
-                      const struct hr_baseline_figure *now, enum hr__tolerance_verdict verdict, double chance) {
+static bool add_change(struct hr__check_case *item, const struct hr_baseline_figure *before,
+                       const struct hr_baseline_figure *now, enum hr__tolerance_verdict verdict, double p_value) {
   const struct hr_baseline_figure *either = now ? now : before;
   char label[HR__LABEL_BYTES];
   enum hr__measure measure = hr__measure_find(either->path, strlen(either->path));
-  struct hr__moved *moved = &item->moved[item->n_moved++];
-  *moved = (struct hr__moved){.label = strdup(hr__baseline_label(either, label)),
-                              .unit = measure == HR__N_MEASURES ? HR__FACTOR : hr__measure_infos[measure].unit,
-                              .before = before ? before->value : HR__UNKNOWN,
-                              .now = now ? now->value : HR__UNKNOWN,
-                              .low = now ? now->low : HR__UNKNOWN,
-                              .high = now ? now->high : HR__UNKNOWN,
-                              .chance = chance,
-                              .verdict = verdict};
-  return moved->label != NULL;
+  struct hr__check_change *change = &item->changes[item->n_changes++];
+  *change = (struct hr__check_change){.label = strdup(hr__baseline_label(either, label)),
+                                      .unit = measure == HR__N_MEASURES ? HR__FACTOR : hr__measure_infos[measure].unit,
+                                      .before = before ? before->value : HR__UNKNOWN,
+                                      .now = now ? now->value : HR__UNKNOWN,
+                                      .low = now ? now->low : HR__UNKNOWN,
+                                      .high = now ? now->high : HR__UNKNOWN,
+                                      .p_value = p_value,
+                                      .verdict = verdict};
+  return change->label != NULL;
 }
 
-/* Of hundreds of figures a few look different in any two sets of replications. So many tests are judged together: of
-   those that fail, FALSE_SHARE at most are chance, on average; where nothing is other, that is how often one does. */
-static bool excuse_chance(struct hr__check_case *item) {
-  double *chances = malloc((item->n_moved + 1) * sizeof *chances);
+/* Among hundreds of figures a few differ significantly by chance. Failing figures are tested together at a false
+   discovery rate of FALSE_DISCOVERY_RATE, which is also the probability of a false alarm if nothing has changed. */
+static bool drop_insignificant(struct hr__check_case *item) {
+  double *p_values = malloc((item->n_changes + 1) * sizeof *p_values);
   size_t count = 0;
-  if (!chances) return false;
-  for (size_t i = 0; i < item->n_moved; i++)
-    if (isfinite(item->moved[i].chance)) chances[count++] = item->moved[i].chance;
-  double believed = hr__believed_up_to(chances, count, item->n_moved, FALSE_SHARE);
-  for (size_t i = 0; i < item->n_moved; i++)
-    if (item->moved[i].chance > believed) item->moved[i].verdict = HR__CHANCE;
-  free(chances);
+  if (!p_values) return false;
+  for (size_t i = 0; i < item->n_changes; i++)
+    if (isfinite(item->changes[i].p_value)) p_values[count++] = item->changes[i].p_value;
+  double threshold = hr__p_value_threshold(p_values, count, item->n_changes, FALSE_DISCOVERY_RATE);
+  for (size_t i = 0; i < item->n_changes; i++)
+    if (item->changes[i].p_value > threshold) item->changes[i].verdict = HR__CHANCE;
+  free(p_values);
   return true;
 }
 
-/* A figure that only one of them has fails, unless another version of the program may be why. */
+/* `unmatched` is the verdict on figures that only one side has. */
 static bool compare_figures(struct hr__check_case *item, const struct hr__allowance *allowance,
-                            enum hr__tolerance_verdict of_strangers) {
+                            enum hr__tolerance_verdict unmatched) {
   const struct hr_baseline_run *before = item->before, *now = &item->now;
-  item->moved = calloc(before->n_figures + now->n_figures + 1, sizeof *item->moved);
-  bool whole = item->moved != NULL;
+  item->changes = calloc(before->n_figures + now->n_figures + 1, sizeof *item->changes);
+  bool complete = item->changes != NULL;
   size_t from = 0;
-  for (size_t i = 0; i < now->n_figures && whole; i++) {
+  for (size_t i = 0; i < now->n_figures && complete; i++) {
     const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
-    double chance = HR__UNKNOWN;
+    double p_value = HR__UNKNOWN;
     enum hr__tolerance_verdict verdict =
-        figure ? hr__evaluator_moved(allowance, figure, &now->figures[i], &chance) : of_strangers;
-    if (verdict != HR__SAME) whole = add_moved(item, figure, &now->figures[i], verdict, chance);
+        figure ? hr__tolerance_evaluate(allowance, figure, &now->figures[i], &p_value) : unmatched;
+    if (verdict != HR__SAME) complete = add_change(item, figure, &now->figures[i], verdict, p_value);
   }
   from = 0;
-  for (size_t i = 0; i < before->n_figures && whole; i++)
+  for (size_t i = 0; i < before->n_figures && complete; i++)
     if (!find(now, &before->figures[i], &from))
-      whole = add_moved(item, &before->figures[i], NULL, of_strangers, HR__UNKNOWN);
-  return whole && excuse_chance(item);
+      complete = add_change(item, &before->figures[i], NULL, unmatched, HR__UNKNOWN);
+  return complete && drop_insignificant(item);
 }
 
-/* ---- Starts ----------------------------------------------------------------------------------------- */
+/* ---- Differences of starts -------------------------------------------------------------------------- */
 
 static bool same_start(const struct hr__job_start *a, const struct hr__job_start *b) {
   return a->wait_s == b->wait_s;
 }
 
-/* When the earlier of the two begins, if any does. */
+/* Time of the earlier start; HR_NEVER_US if there is none. */
 static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
   int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
   return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
 }
 
-/* The first in time; HR_NONE: all are the same. */
-static uint32_t first_other(const struct hr_result *result, const struct hr__job_start *before, uint32_t count) {
+/* The job with the earliest start that differs; HR_NONE if all are equal. */
+static uint32_t first_changed_start(const struct hr_result *result, const struct hr__job_start *before,
+                                    uint32_t count) {
   uint32_t first = HR_NONE;
   int64_t first_s = HR_NEVER_US;
   for (uint32_t job = 0; job < count; job++) {
@@ -246,12 +249,12 @@ static uint32_t first_other(const struct hr_result *result, const struct hr__job
   return first;
 }
 
-static bool fill_start(struct hr__other_start *start, const struct hr_result *result, uint32_t job,
+static bool fill_start(struct hr__check_start *start, const struct hr_result *result, uint32_t job,
                        const struct hr__job_start *before) {
   char id[HR_JOB_ID_BUFFER];
   const struct hr_trace *trace = result->trace;
   uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
-  *start = (struct hr__other_start){.found = true,
+  *start = (struct hr__check_start){.found = true,
                                     .id = {job},
                                     .job = strdup(hr_trace_job_id(trace, (hr_job){job}, id)),
                                     .tenant = tenant != HR_NONE ? strdup(trace->tenants.text[tenant]) : NULL,
@@ -270,28 +273,29 @@ static enum hr_status compare_starts(struct hr__check_case *item, const struct h
   if (!item->before->starts || item->before->n_jobs != result->n_jobs) return HR_OK;
   enum hr_status status = hr__job_starts_decode(item->before->starts, result->n_jobs, &before, &count);
   if (status == HR_BAD_INPUT)
-    return hr_notes_add(&item->told, "the baseline's column of starts is damaged, so no job can be named");
+    return hr_notes_add(&item->differences,
+                        "the baseline's 'starts' are damaged: the first job that differs is unknown");
   if (status != HR_OK) return status;
   item->start.same = count == result->n_jobs;
-  uint32_t job = first_other(result, before, count);
+  uint32_t job = first_changed_start(result, before, count);
   if (job != HR_NONE && !fill_start(&item->start, result, job, &before[job])) status = HR_NO_MEMORY;
   free(before);
   return status;
 }
 
-/* ---- Decisions -------------------------------------------------------------------------------------- */
+/* ---- Differences of decisions ----------------------------------------------------------------------- */
 
-/* "start of job 17 at 3 h 2 min" */
-static char *block_words(const struct hr__decision_block *block, const struct hr_trace *trace) {
-  char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *words = NULL;
+/* "start of job 17 at 3 h 2 min"; NULL when out of memory. */
+static char *block_text(const struct hr__decision_block *block, const struct hr_trace *trace) {
+  char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *text = NULL;
   size_t size = 0;
-  FILE *out = open_memstream(&words, &size);
+  FILE *out = open_memstream(&text, &size);
   if (!out) return NULL;
   fputs(hr_event_name((enum hr_event_kind)block->kind), out);
   if (block->job.id != HR_NONE) fprintf(out, " of job %.100s", hr_trace_job_id(trace, block->job, id));
   fprintf(out, " at %s", hr__duration_text((double)block->at_us / 1e6, when));
-  if (fclose(out) == 0) return words;
-  free(words);
+  if (fclose(out) == 0) return text;
+  free(text);
   return NULL;
 }
 
@@ -302,17 +306,17 @@ static enum hr_status compare_decisions(struct hr__check_case *item, const struc
   if (spacing < decisions->spacing) spacing = decisions->spacing;
   const struct hr__decision_block *block = hr__decisions_block(decisions, from);
   uint64_t last = from + spacing < decisions->count ? from + spacing : decisions->count;
-  item->decisions = (struct hr__other_decisions){.found = true,
+  item->decisions = (struct hr__check_decisions){.found = true,
                                                  .first = from + 1,
                                                  .last = last > from ? last : from + 1,
                                                  .count = decisions->count,
-                                                 .begins = block ? block_words(block, trace) : NULL};
+                                                 .begins = block ? block_text(block, trace) : NULL};
   return block && !item->decisions.begins ? HR_NO_MEMORY : HR_OK;
 }
 
-/* ---- What was other from the begin ------------------------------------------------------------------ */
+/* ---- Differences of settings and input files -------------------------------------------------------- */
 
-/* Whether a list of words, ", " between them, has this one. */
+/* Whether a list, separated by ", ", contains the word. */
 static bool has_word(const char *list, const char *word, size_t length) {
   for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
     bool begins = at == list || at[-1] == ' ', ends = at[length] == '\0' || at[length] == ',';
@@ -321,7 +325,7 @@ static bool has_word(const char *list, const char *word, size_t length) {
   return false;
 }
 
-/* The words of `list` that `other` lacks, into `text`. */
+/* Writes the words of `list` that are not in `other` to `text`. */
 static void words_missing(const char *list, const char *other, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -336,57 +340,55 @@ static void words_missing(const char *list, const char *other, char *text, size_
   }
 }
 
-static enum hr_status tell_policy(struct hr__check_case *item) {
+static enum hr_status note_policy(struct hr__check_case *item) {
   char was[400], is[400];
   if (strcmp(item->before->policy, item->now.policy) == 0) return HR_OK;
   words_missing(item->before->policy, item->now.policy, was, sizeof was);
   words_missing(item->now.policy, item->before->policy, is, sizeof is);
-  return hr_notes_add(&item->told, "policy: %s, not %s as before", is[0] ? is : "without it",
-                      was[0] ? was : "without it");
+  return hr_notes_add(&item->differences, "policy: %s; before: %s", is[0] ? is : "(not set)",
+                      was[0] ? was : "(not set)");
 }
 
-static enum hr_status tell_inputs(struct hr__check_case *item) {
+static enum hr_status note_inputs(struct hr__check_case *item) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < item->now.n_inputs && status == HR_OK; i++) {
     const struct hr_baseline_input *now = &item->now.inputs[i], *before = NULL;
     for (size_t k = 0; k < item->before->n_inputs && !before; k++)
       if (strcmp(item->before->inputs[k].name, now->name) == 0) before = &item->before->inputs[k];
     if (!before || before->digest != now->digest)
-      status = hr_notes_add(&item->told, "%.200s was %s since", now->name, before ? "changed" : "added");
+      status =
+          hr_notes_add(&item->differences, "%.200s was %s since the baseline", now->name, before ? "changed" : "added");
   }
   return status;
 }
 
-static enum hr_status tell(struct hr__check_case *item) {
-  enum hr_status status = tell_policy(item);
+static enum hr_status note_settings(struct hr__check_case *item) {
+  enum hr_status status = note_policy(item);
   if (status == HR_OK && item->before->seed != item->now.seed)
     status =
-        hr_notes_add(&item->told, "seed %" PRIu64 ", not %" PRIu64 " as before", item->now.seed, item->before->seed);
+        hr_notes_add(&item->differences, "seed: %" PRIu64 "; before: %" PRIu64, item->now.seed, item->before->seed);
   if (status == HR_OK && item->before->replications != item->now.replications)
-    status = hr_notes_add(&item->told, "%" PRIu32 " replications, not %" PRIu32 " as before", item->now.replications,
+    status = hr_notes_add(&item->differences, "replications: %" PRIu32 "; before: %" PRIu32, item->now.replications,
                           item->before->replications);
-  return status == HR_OK ? tell_inputs(item) : status;
+  return status == HR_OK ? note_inputs(item) : status;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Verdict ---------------------------------------------------------------------------------------- */
 
-bool hr__case_failed(const struct hr__check_case *item) {
-  return item->verdict >= HR__CASE_NEW;
-}
-
-size_t hr__case_worse(const struct hr__check_case *item) {
+static size_t count_worse(const struct hr__check_case *item) {
   size_t worse = 0;
-  for (size_t i = 0; i < item->n_moved; i++) worse += item->moved[i].verdict == HR__WORSE;
+  for (size_t i = 0; i < item->n_changes; i++) worse += item->changes[i].verdict == HR__WORSE;
   return worse;
 }
 
-static void judge(struct hr__check_case *item) {
+static void set_verdict(struct hr__check_case *item) {
   bool by_digest = item->wants_digest && (item->other_digest || item->other_trace);
-  bool same = !item->n_moved && !item->other_digest && !item->other_trace && !item->told.count;
-  if (by_digest || hr__case_worse(item))
+  bool same = !item->n_changes && !item->other_digest && !item->other_trace && !item->differences.count;
+  item->n_worse = count_worse(item);
+  if (by_digest || item->n_worse)
     item->verdict = HR__CASE_FAILED;
   else
-    item->verdict = same ? HR__CASE_SAME : HR__CASE_TOLD;
+    item->verdict = same ? HR__CASE_SAME : HR__CASE_CHANGED;
 }
 
 enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,
@@ -398,16 +400,17 @@ enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_
   const struct hr__allowance allowance = {&item->run->tolerances, &check->config.suite->tolerances,
                                           item->now.replications && item->before->replications,
                                           item->now.seed == item->before->seed};
+  /* Another version of the program may add or remove metrics. */
   bool same_program = strcmp(check->config.baseline->version, hr_version()) == 0;
   bool both_single = result && !item->before->replications;
-  item->wants_digest = hr__wants_digest(&allowance);
+  item->wants_digest = hr__tolerance_wants_digest(&allowance);
   item->other_digest = item->before->digest != item->now.digest;
   item->other_trace = item->before->trace_digest != item->now.trace_digest;
   enum hr_status status =
       compare_figures(item, &allowance, same_program ? HR__WORSE : HR__ALLOWED) ? HR_OK : HR_NO_MEMORY;
   if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, result);
   if (status == HR_OK && both_single && item->other_digest) status = compare_decisions(item, result->trace, decisions);
-  if (status == HR_OK) status = tell(item);
-  judge(item);
+  if (status == HR_OK) status = note_settings(item);
+  set_verdict(item);
   return status;
 }

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a check found, as words that all of its files share. */
+/*
+ * Reports of a check: for a terminal (changes only), and for CI systems: annotations of GitHub Actions, JUnit XML and
+ * Markdown for the comment of a pull request.
+ *
+ * GitHub's workflow commands have the form "::error file=F,title=T::MESSAGE", with some characters escaped as %XX
+ * (docs.github.com, "Workflow commands for GitHub Actions"; actions/toolkit, packages/core/src/command.ts). JUnit XML
+ * is what Jenkins, GitLab and GitHub Actions read; it has no times, so equal runs give equal files.
+ */
 
 #include "base/console.h"
+#include "base/output_file.h"
 #include "base/text.h"
-#include "plan/check/checking.h"
-#include "plan/compare/compare_table.h"
-#include "report/tables/json_tree.h"
+#include "plan/check/check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +20,9 @@
 
 enum { SENTENCE_BYTES = 900 };
 
-const char *hr__verdict_word(enum hr__tolerance_verdict verdict) {
+/* ---- Words ------------------------------------------------------------------------------------------ */
+
+static const char *verdict_word(enum hr__tolerance_verdict verdict) {
   static const char *const words[] = {[HR__SAME] = "same",
                                       [HR__BETTER] = "better",
                                       [HR__ALLOWED] = "allowed",
@@ -23,44 +31,47 @@ const char *hr__verdict_word(enum hr__tolerance_verdict verdict) {
   return words[verdict];
 }
 
-const char *hr__change_text(const struct hr__moved *moved, char *buffer) {
+const char *hr__check_change_text(const struct hr__check_change *change, char *buffer) {
   char text[HR__NUMBER_BYTES];
-  double difference = moved->now - moved->before;
-  if (isnan(moved->before)) return strcpy(buffer, "new");
-  if (isnan(moved->now)) return strcpy(buffer, "gone");
-  double share = 100 * fabs(difference) / fabs(moved->before);
+  double difference = change->now - change->before;
+  if (isnan(change->before)) return strcpy(buffer, "new");
+  if (isnan(change->now)) return strcpy(buffer, "gone");
+  double share = 100 * fabs(difference) / fabs(change->before);
   unsigned decimals = share < 0.00995 ? 4 : share < 9.995 ? 2 : share < 999.95;
-  if (moved->before == 0 || share >= 99999 || share < 0.00005)
+  if (change->before == 0 || share >= 99999 || share < 0.00005)
     snprintf(buffer, HR__NUMBER_BYTES, "%s", difference > 0 ? "up" : "down");
   else
     snprintf(buffer, HR__NUMBER_BYTES, "%s%.20s %%", difference < 0 ? "-" : "+", hr__fixed_text(share, decimals, text));
   return buffer;
 }
 
-void hr__moved_texts(const struct hr__moved *moved, char *before, char *now) {
-  hr__figure_text(moved->unit, moved->before, before);
-  hr__figure_text(moved->unit, moved->now, now);
+/* Both values; with all decimals if they would otherwise look the same. Into buffers of HR__FIGURE_BYTES. */
+static void value_texts(const struct hr__check_change *change, char *before, char *now) {
+  hr__figure_text(change->unit, change->before, before);
+  hr__figure_text(change->unit, change->now, now);
   if (strcmp(before, now) != 0) return;
-  hr__decimal_text(moved->before, before);
-  hr__decimal_text(moved->now, now);
+  hr__decimal_text(change->before, before);
+  hr__decimal_text(change->now, now);
 }
 
-void hr__case_summary(const struct hr__check_case *item, char *text, size_t size) {
-  size_t worse = hr__case_worse(item);
+/* "12 figures outside their tolerance" */
+static void case_summary(const struct hr__check_case *item, char *text, size_t size) {
+  size_t worse = item->n_worse;
   const char *what = item->verdict == HR__CASE_NEW    ? "not in the baseline"
                      : item->verdict == HR__CASE_GONE ? "not in the suite"
-                     : item->other_trace              ? "another trace"
-                     : item->other_digest             ? "other decisions"
-                                                      : "the same figures";
+                     : item->other_trace              ? "different trace"
+                     : item->other_digest             ? "different decisions"
+                                                      : "same figures";
   if (worse)
-    snprintf(text, size, "%zu figure%s moved too far", worse, worse == 1 ? "" : "s");
-  else if (item->n_moved)
-    snprintf(text, size, "%zu figure%s moved, as allowed", item->n_moved, item->n_moved == 1 ? "" : "s");
+    snprintf(text, size, "%zu figure%s outside tolerance", worse, worse == 1 ? "" : "s");
+  else if (item->n_changes)
+    snprintf(text, size, "%zu figure%s changed within tolerance", item->n_changes, item->n_changes == 1 ? "" : "s");
   else
     snprintf(text, size, "%s", what);
 }
 
-void hr__check_headline(const struct hr_check *check, char *text, size_t size) {
+/* "2 of 12 runs failed" */
+static void headline_text(const struct hr_check *check, char *text, size_t size) {
   size_t failures = hr_check_failures(check), runs = hr_check_runs(check);
   if (failures)
     snprintf(text, size, "%zu of %zu run%s failed", failures, runs, runs == 1 ? "" : "s");
@@ -70,10 +81,15 @@ void hr__check_headline(const struct hr_check *check, char *text, size_t size) {
     snprintf(text, size, "%zu runs passed", runs);
 }
 
-/* ---- Sentences -------------------------------------------------------------------------------------- */
+/* ---- Sentences on what is not a figure -------------------------------------------------------------- */
 
-static void put(const struct hr__sentences *to, const char *format, ...) HR_PRINTF(2, 3);
-static void put(const struct hr__sentences *to, const char *format, ...) {
+struct check_sentences {
+  void *self;
+  void (*put)(void *self, const char *sentence);
+};
+
+static void put(const struct check_sentences *to, const char *format, ...) HR_PRINTF(2, 3);
+static void put(const struct check_sentences *to, const char *format, ...) {
   char text[SENTENCE_BYTES];
   va_list args;
   va_start(args, format);
@@ -82,70 +98,67 @@ static void put(const struct hr__sentences *to, const char *format, ...) {
   to->put(to->self, text);
 }
 
-/* "after 3 h 2 min" */
-static const char *wait_words(int64_t wait_s, char *buffer) {
+/* "3 h 2 min after submission" */
+static const char *wait_text(int64_t wait_s, char *buffer) {
   char text[HR__NUMBER_BYTES];
   if (wait_s == HR_NEVER_US) return strcpy(buffer, "never");
-  if (wait_s == 0) return strcpy(buffer, "at once");
-  snprintf(buffer, 2 * HR__NUMBER_BYTES, "after %.40s", hr__duration_text((double)wait_s, text));
+  if (wait_s == 0) return strcpy(buffer, "immediately");
+  snprintf(buffer, 2 * HR__NUMBER_BYTES, "%.40s after submission", hr__duration_text((double)wait_s, text));
   return buffer;
 }
 
-static const char *reason_words(enum hr_reason reason) {
-  if (reason == HR_REASON_BACKFILL) return " by backfill";
-  return reason == HR_REASON_IN_ORDER ? " in its turn" : "";
+static const char *reason_text(enum hr_reason reason) {
+  return reason == HR_REASON_BACKFILL ? " by backfill" : "";
 }
 
-static void tell_start(const struct hr__other_start *start, const struct hr__sentences *to) {
+static void put_start(const struct hr__check_start *start, const struct check_sentences *to) {
   char submit[HR__NUMBER_BYTES], now[2 * HR__NUMBER_BYTES], before[2 * HR__NUMBER_BYTES];
   bool starts = start->now_s != HR_NEVER_US, started = start->before_s != HR_NEVER_US;
   put(to,
-      "The first job whose start differs: %.100s%s%.100s (%" PRIu32 " GPU%s, submitted at %s). It starts %s%s; before, "
-      "%s%s.",
+      "First job whose start differs: %.100s%s%.100s (%" PRIu32 " GPU%s, submitted at %s). Start: %s%s; in the "
+      "baseline: %s%s.",
       start->job, start->tenant ? " of " : "", start->tenant ? start->tenant : "", start->gpus,
-      start->gpus == 1 ? "" : "s", hr__duration_text((double)start->submit_s, submit), wait_words(start->now_s, now),
-      starts ? reason_words(start->reason) : "", wait_words(start->before_s, before),
-      !started                ? ""
-      : start->was_backfilled ? " by backfill"
-                              : " in its turn");
+      start->gpus == 1 ? "" : "s", hr__duration_text((double)start->submit_s, submit), wait_text(start->now_s, now),
+      starts ? reason_text(start->reason) : "", wait_text(start->before_s, before),
+      started && start->was_backfilled ? " by backfill" : "");
   if (!starts && start->reason != HR_REASON_NONE) put(to, "It is rejected: %s.", hr_reason_name(start->reason));
-  if (start->held) put(to, "%s", start->held);
+  if (start->wait) put(to, "%s", start->wait);
 }
 
-static void tell_decisions(const struct hr__other_decisions *decisions, bool same_starts,
-                           const struct hr__sentences *to) {
+static void put_decisions(const struct hr__check_decisions *decisions, bool same_starts,
+                          const struct check_sentences *to) {
   char first[HR__NUMBER_BYTES], last[HR__NUMBER_BYTES], count[HR__NUMBER_BYTES];
-  put(to, "%sdecision that differs is one of %s to %s, of %s%s%s.%s",
-      same_starts ? "Every job starts when it did, but a " : "The first ", hr__count_text(decisions->first, first),
-      hr__count_text(decisions->last, last), hr__count_text(decisions->count, count),
-      decisions->begins ? "; they begin with the " : "", decisions->begins ? decisions->begins : "",
-      decisions->begins ? "" : " Now there are fewer.");
+  put(to, "%sdecision that differs is between %s and %s of %s%s%s.%s",
+      same_starts ? "All jobs start at the same times. The first " : "The first ",
+      hr__count_text(decisions->first, first), hr__count_text(decisions->last, last),
+      hr__count_text(decisions->count, count), decisions->begins ? "; this range begins with the " : "",
+      decisions->begins ? decisions->begins : "", decisions->begins ? "" : " The run now has fewer decisions.");
 }
 
-static void tell_digest(const struct hr__check_case *item, const struct hr__sentences *to) {
+static void put_digest(const struct hr__check_case *item, const struct check_sentences *to) {
   if (item->other_trace)
-    put(to, "The trace %.200s is another than the baseline's%s.", item->now.trace,
-        item->wants_digest ? "" : ", so jobs are not compared");
+    put(to, "The trace %.200s differs from the baseline's%s.", item->now.trace,
+        item->wants_digest ? "" : "; jobs are not compared");
   if (!item->other_digest) return;
-  put(to, "The digest is %016" PRIx64 ", not %016" PRIx64 ": what happened is not the same%s.", item->now.digest,
-      item->before->digest, item->wants_digest ? "" : ", which is allowed here");
+  put(to, "The event digest differs: %016" PRIx64 ", before %016" PRIx64 "%s.", item->now.digest, item->before->digest,
+      item->wants_digest ? "" : " (not counted as a failure)");
 }
 
-void hr__case_tell(const struct hr__check_case *item, const struct hr__sentences *to) {
-  if (item->verdict == HR__CASE_NEW) put(to, "It is not in the baseline; --update puts it there.");
-  if (item->verdict == HR__CASE_GONE) put(to, "It is in the baseline and not in the suite; --update drops it.");
+static void put_sentences(const struct hr__check_case *item, const struct check_sentences *to) {
+  if (item->verdict == HR__CASE_NEW) put(to, "Not in the baseline; --update adds it.");
+  if (item->verdict == HR__CASE_GONE) put(to, "Only in the baseline, not in the suite; --update removes it.");
   if (!item->before || !item->run) return;
-  tell_digest(item, to);
-  if (item->start.found) tell_start(&item->start, to);
-  if (item->decisions.found) tell_decisions(&item->decisions, item->start.same, to);
-  for (size_t i = 0; i < item->told.count; i++) put(to, "%s.", item->told.text[i]);
+  put_digest(item, to);
+  if (item->start.found) put_start(&item->start, to);
+  if (item->decisions.found) put_decisions(&item->decisions, item->start.same, to);
+  for (size_t i = 0; i < item->differences.count; i++) put(to, "%s.", item->differences.text[i]);
 }
 
-/* A check for a person at a terminal: only what moved. */
+/* ---- Terminal --------------------------------------------------------------------------------------- */
 
-enum { LABEL = 33, VALUE = 13, CHANGE = 9, MOST_ROWS = 24, MOST_TABLES = 6 };
+enum { LABEL = 33, VALUE = 13, CHANGE = 9, MAX_ROWS = 24, MAX_TABLES = 6 };
 
-/* Words broken into lines, two columns in. */
+/* Breaks text into lines, indented by two columns. */
 static void put_wrapped(struct hr__console *console, const char *text) {
   char *clean = hr__presentable(console, text);
   size_t column = 0;
@@ -171,13 +184,13 @@ static void put_sentence(void *self, const char *sentence) {
   put_wrapped(self, sentence);
 }
 
-/* Right-aligned in columns, not bytes. */
+/* Right-aligned by display columns. */
 static void put_right(FILE *out, const char *text, int width) {
   int has = (int)hr__width_of(text, strlen(text));
   fprintf(out, " %*s%s", has < width ? width - has : 0, "", text);
 }
 
-/* What does not fit has a line of its own: names tell figures apart by their ends and their begins. */
+/* Long labels get their own line: they differ at both ends, so they are not shortened. */
 static void put_label(struct hr__console *console, const char *text) {
   char *label = hr__fitted(console, text, HR__LINE_WIDTH - 2, false);
   size_t width = label ? hr__width_of(label, strlen(label)) : 0;
@@ -189,36 +202,35 @@ static void put_label(struct hr__console *console, const char *text) {
   free(label);
 }
 
-static void put_moved(struct hr__console *console, const struct hr__moved *moved) {
-  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], change[HR__FIGURE_BYTES];
-  bool failed = moved->verdict == HR__WORSE;
-  put_label(console, moved->label);
-  hr__moved_texts(moved, before, now);
+static void put_change(struct hr__console *console, const struct hr__check_change *change) {
+  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  bool failed = change->verdict == HR__WORSE;
+  put_label(console, change->label);
+  value_texts(change, before, now);
   put_right(console->out, before, VALUE);
   put_right(console->out, now, VALUE);
-  put_right(console->out, hr__change_text(moved, change), CHANGE);
-  fprintf(console->out, " %s%s%s\n", failed ? hr__bold(console) : hr__dim(console), hr__verdict_word(moved->verdict),
+  put_right(console->out, hr__check_change_text(change, text), CHANGE);
+  fprintf(console->out, " %s%s%s\n", failed ? hr__bold(console) : hr__dim(console), verdict_word(change->verdict),
           hr__plain(console));
 }
 
 static void put_table(struct hr__console *console, const struct hr__check_case *item) {
   size_t shown = 0;
-  if (item->n_moved == 0) return;
+  if (item->n_changes == 0) return;
   fprintf(console->out, "  %s%-*s %*s %*s %*s%s\n", hr__dim(console), LABEL, "figure", VALUE, "baseline", VALUE, "now",
           CHANGE, "change", hr__plain(console));
   for (int failing = 1; failing >= 0; failing--)
-    for (size_t i = 0; i < item->n_moved && shown < MOST_ROWS; i++) {
-      if ((item->moved[i].verdict == HR__WORSE) != failing) continue;
-      put_moved(console, &item->moved[i]);
+    for (size_t i = 0; i < item->n_changes && shown < MAX_ROWS; i++) {
+      if ((item->changes[i].verdict == HR__WORSE) != failing) continue;
+      put_change(console, &item->changes[i]);
       shown++;
     }
-  if (shown < item->n_moved)
-    fprintf(console->out, "  and %zu more figures, which --json holds\n", item->n_moved - shown);
+  if (shown < item->n_changes) fprintf(console->out, "  and %zu more figures (see --json)\n", item->n_changes - shown);
 }
 
 static void put_head(struct hr__console *console, const struct hr__check_case *item, bool updating,
                      const char *summary) {
-  static const char *const words[] = {[HR__CASE_TOLD] = "passed, and yet",
+  static const char *const words[] = {[HR__CASE_CHANGED] = "passed, changed",
                                       [HR__CASE_NEW] = "NEW",
                                       [HR__CASE_GONE] = "GONE",
                                       [HR__CASE_FAILED] = "FAILED"};
@@ -229,134 +241,308 @@ static void put_head(struct hr__console *console, const struct hr__check_case *i
 }
 
 static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
-  const struct hr__sentences to = {.self = console, .put = put_sentence};
+  const struct check_sentences to = {.self = console, .put = put_sentence};
   put_head(console, item, updating, "");
   put_table(console, item);
-  hr__case_tell(item, &to);
+  put_sentences(item, &to);
   fputc('\n', console->out);
 }
 
-/* Those that failed, or those that passed and are not the same; of many, the first whole and the others in a line. */
+/* Prints the cases that failed, or those that passed with changes: the first ones in full, the others as one line. */
 static size_t put_cases(struct hr__console *console, const struct hr_check *check, bool failed, bool updating) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
     char summary[100];
-    if (item->verdict == HR__CASE_SAME || hr__case_failed(item) != failed) continue;
-    if (count++ < MOST_TABLES) {
+    if (item->verdict == HR__CASE_SAME || hr__check_case_failed(item) != failed) continue;
+    if (count++ < MAX_TABLES) {
       put_case(console, item, updating);
     } else {
-      hr__case_summary(item, summary, sizeof summary);
+      case_summary(item, summary, sizeof summary);
       put_head(console, item, updating, summary);
     }
   }
-  if (count > MOST_TABLES) fputc('\n', console->out);
+  if (count > MAX_TABLES) fputc('\n', console->out);
   return count;
 }
 
 enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour) {
   struct hr__console console = {.out = out, .colour = colour};
   char headline[100];
-  hr__check_headline(check, headline, sizeof headline);
-  size_t others = put_cases(&console, check, true, updating);
-  others += put_cases(&console, check, false, updating);
+  headline_text(check, headline, sizeof headline);
+  size_t n_changed = put_cases(&console, check, true, updating);
+  n_changed += put_cases(&console, check, false, updating);
   if (updating)
-    fprintf(out, "%zu run%s in the baseline, %zu of them other than before\n", check->n_cases,
-            check->n_cases == 1 ? "" : "s", others);
+    fprintf(out, "%zu run%s in the baseline, %zu changed\n", check->n_cases, check->n_cases == 1 ? "" : "s", n_changed);
   else
     fprintf(out, "%s%s%s\n", hr__bold(&console), headline, hr__plain(&console));
   return console.out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
-/* A check as JSON (docs/reference/schemas/check-result.schema.json). */
+/* ---- Annotations of GitHub Actions ------------------------------------------------------------------ */
 
-static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {
-  hr__json_number_if(json, object, key, isfinite(value), value);
+enum { MAX_FIGURES = 3 };
+
+/* The name of a file without its folders. */
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash && slash[1] ? slash + 1 : path;
 }
 
-static void json_put_moved(struct hr__json *json, cJSON *array, const struct hr__moved *moved) {
-  static const char *const verdicts[] = {
-      [HR__BETTER] = "better", [HR__ALLOWED] = "allowed", [HR__CHANCE] = "chance", [HR__WORSE] = "failed"};
-  cJSON *object = hr__json_append(json, array, cJSON_CreateObject());
-  hr__json_text(json, object, "figure", moved->label);
-  put_known(json, object, "baseline", moved->before);
-  put_known(json, object, "now", moved->now);
-  put_known(json, object, "low", moved->low);
-  put_known(json, object, "high", moved->high);
-  put_known(json, object, "chance", moved->chance);
-  hr__json_text(json, object, "verdict", verdicts[moved->verdict]);
+struct check_annotation {
+  FILE *out;
+  bool property; /* the text is a property, else the message */
+  bool out_of_memory;
+};
+
+static void annotation_put_text(struct check_annotation *page, const char *text) {
+  char *utf8 = hr__utf8_copy(text);
+  if (!utf8) page->out_of_memory = true;
+  for (const char *at = utf8; at && *at; at++) {
+    bool escaped = *at == '%' || *at == '\r' || *at == '\n' || (page->property && (*at == ':' || *at == ','));
+    fprintf(page->out, escaped ? "%%%02X" : "%c", (unsigned char)*at);
+  }
+  free(utf8);
 }
 
-static void put_wait(struct hr__json *json, cJSON *object, const char *key, int64_t wait_s) {
-  hr__json_number_if(json, object, key, wait_s != HR_NEVER_US, (double)wait_s);
+static void annotation_put_sentence(void *self, const char *sentence) {
+  annotation_put_text(self, sentence);
+  annotation_put_text(self, "\n");
 }
 
-static void put_start(struct hr__json *json, cJSON *run, const struct hr__other_start *start) {
-  if (!start->found) {
-    hr__json_null(json, run, "first_start");
+static void annotation_put_figures(struct check_annotation *page, const struct hr__check_case *item) {
+  size_t shown = 0, worse = item->n_worse;
+  for (size_t i = 0; i < item->n_changes && shown < MAX_FIGURES; i++) {
+    char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], line[HR__LABEL_BYTES + 3 * HR__FIGURE_BYTES];
+    const struct hr__check_change *change = &item->changes[i];
+    if (change->verdict != HR__WORSE) continue;
+    value_texts(change, before, now);
+    snprintf(line, sizeof line, "%s: %s, was %s\n", change->label, now, before);
+    annotation_put_text(page, line);
+    shown++;
+  }
+  char more[60];
+  snprintf(more, sizeof more, "and %zu more figures\n", worse - shown);
+  if (worse > shown) annotation_put_text(page, more);
+}
+
+enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
+  struct check_annotation page = {.out = out};
+  for (size_t i = 0; i < check->n_cases; i++) {
+    const struct hr__check_case *item = &check->cases[i];
+    const struct check_sentences to = {.self = &page, .put = annotation_put_sentence};
+    if (!hr__check_case_failed(item)) continue;
+    page.property = true;
+    fputs("::error file=", out);
+    annotation_put_text(&page, item->run ? item->run->scenario : check->config.baseline_path);
+    fputs(",title=", out);
+    annotation_put_text(&page, "headroom check: ");
+    annotation_put_text(&page, item->name);
+    fputs("::", out);
+    page.property = false;
+    annotation_put_figures(&page, item);
+    put_sentences(item, &to);
+    fputc('\n', out);
+  }
+  return page.out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
+
+/* ---- JUnit XML: a test case per run ----------------------------------------------------------------- */
+
+struct check_junit {
+  FILE *out;
+  bool out_of_memory;
+};
+
+/* Escapes text for elements and attributes. XML 1.0 cannot represent most control characters, so they become '?'. */
+static void junit_put_text(struct check_junit *page, const char *text) {
+  static const struct {
+    char byte;
+    const char *entity;
+  } entities[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
+  char *utf8 = hr__utf8_copy(text);
+  if (!utf8) page->out_of_memory = true;
+  for (const char *at = utf8; at && *at; at++) {
+    const char *entity = NULL;
+    for (size_t i = 0; i < sizeof entities / sizeof *entities; i++)
+      if (*at == entities[i].byte) entity = entities[i].entity;
+    if (entity)
+      fputs(entity, page->out);
+    else
+      fputc((unsigned char)*at < 0x20 && *at != '\n' ? '?' : *at, page->out);
+  }
+  free(utf8);
+}
+
+static void junit_put_sentence(void *self, const char *sentence) {
+  junit_put_text(self, sentence);
+  fputc('\n', ((struct check_junit *)self)->out);
+}
+
+static void junit_put_change(struct check_junit *page, const struct hr__check_change *change) {
+  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  junit_put_text(page, change->label);
+  value_texts(change, before, now);
+  fprintf(page->out, ": %s, was %s (%s) %s\n", now, before, hr__check_change_text(change, text),
+          verdict_word(change->verdict));
+}
+
+static void junit_put_case(struct check_junit *page, const struct hr__check_case *item) {
+  const struct check_sentences to = {.self = page, .put = junit_put_sentence};
+  char summary[100];
+  fputs("    <testcase classname=\"headroom.check\" name=\"", page->out);
+  junit_put_text(page, item->name);
+  if (!hr__check_case_failed(item)) {
+    fputs("\"/>\n", page->out);
     return;
   }
-  cJSON *object = hr__json_object(json, run, "first_start");
-  hr__json_text(json, object, "job", start->job);
-  hr__json_text(json, object, "tenant", start->tenant);
-  hr__json_count(json, object, "gpus", start->gpus);
-  hr__json_count(json, object, "submit_s", (uint64_t)start->submit_s);
-  put_wait(json, object, "baseline_wait_s", start->before_s);
-  put_wait(json, object, "wait_s", start->now_s);
-  hr__json_bool(json, object, "baseline_backfilled", start->was_backfilled);
-  hr__json_text(json, object, "reason", hr_reason_name(start->reason));
-  hr__json_text(json, object, "held", start->held);
+  fputs("\">\n      <failure type=\"", page->out);
+  fputs(item->verdict == HR__CASE_FAILED ? "changed" : item->verdict == HR__CASE_NEW ? "new" : "gone", page->out);
+  fputs("\" message=\"", page->out);
+  case_summary(item, summary, sizeof summary);
+  junit_put_text(page, summary);
+  fputs("\">", page->out);
+  for (size_t i = 0; i < item->n_changes; i++) junit_put_change(page, &item->changes[i]);
+  put_sentences(item, &to);
+  fputs("</failure>\n    </testcase>\n", page->out);
 }
 
-static void put_decisions(struct hr__json *json, cJSON *run, const struct hr__other_decisions *decisions) {
-  if (!decisions->found) {
-    hr__json_null(json, run, "first_decisions");
-    return;
+enum hr_status hr_check_write_junit(const char *path, const struct hr_check *check, struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  struct check_junit page = {.out = file.stream};
+  size_t failures = hr_check_failures(check);
+  fprintf(page.out,
+          "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
+          check->n_cases, failures);
+  fputs("  <testsuite name=\"", page.out);
+  junit_put_text(&page, base_name(check->config.suite->path));
+  fprintf(page.out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\">\n", check->n_cases, failures);
+  for (size_t i = 0; i < check->n_cases; i++) junit_put_case(&page, &check->cases[i]);
+  fputs("  </testsuite>\n</testsuites>\n", page.out);
+  if (!page.out_of_memory) return hr__output_commit(&file, error);
+  hr__output_abandon(&file);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
+
+/* ---- Markdown: failures as tables, the rest folded -------------------------------------------------- */
+
+/* Limits that keep a comment within GitHub's 65,536 characters. */
+enum { MAX_CASES = 8, MAX_LINES = 200 };
+
+/* Escapes all markup. */
+static void markdown_put_text(struct hr__console *console, const char *text) {
+  char *clean = hr__presentable(console, text);
+  for (const char *at = clean; at && *at; at++) {
+    if (strchr("\\`*_|<>[]#~@", *at)) fputc('\\', console->out);
+    fputc(*at, console->out);
   }
-  cJSON *object = hr__json_object(json, run, "first_decisions");
-  hr__json_count(json, object, "from", decisions->first);
-  hr__json_count(json, object, "to", decisions->last);
-  hr__json_count(json, object, "of", decisions->count);
-  hr__json_text(json, object, "begins", decisions->begins);
+  free(clean);
 }
 
-static void put_digest(struct hr__json *json, cJSON *run, const char *key, bool known, uint64_t digest) {
-  char text[20];
-  snprintf(text, sizeof text, "%016" PRIx64, digest);
-  hr__json_text(json, run, key, known ? text : NULL);
+static void markdown_put_sentence(void *self, const char *sentence) {
+  struct hr__console *console = self;
+  fputs("- ", console->out);
+  markdown_put_text(console, sentence);
+  fputc('\n', console->out);
 }
 
-static void put_run(struct hr__json *json, cJSON *array, const struct hr__check_case *item) {
-  static const char *const verdicts[] = {[HR__CASE_SAME] = "same",
-                                         [HR__CASE_TOLD] = "passed",
-                                         [HR__CASE_NEW] = "new",
-                                         [HR__CASE_GONE] = "gone",
-                                         [HR__CASE_FAILED] = "failed"};
-  cJSON *run = hr__json_append(json, array, cJSON_CreateObject());
-  hr__json_text(json, run, "name", item->name);
-  hr__json_text(json, run, "verdict", verdicts[item->verdict]);
-  hr__json_text(json, run, "scenario", item->run ? item->run->scenario : NULL);
-  put_digest(json, run, "baseline_digest", item->before != NULL, item->before ? item->before->digest : 0);
-  put_digest(json, run, "digest", item->run != NULL, item->now.digest);
-  cJSON *moved = hr__json_array(json, run, "moved");
-  for (size_t i = 0; i < item->n_moved; i++) json_put_moved(json, moved, &item->moved[i]);
-  put_start(json, run, &item->start);
-  put_decisions(json, run, &item->decisions);
-  cJSON *notes = hr__json_array(json, run, "notes");
-  hr__json_notes(json, notes, &item->told);
+static void markdown_put_change(struct hr__console *console, const struct hr__check_change *change) {
+  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], text[HR__FIGURE_BYTES];
+  const char *strong = change->verdict == HR__WORSE ? "**" : "";
+  fputs("| ", console->out);
+  markdown_put_text(console, change->label);
+  value_texts(change, before, now);
+  fprintf(console->out, " | %s | %s%s%s | %s", before, strong, now, strong, hr__check_change_text(change, text));
+  fprintf(console->out, " | %s |\n", change->verdict == HR__WORSE ? ":x: failed" : verdict_word(change->verdict));
 }
 
-enum hr_status hr_check_write_json(const char *path, const struct hr_check *check, struct hr_error *error) {
-  struct hr__json json = {0};
-  cJSON *root = cJSON_CreateObject();
-  hr__json_text(&json, root, "version", hr_version());
-  hr__json_text(&json, root, "suite", check->config.suite->path);
-  hr__json_text(&json, root, "baseline", check->config.baseline_path);
-  hr__json_bool(&json, root, "passed", hr_check_passed(check));
-  hr__json_count(&json, root, "failures", hr_check_failures(check));
-  cJSON *runs = hr__json_array(&json, root, "runs");
-  for (size_t i = 0; i < check->n_cases; i++) put_run(&json, runs, &check->cases[i]);
-  cJSON *notes = hr__json_array(&json, root, "notes");
-  hr__json_notes(&json, notes, &check->notes);
-  return hr__json_write(&json, root, path, error);
+static void markdown_put_table(struct hr__console *console, const struct hr__check_case *item) {
+  size_t shown = 0;
+  if (item->n_changes == 0) return;
+  fputs("| figure | baseline | now | change | |\n|---|---:|---:|---:|---|\n", console->out);
+  for (int failing = 1; failing >= 0; failing--)
+    for (size_t i = 0; i < item->n_changes && shown < MAX_ROWS; i++) {
+      if ((item->changes[i].verdict == HR__WORSE) != failing) continue;
+      markdown_put_change(console, &item->changes[i]);
+      shown++;
+    }
+  if (shown < item->n_changes) fprintf(console->out, "\nand %zu more figures\n", item->n_changes - shown);
+  fputc('\n', console->out);
+}
+
+static void markdown_put_case(struct hr__console *console, const struct hr__check_case *item) {
+  static const char *const words[] = {[HR__CASE_CHANGED] = "passed, changed",
+                                      [HR__CASE_NEW] = "new",
+                                      [HR__CASE_GONE] = "gone",
+                                      [HR__CASE_FAILED] = "failed"};
+  const struct check_sentences to = {.self = console, .put = markdown_put_sentence};
+  fputs("\n### ", console->out);
+  markdown_put_text(console, item->name);
+  fprintf(console->out, ": %s\n\n", words[item->verdict]);
+  markdown_put_table(console, item);
+  put_sentences(item, &to);
+}
+
+static void markdown_put_line(struct hr__console *console, const struct hr__check_case *item) {
+  char summary[100];
+  case_summary(item, summary, sizeof summary);
+  fputs("- ", console->out);
+  markdown_put_text(console, item->name);
+  fprintf(console->out, ": %s\n", summary);
+}
+
+/* The same selection as put_cases, in Markdown. */
+static void markdown_put_cases(struct hr__console *console, const struct hr_check *check, bool failed) {
+  size_t count = 0;
+  for (size_t i = 0; i < check->n_cases; i++) {
+    const struct hr__check_case *item = &check->cases[i];
+    if (item->verdict == HR__CASE_SAME || hr__check_case_failed(item) != failed) continue;
+    if (count == MAX_CASES) fputs("\n### Others\n\n", console->out);
+    if (count < MAX_CASES)
+      markdown_put_case(console, item);
+    else if (count < MAX_LINES)
+      markdown_put_line(console, item);
+    count++;
+  }
+  if (count > MAX_LINES) fprintf(console->out, "\nand %zu more\n", count - MAX_LINES);
+}
+
+static bool any_changed(const struct hr_check *check) {
+  for (size_t i = 0; i < check->n_cases; i++)
+    if (check->cases[i].verdict == HR__CASE_CHANGED) return true;
+  return false;
+}
+
+static void markdown_put_page(struct hr__console *console, const struct hr_check *check) {
+  char headline[100];
+  headline_text(check, headline, sizeof headline);
+  fprintf(console->out, "## %s headroom check: %s\n\nSuite ",
+          hr_check_passed(check) ? ":white_check_mark:" : ":x:", headline);
+  markdown_put_text(console, check->config.suite->path);
+  fputs(", baseline ", console->out);
+  markdown_put_text(console, check->config.baseline_path);
+  fputs(".\n", console->out);
+  for (size_t i = 0; i < check->notes.count; i++) {
+    fputc('\n', console->out);
+    markdown_put_text(console, check->notes.text[i]);
+    fputs(".\n", console->out);
+  }
+  markdown_put_cases(console, check, true);
+  if (!any_changed(check)) return;
+  fputs("\n<details><summary>Runs that passed with changes</summary>\n", console->out);
+  markdown_put_cases(console, check, false);
+  fputs("\n</details>\n", console->out);
+}
+
+enum hr_status hr_check_write_markdown(const char *path, const struct hr_check *check, struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  struct hr__console console = {.out = file.stream};
+  markdown_put_page(&console, check);
+  if (!console.out_of_memory) return hr__output_commit(&file, error);
+  hr__output_abandon(&file);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
 }

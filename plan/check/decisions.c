@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs follow in the order of the trace. Most start at once, and are counted; of the others each is the difference of
- * its wait to that of the last one before that waited, its sign and whether it was backfilled in the lowest bits.
- * Numbers are written five bits to a letter, the lowest first; the sixth bit says that more follow.
+ * Text of the starts. Jobs are in the order of the trace. Most start immediately; runs of those are counted. For any
+ * other job the difference of its wait from that of the previous job that waited is written; the lowest bits are its
+ * sign and whether it was backfilled. Numbers have five bits per character, lowest first; the sixth bit marks that more
+ * follow.
  *
- *   0 N      N + 1 jobs that began at once, in order
- *   1 N      N + 1 jobs that began at once, by backfill
- *   2        a job that never began
- *   3 + X    X: twice the difference, folded to be positive, plus one if it was backfilled
+ *   0 N      N + 1 consecutive jobs that started immediately
+ *   1 N      N + 1 consecutive jobs that started immediately by backfill
+ *   2        a job that never started
+ *   3 + X    X: twice the difference, folded to a natural number, plus one if backfilled
+ *
+ * Blocks of decisions start with sixteen decisions each. When there are too many blocks, pairs are merged, which
+ * doubles the size. Memory is bounded, and the blocks depend on the number of decisions alone.
  */
 
 #include "plan/check/decisions.h"
@@ -17,70 +21,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LETTERS = 1 << 12, LONGEST_NUMBER = 14, DIGIT_BITS = 5, MORE = 1 << DIGIT_BITS };
-enum { TOKEN_AT_ONCE = 0, TOKEN_NEVER = 2, TOKEN_WAITED = 3 };
+enum { MAX_LETTERS = 1 << 12, LONGEST_NUMBER = 14, DIGIT_BITS = 5, MORE = 1 << DIGIT_BITS };
+enum { TOKEN_IMMEDIATE = 0, TOKEN_NEVER = 2, TOKEN_WAITED = 3 };
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-char hr__letter_of(unsigned bits) {
+static char letter_of(unsigned bits) {
   return letters[bits & 63];
 }
 
-static unsigned hr__bits_of(char letter) {
+/* Six bits; 64 for any other character. */
+static unsigned bits_of(char letter) {
   const char *at = letter ? strchr(letters, letter) : NULL;
   return at ? (unsigned)(at - letters) : 64;
 }
 
-struct hr__job_start hr__job_start_of(const struct hr_result *result, uint32_t job) {
-  if (result->start_us[job] == HR_NEVER_US) return (struct hr__job_start){.wait_s = HR_NEVER_US};
-  int64_t wait_us = result->start_us[job] - result->trace->submit_us[job];
-  return (struct hr__job_start){(wait_us + HR_SECOND_US / 2) / HR_SECOND_US, result->reason[job] == HR_REASON_BACKFILL};
-}
+/* ---- Encoding of starts ----------------------------------------------------------------------------- */
 
-/* ---- Writing ---------------------------------------------------------------------------------------- */
-
-struct decisions_writer {
+struct starts_writer {
   char *text;
   size_t used;
-  uint64_t at_once;    /* jobs that began at once and are not written yet */
-  unsigned backfilled; /* whether these were */
-  int64_t before_s;    /* the wait of the last job that waited */
+  uint64_t immediate;  /* jobs that started immediately and are not written yet */
+  unsigned backfilled; /* whether those were */
+  int64_t before_s;    /* wait of the previous job that waited */
 };
 
-static void put(struct decisions_writer *writer, uint64_t number) {
+static void put_number(struct starts_writer *writer, uint64_t number) {
   do {
     unsigned digit = (unsigned)(number & (MORE - 1));
     number >>= DIGIT_BITS;
-    writer->text[writer->used++] = hr__letter_of(number ? digit | MORE : digit);
+    writer->text[writer->used++] = letter_of(number ? digit | MORE : digit);
   } while (number);
 }
 
-static void flush(struct decisions_writer *writer) {
-  if (writer->at_once == 0) return;
-  put(writer, TOKEN_AT_ONCE + writer->backfilled);
-  put(writer, writer->at_once - 1);
-  writer->at_once = 0;
+static void flush(struct starts_writer *writer) {
+  if (writer->immediate == 0) return;
+  put_number(writer, TOKEN_IMMEDIATE + writer->backfilled);
+  put_number(writer, writer->immediate - 1);
+  writer->immediate = 0;
 }
 
-static void put_job(struct decisions_writer *writer, struct hr__job_start start) {
+static void put_job(struct starts_writer *writer, struct hr__job_start start) {
   if (start.wait_s != 0 || start.backfilled != writer->backfilled) flush(writer);
   writer->backfilled = start.backfilled;
   if (start.wait_s == 0) {
-    writer->at_once++;
+    writer->immediate++;
   } else if (start.wait_s == HR_NEVER_US) {
-    put(writer, TOKEN_NEVER);
+    put_number(writer, TOKEN_NEVER);
   } else {
     int64_t difference = start.wait_s - writer->before_s;
     uint64_t folded = difference < 0 ? ((uint64_t)-difference << 1) - 1 : (uint64_t)difference << 1;
-    put(writer, TOKEN_WAITED + (folded << 1 | start.backfilled));
+    put_number(writer, TOKEN_WAITED + (folded << 1 | start.backfilled));
     writer->before_s = start.wait_s;
   }
 }
 
-char *hr__job_starts_code(const struct hr_result *result) {
-  struct decisions_writer writer = {.text = malloc(MOST_LETTERS + 1)};
+char *hr__job_starts_encode(const struct hr_result *result) {
+  struct starts_writer writer = {.text = malloc(MAX_LETTERS + 1)};
   if (!writer.text) return NULL;
-  for (uint32_t job = 0; job < result->n_jobs && writer.used + 3 * (size_t)LONGEST_NUMBER <= MOST_LETTERS; job++)
+  for (uint32_t job = 0; job < result->n_jobs && writer.used + 3 * (size_t)LONGEST_NUMBER <= MAX_LETTERS; job++)
     put_job(&writer, hr__job_start_of(result, job));
   flush(&writer);
   writer.text[writer.used] = '\0';
@@ -88,13 +87,13 @@ char *hr__job_starts_code(const struct hr_result *result) {
   return exact ? exact : writer.text;
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------------- */
+/* ---- Decoding of starts ----------------------------------------------------------------------------- */
 
-/* False at the end, and where there is no number. */
-static bool take(const char **at, uint64_t *number) {
+/* Returns false at the end and at an invalid character. */
+static bool get_number(const char **at, uint64_t *number) {
   *number = 0;
   for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
-    unsigned bits = hr__bits_of(**at);
+    unsigned bits = bits_of(**at);
     if (bits == 64) return false;
     (*at)++;
     *number |= (uint64_t)(bits & (MORE - 1)) << shift;
@@ -107,15 +106,15 @@ static int64_t unfold(uint64_t folded) {
   return folded & 1 ? -(int64_t)((folded + 1) >> 1) : (int64_t)(folded >> 1);
 }
 
-/* Whether the text holds at most `n_jobs` jobs and nothing else. */
+/* Returns false unless the text consists of at most `n_jobs` jobs. */
 static bool decode(const char *at, uint32_t n_jobs, struct hr__job_start *starts, uint32_t *count) {
   uint64_t token, more;
   int64_t before_s = 0;
   for (*count = 0; *at;) {
-    if (!take(&at, &token) || *count == n_jobs) return false;
+    if (!get_number(&at, &token) || *count == n_jobs) return false;
     if (token < TOKEN_NEVER) {
-      if (!take(&at, &more) || more >= n_jobs - *count) return false;
-      for (uint64_t i = 0; i <= more; i++) starts[(*count)++] = (struct hr__job_start){0, token != TOKEN_AT_ONCE};
+      if (!get_number(&at, &more) || more >= n_jobs - *count) return false;
+      for (uint64_t i = 0; i <= more; i++) starts[(*count)++] = (struct hr__job_start){0, token != TOKEN_IMMEDIATE};
     } else if (token == TOKEN_NEVER) {
       starts[(*count)++] = (struct hr__job_start){.wait_s = HR_NEVER_US};
     } else {
@@ -141,62 +140,56 @@ enum hr_status hr__job_starts_decode(const char *text, uint32_t n_jobs, struct h
   return HR_BAD_INPUT;
 }
 
-/* Blocks are of sixteen decisions until there are too many, and then of twice as many each time: what is kept has a
-   bound, and which blocks there are depends on the number of decisions alone. */
+/* ---- Decisions -------------------------------------------------------------------------------------- */
 
-enum { FIRST_SPACING = 16, MOST_BLOCKS = 1 << 10, MARK_LETTERS = 2, MARK_BITS = 12, HALF_BITS = 6 };
+enum { FIRST_SPACING = 16, MAX_BLOCKS = 1 << 10, MARK_LETTERS = 2, MARK_BITS = 12, HALF_BITS = 6 };
 
 bool hr__decisions_init(struct hr__decisions *decisions) {
   *decisions = (struct hr__decisions){
-      .digest = HR__DIGEST_SEED, .spacing = FIRST_SPACING, .blocks = calloc(MOST_BLOCKS, sizeof *decisions->blocks)};
+      .digest = HR__DIGEST_SEED, .spacing = FIRST_SPACING, .blocks = calloc(MAX_BLOCKS, sizeof *decisions->blocks)};
   return decisions->blocks != NULL;
 }
 
-void hr__decisions_finish(struct hr__decisions *decisions) {
-  free(decisions->blocks);
-  *decisions = (struct hr__decisions){0};
-}
-
-/* Two blocks become one. */
-static void thin_out(struct hr__decisions *decisions) {
-  for (size_t i = 0; i < MOST_BLOCKS / 2; i++) {
+/* Merges pairs of blocks. */
+static void merge_blocks(struct hr__decisions *decisions) {
+  for (size_t i = 0; i < MAX_BLOCKS / 2; i++) {
     uint16_t mark = decisions->blocks[2 * i + 1].mark;
     decisions->blocks[i] = decisions->blocks[2 * i];
     decisions->blocks[i].mark = mark;
   }
-  decisions->n_blocks = MOST_BLOCKS / 2;
+  decisions->n_blocks = MAX_BLOCKS / 2;
   decisions->spacing *= 2;
 }
 
-static void count_move(struct hr__decisions *decisions, const struct hr_event *event) {
-  if (decisions->count % decisions->spacing == 0 && decisions->n_blocks == MOST_BLOCKS) thin_out(decisions);
+static void count_decision(struct hr__decisions *decisions, const struct hr_event *event) {
+  if (decisions->count % decisions->spacing == 0 && decisions->n_blocks == MAX_BLOCKS) merge_blocks(decisions);
   if (decisions->count % decisions->spacing == 0)
     decisions->blocks[decisions->n_blocks++] =
         (struct hr__decision_block){.at_us = event->at_us, .job = event->job, .kind = (uint8_t)event->kind};
   decisions->count++;
 }
 
-static void add(struct hr__decisions *decisions, uint64_t word) {
+static void add_word(struct hr__decisions *decisions, uint64_t word) {
   decisions->digest = hr__digest_add(decisions->digest, word);
 }
 
 static void add_placement(struct hr__decisions *decisions, const struct hr_placement *placement) {
-  add(decisions, placement->pool.id);
+  add_word(decisions, placement->pool.id);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     const struct hr_slice *slice = &placement->slices[i];
-    add(decisions, (uint64_t)slice->node.id << 32 | slice->gpu_milli);
-    if (slice->gpus) add(decisions, slice->gpus);
+    add_word(decisions, (uint64_t)slice->node.id << 32 | slice->gpu_milli);
+    if (slice->gpus) add_word(decisions, slice->gpus);
   }
 }
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__decisions *decisions = self;
   (void)view;
-  if (event->kind >= HR_EVENT_START) count_move(decisions, event);
-  add(decisions, (uint64_t)event->at_us);
-  add(decisions, (uint64_t)event->kind << 32 | event->job.id);
+  if (event->kind >= HR_EVENT_START) count_decision(decisions, event);
+  add_word(decisions, (uint64_t)event->at_us);
+  add_word(decisions, (uint64_t)event->kind << 32 | event->job.id);
   if (event->kind == HR_EVENT_START) add_placement(decisions, event->placement);
-  if (event->pool.id != HR_NONE) add(decisions, (uint64_t)event->pool.id << 32 | event->node.id);
+  if (event->pool.id != HR_NONE) add_word(decisions, (uint64_t)event->pool.id << 32 | event->node.id);
   if (decisions->n_blocks)
     decisions->blocks[decisions->n_blocks - 1].mark = decisions->digest & ((1u << MARK_BITS) - 1);
 }
@@ -211,38 +204,33 @@ char *hr__decisions_chain(const struct hr__decisions *decisions) {
   char *chain = malloc(MARK_LETTERS * decisions->n_blocks + 1), *at = chain;
   if (!chain) return NULL;
   for (size_t i = 0; i < decisions->n_blocks; i++) {
-    *at++ = hr__letter_of(decisions->blocks[i].mark >> HALF_BITS);
-    *at++ = hr__letter_of(decisions->blocks[i].mark);
+    *at++ = letter_of(decisions->blocks[i].mark >> HALF_BITS);
+    *at++ = letter_of(decisions->blocks[i].mark);
   }
   *at = '\0';
   return chain;
 }
 
 static uint16_t mark_at(const char *chain, size_t i) {
-  return (uint16_t)(hr__bits_of(chain[MARK_LETTERS * i]) << HALF_BITS | hr__bits_of(chain[MARK_LETTERS * i + 1]));
+  return (uint16_t)(bits_of(chain[MARK_LETTERS * i]) << HALF_BITS | bits_of(chain[MARK_LETTERS * i + 1]));
 }
 
-/* The last of the blocks that make block `i` of `ratio` times as many decisions. */
+/* Index of the last block that is part of block `i` of a chain with `ratio` times as many decisions per block. */
 static size_t last_of(size_t i, uint64_t ratio, size_t n_blocks) {
   size_t last = (size_t)((i + 1) * ratio - 1);
   return last < n_blocks ? last : n_blocks - 1;
 }
 
 bool hr__decisions_first(const struct hr__decisions *decisions, const char *chain, uint64_t spacing, uint64_t *from) {
-  size_t n_theirs = strlen(chain) / MARK_LETTERS;
+  size_t n_other = strlen(chain) / MARK_LETTERS;
   uint64_t wide = spacing > decisions->spacing ? spacing : decisions->spacing;
-  uint64_t our_ratio = wide / decisions->spacing, their_ratio = wide / spacing;
+  uint64_t own_ratio = wide / decisions->spacing, other_ratio = wide / spacing;
   for (size_t i = 0;; i++) {
-    bool ours = i * our_ratio < decisions->n_blocks, theirs = i * their_ratio < n_theirs;
+    bool has_own = i * own_ratio < decisions->n_blocks, has_other = i * other_ratio < n_other;
     *from = i * wide;
-    if (!ours && !theirs) return false;
-    if (ours != theirs) return true;
-    uint16_t our_mark = decisions->blocks[last_of(i, our_ratio, decisions->n_blocks)].mark;
-    if (our_mark != mark_at(chain, last_of(i, their_ratio, n_theirs))) return true;
+    if (!has_own && !has_other) return false;
+    if (has_own != has_other) return true;
+    uint16_t own_mark = decisions->blocks[last_of(i, own_ratio, decisions->n_blocks)].mark;
+    if (own_mark != mark_at(chain, last_of(i, other_ratio, n_other))) return true;
   }
-}
-
-const struct hr__decision_block *hr__decisions_block(const struct hr__decisions *decisions, uint64_t decision) {
-  size_t block = (size_t)(decision / decisions->spacing);
-  return block < decisions->n_blocks ? &decisions->blocks[block] : NULL;
 }

@@ -2,60 +2,80 @@
 #ifndef HR_PLAN_CHECK_DECISIONS_H
 #define HR_PLAN_CHECK_DECISIONS_H
 
-/* When every job of a run began, in few bytes: whole seconds of waiting, and whether it went ahead of others. */
+/*
+ * Compact records of a run for baselines: the start of every job, and a chain of marks over the scheduling decisions.
+ * Both are text of the 64 characters A-Z a-z 0-9 + /, six bits each.
+ */
 
 #include "headroom/sim.h"
 
+#include <stdlib.h>
+
+/* ---- Starts of jobs --------------------------------------------------------------------------------- */
+
 struct hr__job_start {
-  int64_t wait_s; /* from its submission to its first start, rounded; HR_NEVER_US: it never started */
+  int64_t wait_s; /* from submission to first start, rounded to seconds; HR_NEVER_US if it never started */
   bool backfilled;
 };
 
-struct hr__job_start hr__job_start_of(const struct hr_result *result, uint32_t job);
+static inline struct hr__job_start hr__job_start_of(const struct hr_result *result, uint32_t job) {
+  if (result->start_us[job] == HR_NEVER_US) return (struct hr__job_start){.wait_s = HR_NEVER_US};
+  int64_t wait_us = result->start_us[job] - result->trace->submit_us[job];
+  return (struct hr__job_start){(wait_us + HR_SECOND_US / 2) / HR_SECOND_US, result->reason[job] == HR_REASON_BACKFILL};
+}
 
-/* Text of letters, digits, '+' and '/', of the first jobs of the trace: of so many as 4,096 letters hold. The caller
-   frees it; NULL when out of memory. */
-char *hr__job_starts_code(const struct hr_result *result);
-/* Reads what the function above wrote of at most so many jobs. HR_BAD_INPUT: it is damaged; HR_NO_MEMORY. The caller
-   frees. */
+/* Encodes the first jobs of the trace, as many as fit into 4,096 characters. The caller frees the text; NULL when out
+   of memory. */
+char *hr__job_starts_encode(const struct hr_result *result);
+/* Decodes such a text of at most `n_jobs` jobs. HR_BAD_INPUT if it is damaged; HR_NO_MEMORY. The caller frees *starts.
+ */
 enum hr_status hr__job_starts_decode(const char *text, uint32_t n_jobs, struct hr__job_start **starts, uint32_t *count);
 
-/* Six bits as a letter, and back; 64 for what is none. */
-char hr__letter_of(unsigned bits);
+/* ---- Decisions -------------------------------------------------------------------------------------- */
 
 /*
- * The decisions of a run in blocks of some number each. A block has a mark that depends on all that happened up to its
- * end, so that two runs that first differ in a block have the same marks before it and, but for one chance in 4,096
- * each, others from it on.
+ * Decisions are grouped into blocks of equal size. The mark of a block is 12 bits of a digest of all events up to its
+ * end. Two runs that first differ in some block have equal marks before it and, except with probability 1/4096 per
+ * block, different marks from it on.
  */
 
-/* What a block begins with, and its mark of 12 bits. */
+/* The first decision of a block, and its mark. */
 struct hr__decision_block {
   int64_t at_us;
-  hr_job job; /* HR_NONE: of a node */
+  hr_job job; /* HR_NONE: the decision is about a node */
   uint16_t mark;
   uint8_t kind; /* enum hr_event_kind */
 };
 
 struct hr__decisions {
   uint64_t digest, count;
-  uint64_t spacing; /* decisions of a block */
+  uint64_t spacing; /* decisions per block */
   struct hr__decision_block *blocks;
   size_t n_blocks;
 };
 
-/* False when out of memory. */
+/* Returns false when out of memory; hr__decisions_finish may be called all the same. */
 bool hr__decisions_init(struct hr__decisions *decisions);
-void hr__decisions_finish(struct hr__decisions *decisions);
+static inline void hr__decisions_finish(struct hr__decisions *decisions) {
+  free(decisions->blocks);
+  *decisions = (struct hr__decisions){0};
+}
+
+/* Records the events of a run in `decisions`. */
 struct hr_observer hr__decisions_observer(struct hr__decisions *decisions);
 
-/* The marks, two letters each; the caller frees it. NULL when out of memory. */
+/* The marks as text, two characters each. The caller frees it; NULL when out of memory. */
 char *hr__decisions_chain(const struct hr__decisions *decisions);
 
-/* Where decisions first differ from those of a chain: those from `*from` on, so many as the larger spacing, one of
-   which is other. False where all marks are the same. */
+/* Compares with the chain of another run, of blocks of `spacing` decisions. If they differ, sets *from to the index of
+   a decision such that the first difference is among the next max(both spacings) decisions, and returns true. */
 bool hr__decisions_first(const struct hr__decisions *decisions, const char *chain, uint64_t spacing, uint64_t *from);
-/* The block of the decision, which is one that was made. */
-const struct hr__decision_block *hr__decisions_block(const struct hr__decisions *decisions, uint64_t decision);
+
+/* The block of the decision with this index; NULL if there are fewer decisions. */
+static inline const struct hr__decision_block *hr__decisions_block(const struct hr__decisions *decisions,
+                                                                   uint64_t decision) {
+  size_t block = (size_t)(decision / decisions->spacing);
+  return block < decisions->n_blocks ? &decisions->blocks[block] : NULL;
+}
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tolerance that names a figure most exactly counts: with its class or tenant before the figure of any, that before
-   "*"; of equals the run's own before the suite's. */
+/*
+ * Tolerances of a suite and its runs. The most specific tolerance applies: a metric with its class or tenant, then a
+ * metric without, then "*"; among equals the run's own before the suite's.
+ */
 
-#include "plan/check/tolerance.h"
-
-#include "plan/runner/statistics.h"
+#include "plan/check/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool is_group(const char *text, const struct hr_baseline_figure *figure) 
          (strncmp(text, heads[figure->of], length) == 0 && strcmp(text + length, figure->group) == 0);
 }
 
-/* By path, column or short name. */
+/* Compares by path, column or alias. */
 static bool is_path(const char *name, size_t length, const char *path) {
   enum hr__measure measure = hr__measure_find(name, length);
   if (measure != HR__N_MEASURES) return strcmp(hr__measure_infos[measure].path, path) == 0;
@@ -52,7 +52,7 @@ bool hr__tolerance_names(const struct hr_tolerance *tolerance, const struct hr_b
   return broadly || figure->of == HR_FIGURE_OF_RUN;
 }
 
-enum hr_status hr__tolerances_check(const struct hr_tolerances *tolerances, struct hr_error *error) {
+enum hr_status hr__tolerance_check_names(const struct hr_tolerances *tolerances, struct hr_error *error) {
   const char *names[HR__N_MEASURES + 1];
   for (size_t i = 0; i < tolerances->count; i++) {
     const struct hr_placed_text *figure = &tolerances->at[i].figure;
@@ -63,17 +63,18 @@ enum hr_status hr__tolerances_check(const struct hr_tolerances *tolerances, stru
     char word[100];
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), figure->text);
     const char *nearest = hr_nearest_word(word, names);
-    return hr_fail(error, HR_BAD_INPUT, "%sunknown figure '%s'; %s%s%s", figure->place, word,
-                   nearest ? "did you mean '" : "wait_s.p95, utilization.makespan, monthly_usd and * (all) are some",
+    return hr_fail(error, HR_BAD_INPUT, "%sunknown metric '%s'; %s%s%s", figure->place, word,
+                   nearest ? "did you mean '"
+                           : "examples are wait_s.p95, utilization.makespan, monthly_usd and * (all)",
                    nearest ? nearest : "", nearest ? "'?" : "");
   }
   return HR_OK;
 }
 
-/* ---- What is worse ---------------------------------------------------------------------------------- */
+/* ---- Direction -------------------------------------------------------------------------------------- */
 
-/* The direction in which a figure is worse as people see it: HR_WORSE_EITHER where none is. */
-static enum hr_worse hr__worse_of(enum hr__measure measure) {
+/* The direction that is a regression; HR_WORSE_EITHER for metrics that have none. */
+static enum hr_worse worse_direction(enum hr__measure measure) {
   switch (measure) {
   case HR__M_COMPLETED:
   case HR__M_COMPLETED_SHARE:
@@ -93,14 +94,14 @@ static enum hr_worse hr__worse_of(enum hr__measure measure) {
   case HR__M_SPOT_HOURS:
   case HR__N_MEASURES:
     return HR_WORSE_EITHER;
-  default: /* waits, what is lost or left over, what it costs */
+  default: /* waits, losses, unfinished work, costs */
     return HR_WORSE_HIGHER;
   }
 }
 
-/* ---- Judging ---------------------------------------------------------------------------------------- */
+/* ---- Evaluation ------------------------------------------------------------------------------------- */
 
-/* How exactly the tolerance names the figure; 0: not at all. */
+/* How specific the tolerance is for the figure; 0 if it does not apply. */
 static unsigned rank_of(const struct hr_tolerance *tolerance, const struct hr_baseline_figure *figure) {
   if (hr__tolerance_names(tolerance, figure, false)) return 3;
   if (!hr__tolerance_names(tolerance, figure, true)) return 0;
@@ -125,7 +126,7 @@ static bool only_worse(const struct hr__allowance *allowance) {
   return allowance->own->said_only_worse ? allowance->own->only_worse : allowance->common->only_worse;
 }
 
-bool hr__wants_digest(const struct hr__allowance *allowance) {
+bool hr__tolerance_wants_digest(const struct hr__allowance *allowance) {
   const struct hr_tolerances *own = allowance->own, *common = allowance->common;
   if (own->exact_digest || own->loose_digest) return own->exact_digest;
   if (common->exact_digest || common->loose_digest) return common->exact_digest;
@@ -137,10 +138,10 @@ static enum hr_worse direction(const struct hr__allowance *allowance, const stru
                                const struct hr_baseline_figure *figure) {
   if (tolerance && tolerance->worse != HR_WORSE_UNSAID) return tolerance->worse;
   if (!only_worse(allowance)) return HR_WORSE_EITHER;
-  return hr__worse_of(hr__measure_find(figure->path, strlen(figure->path)));
+  return worse_direction(hr__measure_find(figure->path, strlen(figure->path)));
 }
 
-/* Values that are unknown in one of them are left out of both. Returns how many are left. */
+/* Removes pairs with an unknown value. Returns the number of the others. */
 static uint32_t known_pairs(double *first, double *other, uint32_t count) {
   uint32_t known = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -158,42 +159,42 @@ static uint32_t known_values(double *values, uint32_t count) {
   return known;
 }
 
-static void copy(double *to, const struct hr_baseline_figure *from) {
+static void copy_samples(double *to, const struct hr_baseline_figure *from) {
   for (uint32_t i = 0; i < from->n_samples; i++) to[i] = from->samples[i];
 }
 
-/* Replications of the same seeds have the same random events in both, so their differences tell most. */
-static double chance_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
+/* Replications with the same seeds have the same random events, so the paired test is more powerful. */
+static double p_value_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
   uint32_t n_before = before->n_samples, n_now = now->n_samples, both = n_before < n_now ? n_before : n_now;
   double *first = malloc(((size_t)n_before + n_now + 1) * sizeof *first), *other = first + n_before,
-         chance = HR__UNKNOWN;
-  if (!first) return chance;
-  copy(first, before);
-  copy(other, now);
+         p_value = HR__UNKNOWN;
+  if (!first) return p_value;
+  copy_samples(first, before);
+  copy_samples(other, now);
   if (paired) {
     both = known_pairs(first, other, both);
-    chance = hr__chance_of_pairs(first, other, both);
+    p_value = hr__p_value_paired(first, other, both);
   } else {
     n_before = known_values(first, n_before);
-    chance = hr__chance_of_samples(first, n_before, other, known_values(other, n_now));
+    p_value = hr__p_value_welch(first, n_before, other, known_values(other, n_now));
   }
   free(first);
-  return chance;
+  return p_value;
 }
 
-enum hr__tolerance_verdict hr__evaluator_moved(const struct hr__allowance *allowance,
-                                               const struct hr_baseline_figure *before,
-                                               const struct hr_baseline_figure *now, double *chance) {
-  *chance = HR__UNKNOWN;
+enum hr__tolerance_verdict hr__tolerance_evaluate(const struct hr__allowance *allowance,
+                                                  const struct hr_baseline_figure *before,
+                                                  const struct hr_baseline_figure *now, double *p_value) {
+  *p_value = HR__UNKNOWN;
   if (before->value == now->value) return HR__SAME;
   const struct hr_tolerance *tolerance = find(allowance, now);
   enum hr_worse worse = direction(allowance, tolerance, now);
   double difference = now->value - before->value, size = fabs(before->value);
   if (worse == HR_WORSE_HIGHER && difference < 0) return HR__BETTER;
   if (worse == HR_WORSE_LOWER && difference > 0) return HR__BETTER;
-  /* Sums of decimals are off by a little, which must not count. */
+  /* The slack absorbs rounding of decimal sums. */
   double allowed = tolerance ? fmax(tolerance->absolute, tolerance->relative * size) + 1e-12 * size : 0;
   if (tolerance && fabs(difference) <= allowed) return HR__ALLOWED;
-  if (allowance->replicated) *chance = chance_of(allowance->paired, before, now);
+  if (allowance->replicated) *p_value = p_value_of(allowance->paired, before, now);
   return HR__WORSE;
 }

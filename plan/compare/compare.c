@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a comparison knows, asked by name or by place. */
+/*
+ * Runs every policy with every seed on a pool of threads. Replication r has the same seed for all policies, so they see
+ * the same random events and their differences are paired. Each run writes its metrics to its own place in the arrays:
+ * the results do not depend on the order in which runs end. Only the first run of each policy is kept whole. Scenarios
+ * with other seeds are parsed before the threads start.
+ */
 
 #include "plan/compare/compare.h"
 
-#include "base/random.h"
 #include "base/threads.h"
-#include "plan/runner/progress_reporter.h"
-#include "plan/runner/statistics.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define METRIC_INFO(id, measure, block, title) [id] = {measure, block, title},
+const struct hr__compare_metric_info hr__compare_metrics[HR__N_COMPARE_METRICS] = {
+    HR__COMPARE_METRIC_TABLE(METRIC_INFO)};
+const struct hr__compare_metric_info hr__compare_group_metrics[HR__N_COMPARE_GROUP_METRICS] = {
+    HR__COMPARE_GROUP_METRIC_TABLE(METRIC_INFO)};
+
+/* ---- Queries ---------------------------------------------------------------------------------------- */
+
 static const struct hr_estimate unknown = {HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, false};
 
-struct hr_estimate hr__estimate(const struct hr_comparison *comparison, uint32_t contender, enum hr__metric metric) {
-  return hr__estimate_paired(hr__values_of(comparison, 0, metric), hr__values_of(comparison, contender, metric),
-                             comparison->n_replications, comparison->exact);
-}
-
-struct hr_estimate hr__group_estimate(const struct hr_comparison *comparison, const struct hr__group_table *table,
-                                      uint32_t contender, size_t group, enum hr__group_metric metric) {
-  return hr__estimate_paired(hr__group_values_of(comparison, table, 0, group, metric),
-                             hr__group_values_of(comparison, table, contender, group, metric),
-                             comparison->n_replications, comparison->exact);
-}
-
-bool hr__has_metric(const struct hr_comparison *comparison, enum hr__metric metric) {
+bool hr__compare_has_metric(const struct hr_comparison *comparison, enum hr__compare_metric metric) {
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
-    const double *values = hr__values_of(comparison, i, metric);
+    const double *values = hr__compare_values(comparison, i, metric);
     for (uint32_t k = 0; k < comparison->n_replications; k++)
       if (!isnan(values[k])) return true;
   }
@@ -40,41 +38,21 @@ static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-size_t hr__group_find(const struct hr__group_table *table, const char *name) {
+size_t hr__compare_find_group(const struct hr__group_table *table, const char *name) {
   if (table->count == 0) return SIZE_MAX;
   const char **found = bsearch(&name, table->names, table->count, sizeof *table->names, by_text);
   return found ? (size_t)(found - table->names) : SIZE_MAX;
 }
 
-struct hr_run_label hr__run_label(const struct hr_comparison *comparison, uint32_t contender,
-                                  const struct hr_notes **notes) {
-  const struct hr_compare_config *config = &comparison->config;
-  const struct hr_trace *trace = config->trace;
-  notes[0] = &config->scenario->notes;
-  notes[1] = &trace->notes;
-  notes[2] = &comparison->first_runs[contender].notes;
-  return (struct hr_run_label){.scenario = config->scenario->name,
-                               .trace = trace->source,
-                               .format = trace->format,
-                               .cluster = &config->scenario->cluster,
-                               .policy = config->contenders[contender].policy,
-                               .seed = config->scenario->seed,
-                               .notes = notes,
-                               .n_notes = 3,
-                               .skipped = trace->skipped,
-                               .n_skipped_reasons = trace->n_skipped_reasons,
-                               .alerts = comparison->first_runs[contender].alerts,
-                               .clock_us = trace->dated ? 0 : trace->origin_us};
-}
-
 const char *hr_comparison_metric(uint32_t number) {
-  return number < HR__N_METRICS ? hr__metric_name(&hr__metric_infos[number]) : NULL;
+  return number < HR__N_COMPARE_METRICS ? hr__compare_metric_name(&hr__compare_metrics[number]) : NULL;
 }
 
 struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                           const char *metric) {
-  for (uint32_t i = 0; i < HR__N_METRICS; i++)
-    if (strcmp(hr_comparison_metric(i), metric) == 0) return hr__estimate(comparison, contender, (enum hr__metric)i);
+  for (uint32_t i = 0; i < HR__N_COMPARE_METRICS; i++)
+    if (strcmp(hr_comparison_metric(i), metric) == 0)
+      return hr__compare_estimate(comparison, contender, (enum hr__compare_metric)i);
   return unknown;
 }
 
@@ -90,21 +68,7 @@ const struct hr_notes *hr_comparison_notes(const struct hr_comparison *compariso
   return &comparison->notes;
 }
 
-/*
- * The runs of a comparison: every policy under every seed, each run a task of a pool of threads. A run leaves its
- * figures at a place of its own, so that nothing depends on which ends first; all but the first of each policy are
- * freed at once. What is parsed (scenarios under other seeds) is parsed before threads begin.
- */
-
-uint64_t hr_replication_seed(uint64_t seed, uint32_t replication) {
-  if (replication == 0) return seed;
-  struct hr__stream stream;
-  hr__stream_init(&stream, seed, HR__PURPOSE_REPLICATION, replication, 0);
-  uint64_t high = hr__stream_next(&stream) >> 5, low = hr__stream_next(&stream) >> 6;
-  return high << 26 | low; /* a number that every reader of JSON keeps */
-}
-
-/* ---- Making room ------------------------------------------------------------------------------------ */
+/* ---- Allocation ------------------------------------------------------------------------------------- */
 
 static double *nans(size_t count) {
   double *values = malloc((count + 1) * sizeof *values);
@@ -122,25 +86,21 @@ static const struct hr_group *classes_of(const struct hr_summary *summary, size_
   return summary->by_class;
 }
 
-static int compare_by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool table_make(const struct hr_comparison *comparison, struct hr__group_table *table, size_t most) {
-  table->names = calloc(most + 1, sizeof *table->names);
-  size_t rows = (size_t)comparison->config.n_contenders * most * HR__N_GROUP_METRICS;
+static bool allocate_table(const struct hr_comparison *comparison, struct hr__group_table *table, size_t max_groups) {
+  table->names = calloc(max_groups + 1, sizeof *table->names);
+  size_t rows = (size_t)comparison->config.n_contenders * max_groups * HR__N_COMPARE_GROUP_METRICS;
   table->values = nans(rows * comparison->n_replications);
   return table->names && table->values;
 }
 
-/* Jobs without a tenant are under the empty name. */
-static bool tables_make(struct hr_comparison *comparison) {
+/* Jobs without a tenant belong to the group with the empty name. */
+static bool make_tables(struct hr_comparison *comparison) {
   const struct hr_trace *trace = comparison->config.trace;
   struct hr__group_table *tenants = &comparison->groups[HR__TENANTS], *classes = &comparison->groups[HR__CLASSES];
   *tenants = (struct hr__group_table){.title = "tenant", .of = tenants_of};
   *classes = (struct hr__group_table){.title = "class", .of = classes_of};
-  if (!table_make(comparison, tenants, trace->tenant ? (size_t)trace->tenants.count + 1 : 0) ||
-      !table_make(comparison, classes, trace->class_ ? HR_N_CLASSES : 0))
+  if (!allocate_table(comparison, tenants, trace->tenant ? (size_t)trace->tenants.count + 1 : 0) ||
+      !allocate_table(comparison, classes, trace->class_ ? HR_N_CLASSES : 0))
     return false;
   if (trace->tenant) {
     for (uint32_t i = 0; i < trace->tenants.count; i++) tenants->names[tenants->count++] = trace->tenants.text[i];
@@ -149,25 +109,24 @@ static bool tables_make(struct hr_comparison *comparison) {
   for (unsigned i = 0; trace->class_ && i < HR_N_CLASSES; i++)
     classes->names[classes->count++] = hr_job_class_name((enum hr_job_class)i);
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++)
-    qsort(comparison->groups[i].names, comparison->groups[i].count, sizeof *comparison->groups[i].names,
-          compare_by_text);
+    qsort(comparison->groups[i].names, comparison->groups[i].count, sizeof *comparison->groups[i].names, by_text);
   return true;
 }
 
-static bool make_room(struct hr_comparison *comparison) {
+static bool allocate(struct hr_comparison *comparison) {
   size_t n = comparison->config.n_contenders;
   comparison->seeds = calloc(comparison->n_replications, sizeof *comparison->seeds);
   comparison->first_runs = calloc(n, sizeof *comparison->first_runs);
   comparison->seconds = calloc(n, sizeof *comparison->seconds);
-  comparison->values = nans(n * HR__N_METRICS * comparison->n_replications);
+  comparison->values = nans(n * HR__N_COMPARE_METRICS * comparison->n_replications);
   return comparison->seeds && comparison->first_runs && comparison->seconds && comparison->values &&
-         tables_make(comparison);
+         make_tables(comparison);
 }
 
 /* ---- Seeds and scenarios ---------------------------------------------------------------------------- */
 
-static enum hr_status load_under_seed(struct hr_comparison *comparison, const char **overrides, uint32_t replication,
-                                      struct hr_error *error) {
+static enum hr_status load_with_seed(struct hr_comparison *comparison, const char **overrides, uint32_t replication,
+                                     struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   char seed[32];
   snprintf(seed, sizeof seed, "seed=%" PRIu64, comparison->seeds[replication]);
@@ -176,7 +135,7 @@ static enum hr_status load_under_seed(struct hr_comparison *comparison, const ch
                           &comparison->scenarios[replication], error);
 }
 
-/* Replication 0 stays with the scenario that was handed in. */
+/* Only random prices depend on the seed of a scenario. Replication 0 uses the scenario of the config. */
 static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   uint32_t count = comparison->n_replications;
@@ -187,7 +146,7 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   enum hr_status status =
       comparison->scenarios && overrides ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
   for (size_t i = 0; status == HR_OK && i < config->n_overrides; i++) overrides[i] = config->overrides[i];
-  for (uint32_t i = 1; status == HR_OK && i < count; i++) status = load_under_seed(comparison, overrides, i, error);
+  for (uint32_t i = 1; status == HR_OK && i < count; i++) status = load_with_seed(comparison, overrides, i, error);
   free(overrides);
   return status;
 }
@@ -199,33 +158,46 @@ struct compare_work {
   struct hr__progress_sum sum;
 };
 
-static void keep_groups(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,
-                        const struct hr_summary *summary) {
+static void metrics_of_run(const struct hr__one_run *run, double values[HR__N_COMPARE_METRICS]) {
+  double measures[HR__N_MEASURES];
+  hr__measures_of_run(run, measures);
+  for (size_t i = 0; i < HR__N_COMPARE_METRICS; i++) values[i] = measures[hr__compare_metrics[i].measure];
+}
+
+static void metrics_of_group(const struct hr_group *group, double values[HR__N_COMPARE_GROUP_METRICS]) {
+  double measures[HR__N_MEASURES];
+  hr__measures_of_group(group, NULL, measures);
+  for (size_t i = 0; i < HR__N_COMPARE_GROUP_METRICS; i++) values[i] = measures[hr__compare_group_metrics[i].measure];
+}
+
+static void store_group_metrics(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,
+                                const struct hr_summary *summary) {
   for (size_t i = 0; i < HR__N_GROUP_TABLES; i++) {
     struct hr__group_table *table = &comparison->groups[i];
     size_t count;
     const struct hr_group *groups = table->of(summary, &count);
     for (size_t k = 0; k < count; k++) {
-      double values[HR__N_GROUP_METRICS];
-      size_t place = hr__group_find(table, groups[k].name);
-      if (place == SIZE_MAX) continue;
-      hr__metrics_of_group(&groups[k], values);
-      for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++)
-        hr__group_values_of(comparison, table, contender, place, (enum hr__group_metric)m)[replication] = values[m];
+      double values[HR__N_COMPARE_GROUP_METRICS];
+      size_t index = hr__compare_find_group(table, groups[k].name);
+      if (index == SIZE_MAX) continue;
+      metrics_of_group(&groups[k], values);
+      for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
+        hr__compare_group_values(comparison, table, contender, index, (enum hr__compare_group_metric)m)[replication] =
+            values[m];
     }
   }
 }
 
-static void keep(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,
-                 const struct hr__one_run *run) {
-  double values[HR__N_METRICS];
-  hr__metrics_of_run(run, values);
-  for (unsigned i = 0; i < HR__N_METRICS; i++)
-    hr__values_of(comparison, contender, (enum hr__metric)i)[replication] = values[i];
-  keep_groups(comparison, contender, replication, run->summary);
+static void store_metrics(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,
+                          const struct hr__one_run *run) {
+  double values[HR__N_COMPARE_METRICS];
+  metrics_of_run(run, values);
+  for (unsigned i = 0; i < HR__N_COMPARE_METRICS; i++)
+    hr__compare_values(comparison, contender, (enum hr__compare_metric)i)[replication] = values[i];
+  store_group_metrics(comparison, contender, replication, run->summary);
 }
 
-/* Policy by policy within a replication. */
+/* Tasks are ordered by replication, then by policy. */
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct compare_work *work = self;
   struct hr_comparison *comparison = work->comparison;
@@ -237,12 +209,12 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
                                    .trace = config->trace,
                                    .policy = config->contenders[contender].policy,
                                    .seed = comparison->seeds[replication],
-                                   .alerts = replication == 0, /* told of the first runs alone */
+                                   .alerts = replication == 0, /* reported for first runs only */
                                    .progress = hr__progress_reporter_progress(&reporter)};
   struct hr__one_run run;
   struct hr_error inner = {0};
   enum hr_status status = hr__one_run_make(&one, &run, &inner);
-  if (status == HR_OK) keep(comparison, contender, replication, &run);
+  if (status == HR_OK) store_metrics(comparison, contender, replication, &run);
   pthread_mutex_lock(&work->sum.lock);
   comparison->seconds[contender] += run.seconds;
   pthread_mutex_unlock(&work->sum.lock);
@@ -265,16 +237,18 @@ static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error 
   return status;
 }
 
-/* ---- What came of it -------------------------------------------------------------------------------- */
+/* ---- Results ---------------------------------------------------------------------------------------- */
 
-/* Where no policy could stop a job, that none was stopped says nothing. */
-static void drop_stops(struct hr_comparison *comparison) {
-  static const enum hr__metric stops[] = {HR__PREEMPTIONS, HR__RESTARTS, HR__LOST};
+/* Without policies or markets that can interrupt a job, the metrics of interruptions are unknown rather than 0. */
+static void drop_interruptions(struct hr_comparison *comparison) {
+  static const enum hr__compare_metric interruptions[] = {HR__COMPARE_PREEMPTIONS, HR__COMPARE_RESTARTS,
+                                                          HR__COMPARE_LOST};
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
     if (comparison->first_runs[i].summary->stoppable) return;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
-    for (size_t k = 0; k < sizeof stops / sizeof *stops; k++)
-      for (uint32_t r = 0; r < comparison->n_replications; r++) hr__values_of(comparison, i, stops[k])[r] = HR__UNKNOWN;
+    for (size_t k = 0; k < sizeof interruptions / sizeof *interruptions; k++)
+      for (uint32_t r = 0; r < comparison->n_replications; r++)
+        hr__compare_values(comparison, i, interruptions[k])[r] = HR__UNKNOWN;
 }
 
 static bool same_policy(const struct hr_policy_choice *a, const struct hr_policy_choice *b) {
@@ -284,7 +258,7 @@ static bool same_policy(const struct hr_policy_choice *a, const struct hr_policy
   return true;
 }
 
-static enum hr_status note_twins(struct hr_comparison *comparison) {
+static enum hr_status note_duplicates(struct hr_comparison *comparison) {
   const struct hr_contender *contenders = comparison->config.contenders;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
@@ -307,7 +281,7 @@ static enum hr_status note_runs(struct hr_comparison *comparison) {
 
 static enum hr_status note_completed(struct hr_comparison *comparison) {
   for (uint32_t i = 1; i < comparison->config.n_contenders; i++)
-    if (hr__estimate(comparison, i, HR__COMPLETED).difference != 0)
+    if (hr__compare_estimate(comparison, i, HR__COMPARE_COMPLETED).difference != 0)
       return hr_notes_add(&comparison->notes, "not all policies completed the same number of jobs: means and "
                                               "quantiles are each over the jobs that started or completed there");
   return HR_OK;
@@ -315,23 +289,23 @@ static enum hr_status note_completed(struct hr_comparison *comparison) {
 
 static enum hr_status note_replications(struct hr_comparison *comparison) {
   if (comparison->exact && comparison->config.n_replications > 1)
-    return hr_notes_add(&comparison->notes, "nothing is random: one run of each policy tells all, and "
-                                            "the other replications were not run");
+    return hr_notes_add(&comparison->notes, "the scenario is deterministic: one run of each policy suffices, and "
+                                            "the other replications were skipped");
   if (!comparison->exact && comparison->n_replications == 1)
-    return hr_notes_add(&comparison->notes, "the scenario is random, and of one replication it cannot be told which "
-                                            "differences are significant: --replications 2 or more are needed");
+    return hr_notes_add(&comparison->notes, "the scenario is random: with one replication the significance of "
+                                            "differences is unknown; use --replications 2 or more");
   return HR_OK;
 }
 
 static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error *error) {
   enum hr_status status = note_replications(comparison);
-  if (status == HR_OK) status = note_twins(comparison);
+  if (status == HR_OK) status = note_duplicates(comparison);
   if (status == HR_OK) status = note_completed(comparison);
   if (status == HR_OK) status = note_runs(comparison);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------------------------- */
 
 bool hr_compare_is_random(const struct hr_compare_config *config) {
   bool random = hr_scenario_is_random(config->scenario);
@@ -340,12 +314,12 @@ bool hr_compare_is_random(const struct hr_compare_config *config) {
   return random;
 }
 
-/* A policy of a shared object may draw by itself, which its runs then show. */
-static void plan_replications(struct hr_comparison *comparison) {
+/* A policy from a shared object may use random numbers without declaring it, so it is replicated if asked for. */
+static void choose_replications(struct hr_comparison *comparison) {
   const struct hr_compare_config *config = &comparison->config;
-  bool random = hr_compare_is_random(config), foreign = false;
-  for (uint32_t i = 0; i < config->n_contenders; i++) foreign = foreign || config->contenders[i].policy->library;
-  bool more = config->n_replications > 1 && (random || foreign);
+  bool random = hr_compare_is_random(config), plugin = false;
+  for (uint32_t i = 0; i < config->n_contenders; i++) plugin = plugin || config->contenders[i].policy->library;
+  bool more = config->n_replications > 1 && (random || plugin);
   comparison->exact = !random && !more;
   comparison->n_replications = more ? config->n_replications : 1;
 }
@@ -354,16 +328,16 @@ enum hr_status hr_compare(const struct hr_compare_config *config, struct hr_comp
                           struct hr_error *error) {
   *comparison = NULL;
   if (config->n_contenders == 0 || config->n_replications == 0 || config->n_threads == 0)
-    return hr_fail(error, HR_BAD_INPUT, "a comparison wants at least one policy, one replication and one thread");
+    return hr_fail(error, HR_BAD_INPUT, "a comparison needs at least one policy, one replication and one thread");
   struct hr_comparison *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;
-  plan_replications(fresh);
-  enum hr_status status = make_room(fresh) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
+  choose_replications(fresh);
+  enum hr_status status = allocate(fresh) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
   if (status == HR_OK) status = load_scenarios(fresh, error);
   if (status == HR_OK) status = run_all(fresh, error);
   if (status == HR_OK) {
-    drop_stops(fresh);
+    drop_interruptions(fresh);
     status = note_all(fresh, error);
   }
   if (status == HR_OK)

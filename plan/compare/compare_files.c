@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A comparison as CSV: a row for each policy, group and figure. What cannot be told is empty. */
+/*
+ * A comparison as CSV (one row for each policy, group and metric; unknown values are empty), as JSON
+ * (docs/reference/schemas/compare.schema.json) and as Markdown.
+ */
 
 #include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "base/writers.h"
 #include "plan/compare/compare.h"
-#include "plan/compare/compare_table.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/policy_words.h"
 
@@ -14,13 +16,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* ---- CSV -------------------------------------------------------------------------------------------- */
+
 static void put_number(struct hr__csv_out *out, double value) {
   char buffer[HR__NUMBER_BYTES];
   hr__csv_text(out, isnan(value) ? "" : hr__decimal_text(value, buffer));
 }
 
-static void put_row(struct hr__csv_out *out, const char *policy, const char *group, const char *name,
-                    const char *metric, const struct hr_estimate *estimate) {
+static void csv_put_estimate(struct hr__csv_out *out, const char *policy, const char *group, const char *name,
+                             const char *metric, const struct hr_estimate *estimate) {
   hr__csv_text(out, policy);
   hr__csv_text(out, group);
   hr__csv_text(out, name);
@@ -33,16 +37,17 @@ static void put_row(struct hr__csv_out *out, const char *policy, const char *gro
   hr__csv_end_row(out);
 }
 
-static void put_groups(struct hr__csv_out *out, const struct hr_comparison *comparison,
-                       const struct hr__group_table *table, uint32_t contender) {
+static void csv_put_groups(struct hr__csv_out *out, const struct hr_comparison *comparison,
+                           const struct hr__group_table *table, uint32_t contender) {
   size_t count;
   const struct hr_group *groups = table->of(comparison->first_runs[0].summary, &count);
   for (size_t i = 0; i < count; i++) {
-    size_t place = hr__group_find(table, groups[i].name);
-    for (unsigned m = 0; place != SIZE_MAX && m < HR__N_GROUP_METRICS; m++) {
-      struct hr_estimate estimate = hr__group_estimate(comparison, table, contender, place, (enum hr__group_metric)m);
-      put_row(out, comparison->config.contenders[contender].label, table->title, groups[i].name,
-              hr__metric_name(&hr__group_metric_infos[m]), &estimate);
+    size_t index = hr__compare_find_group(table, groups[i].name);
+    for (unsigned m = 0; index != SIZE_MAX && m < HR__N_COMPARE_GROUP_METRICS; m++) {
+      struct hr_estimate estimate =
+          hr__compare_group_estimate(comparison, table, contender, index, (enum hr__compare_group_metric)m);
+      csv_put_estimate(out, comparison->config.contenders[contender].label, table->title, groups[i].name,
+                       hr__compare_metric_name(&hr__compare_group_metrics[m]), &estimate);
     }
   }
 }
@@ -54,25 +59,47 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
       hr__csv_open(&out, path, "policy,group,name,metric,value,difference,low,high,significant", error);
   if (status != HR_OK) return status;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
-    for (unsigned m = 0; m < HR__N_METRICS; m++) {
-      if (!hr__has_metric(comparison, (enum hr__metric)m)) continue;
-      struct hr_estimate estimate = hr__estimate(comparison, i, (enum hr__metric)m);
-      put_row(&out, comparison->config.contenders[i].label, "all", "", hr__metric_name(&hr__metric_infos[m]),
-              &estimate);
+    for (unsigned m = 0; m < HR__N_COMPARE_METRICS; m++) {
+      if (!hr__compare_has_metric(comparison, (enum hr__compare_metric)m)) continue;
+      struct hr_estimate estimate = hr__compare_estimate(comparison, i, (enum hr__compare_metric)m);
+      csv_put_estimate(&out, comparison->config.contenders[i].label, "all", "",
+                       hr__compare_metric_name(&hr__compare_metrics[m]), &estimate);
     }
-    put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
-    put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
+    csv_put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
+    csv_put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);
   }
   return hr__csv_commit(&out, error);
 }
 
-/* A comparison as JSON (docs/reference/schemas/compare.schema.json). */
+/* ---- JSON ------------------------------------------------------------------------------------------- */
+
+/* The heading of a policy's first summary. `notes` has room for three lists, which stay borrowed. */
+static struct hr_run_label run_label(const struct hr_comparison *comparison, uint32_t contender,
+                                     const struct hr_notes **notes) {
+  const struct hr_compare_config *config = &comparison->config;
+  const struct hr_trace *trace = config->trace;
+  notes[0] = &config->scenario->notes;
+  notes[1] = &trace->notes;
+  notes[2] = &comparison->first_runs[contender].notes;
+  return (struct hr_run_label){.scenario = config->scenario->name,
+                               .trace = trace->source,
+                               .format = trace->format,
+                               .cluster = &config->scenario->cluster,
+                               .policy = config->contenders[contender].policy,
+                               .seed = config->scenario->seed,
+                               .notes = notes,
+                               .n_notes = 3,
+                               .skipped = trace->skipped,
+                               .n_skipped_reasons = trace->n_skipped_reasons,
+                               .alerts = comparison->first_runs[contender].alerts,
+                               .clock_us = trace->dated ? 0 : trace->origin_us};
+}
 
 static void put_figure(struct hr__json *json, cJSON *object, const char *key, double value) {
   hr__json_number_if(json, object, key, !isnan(value), value);
 }
 
-/* Under `means` the figure, under `differences` how far it is from the first policy's. */
+/* Adds the value to `means`, and its difference from the first policy to `differences`. */
 static void put_estimate(struct hr__json *json, cJSON *means, cJSON *differences, const char *key,
                          const struct hr_estimate *estimate) {
   put_figure(json, means, key, estimate->value);
@@ -90,13 +117,13 @@ static void put_metrics(struct hr__json *json, cJSON *policy, const struct hr_co
                         uint32_t contender) {
   cJSON *means = hr__json_object(json, policy, "mean");
   cJSON *differences = hr__json_object(json, policy, "difference");
-  for (unsigned i = 0; i < HR__N_METRICS; i++) {
-    struct hr_estimate estimate = hr__estimate(comparison, contender, (enum hr__metric)i);
-    put_estimate(json, means, differences, hr__metric_name(&hr__metric_infos[i]), &estimate);
+  for (unsigned i = 0; i < HR__N_COMPARE_METRICS; i++) {
+    struct hr_estimate estimate = hr__compare_estimate(comparison, contender, (enum hr__compare_metric)i);
+    put_estimate(json, means, differences, hr__compare_metric_name(&hr__compare_metrics[i]), &estimate);
   }
 }
 
-/* In the order of the first policy's run. */
+/* Groups have the order of the first policy's summary. */
 static void json_put_groups(struct hr__json *json, cJSON *policy, const char *key,
                             const struct hr_comparison *comparison, const struct hr__group_table *table,
                             uint32_t contender) {
@@ -104,14 +131,15 @@ static void json_put_groups(struct hr__json *json, cJSON *policy, const char *ke
   const struct hr_group *groups = table->of(comparison->first_runs[0].summary, &count);
   cJSON *all = hr__json_object(json, policy, key);
   for (size_t i = 0; i < count; i++) {
-    size_t place = hr__group_find(table, groups[i].name);
-    if (place == SIZE_MAX) continue;
+    size_t index = hr__compare_find_group(table, groups[i].name);
+    if (index == SIZE_MAX) continue;
     cJSON *inner = hr__json_object(json, all, groups[i].name);
     cJSON *means = hr__json_object(json, inner, "mean");
     cJSON *differences = hr__json_object(json, inner, "difference");
-    for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
-      struct hr_estimate estimate = hr__group_estimate(comparison, table, contender, place, (enum hr__group_metric)m);
-      put_estimate(json, means, differences, hr__metric_name(&hr__group_metric_infos[m]), &estimate);
+    for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
+      struct hr_estimate estimate =
+          hr__compare_group_estimate(comparison, table, contender, index, (enum hr__compare_group_metric)m);
+      put_estimate(json, means, differences, hr__compare_metric_name(&hr__compare_group_metrics[m]), &estimate);
     }
   }
 }
@@ -128,7 +156,7 @@ static void put_policy(struct hr__json *json, cJSON *policies, const struct hr_c
   json_put_groups(json, policy, "by_class", comparison, &comparison->groups[HR__CLASSES], contender);
   json_put_groups(json, policy, "by_tenant", comparison, &comparison->groups[HR__TENANTS], contender);
   const struct hr_notes *notes[3];
-  struct hr_run_label label = hr__run_label(comparison, contender, notes);
+  struct hr_run_label label = run_label(comparison, contender, notes);
   hr__json_summary(json, hr__json_object(json, policy, "summary"), comparison->first_runs[contender].summary, &label);
 }
 
@@ -182,35 +210,38 @@ enum hr_status hr_comparison_write_json(const char *path, const struct hr_compar
   return hr__json_write(&json, root, path, error);
 }
 
-/* A comparison as Markdown: figures are rows, policies columns; then a table each for classes and tenants. */
+/* ---- Markdown --------------------------------------------------------------------------------------- */
 
-enum { MOST_GROUPS = 20 };
+/* Metrics are rows and policies columns; then one table for classes and one for tenants. */
 
-struct compare_files_page {
-  struct hr__console console; /* whose text it makes fit */
+enum { MAX_GROUPS = 20 };
+
+struct compare_markdown {
+  struct hr__console console;
   const struct hr_comparison *comparison;
 };
 
-static void put_text(struct compare_files_page *page, const char *text) {
+static void put_text(struct compare_markdown *page, const char *text) {
   hr__markdown_text(&page->console, text);
 }
 
-/* "1 h 2 min (-4 h)"; bold where the difference is significant and not merely exact. */
-static void markdown_put_estimate(struct compare_files_page *page, enum hr__unit unit,
-                                  const struct hr_estimate *estimate, bool first) {
+/* "1 h 2 min (-4 h)". Significant differences are bold, except in deterministic runs, where every one is. */
+static void markdown_put_estimate(struct compare_markdown *page, enum hr__unit unit, const struct hr_estimate *estimate,
+                                  bool first) {
   char text[HR__FIGURE_BYTES];
   FILE *out = page->console.out;
   bool bold = estimate->significant && !page->comparison->exact;
   fprintf(out, " %s%s", bold ? "**" : "", hr__figure_text(unit, estimate->value, text));
   if (!first && !isnan(estimate->difference)) {
     fprintf(out, " (%s", hr__difference_text(unit, estimate->difference, text));
-    if (page->comparison->n_replications > 1) fprintf(out, " %s", hr__margin_text(unit, estimate, text));
+    if (page->comparison->n_replications > 1)
+      fprintf(out, " %s", hr__margin_text(unit, estimate->low, estimate->high, text));
     fputc(')', out);
   }
   fprintf(out, "%s |", bold ? "**" : "");
 }
 
-static void markdown_put_head(struct compare_files_page *page) {
+static void markdown_put_head(struct compare_markdown *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   FILE *out = page->console.out;
   fputs("# ", out);
@@ -219,34 +250,34 @@ static void markdown_put_head(struct compare_files_page *page) {
   put_text(page, config->trace->source);
   fprintf(out, ", %" PRIu32 " jobs; seed %" PRIu64 ". ", config->trace->n_jobs, config->scenario->seed);
   if (page->comparison->exact)
-    fputs("Nothing is random: one run of each policy, and every difference to the first, in brackets, is exact.\n\n",
-          out);
+    fputs("Deterministic: one run of each policy. Differences from the first policy, in brackets, are exact.\n\n", out);
   else if (page->comparison->n_replications == 1)
-    fputs("One run of each policy: which differences to the first, in brackets, are significant cannot be told.\n\n",
+    fputs("One run of each policy. In brackets: differences from the first policy, whose significance is unknown.\n\n",
           out);
   else
     fprintf(out,
-            "%" PRIu32 " runs of each policy with the same random events for all. In brackets: the difference to the "
-            "first policy with the margin of its paired 95 %% interval; bold: it leaves zero out.\n\n",
+            "%" PRIu32
+            " runs of each policy, with the same random events for all. In brackets: the difference from the "
+            "first policy with the margin of its paired 95 %% interval; bold: significant.\n\n",
             page->comparison->n_replications);
 }
 
-static void put_policies(struct compare_files_page *page) {
+static void markdown_put_policies(struct compare_markdown *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
-    char *words = hr__policy_words(config->contenders[i].policy);
-    if (!words) page->console.out_of_memory = true;
+    char *text = hr__policy_words(config->contenders[i].policy);
+    if (!text) page->console.out_of_memory = true;
     fputs("- ", page->console.out);
     put_text(page, config->contenders[i].label);
     fputs(": ", page->console.out);
-    if (words) put_text(page, words);
+    if (text) put_text(page, text);
     fputc('\n', page->console.out);
-    free(words);
+    free(text);
   }
   fputc('\n', page->console.out);
 }
 
-static void markdown_put_metrics(struct compare_files_page *page) {
+static void markdown_put_metrics(struct compare_markdown *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   FILE *out = page->console.out;
   fputs("| |", out);
@@ -258,44 +289,45 @@ static void markdown_put_metrics(struct compare_files_page *page) {
   fputs("\n|---|", out);
   for (uint32_t i = 0; i < config->n_contenders; i++) fputs("---:|", out);
   fputc('\n', out);
-  for (unsigned m = 0; m < HR__N_METRICS; m++) {
-    if (!hr__has_metric(page->comparison, (enum hr__metric)m)) continue;
-    fprintf(out, "| %s: %s |", hr__metric_infos[m].block, hr__metric_infos[m].title);
+  for (unsigned m = 0; m < HR__N_COMPARE_METRICS; m++) {
+    if (!hr__compare_has_metric(page->comparison, (enum hr__compare_metric)m)) continue;
+    fprintf(out, "| %s: %s |", hr__compare_metrics[m].block, hr__compare_metrics[m].title);
     for (uint32_t i = 0; i < config->n_contenders; i++) {
-      struct hr_estimate estimate = hr__estimate(page->comparison, i, (enum hr__metric)m);
-      markdown_put_estimate(page, hr__metric_unit(&hr__metric_infos[m]), &estimate, i == 0);
+      struct hr_estimate estimate = hr__compare_estimate(page->comparison, i, (enum hr__compare_metric)m);
+      markdown_put_estimate(page, hr__compare_metric_unit(&hr__compare_metrics[m]), &estimate, i == 0);
     }
     fputc('\n', out);
   }
 }
 
-static void put_group(struct compare_files_page *page, const struct hr__group_table *groups, const char *name) {
+static void markdown_put_group(struct compare_markdown *page, const struct hr__group_table *groups, const char *name) {
   const struct hr_compare_config *config = &page->comparison->config;
-  size_t place = hr__group_find(groups, name);
-  for (uint32_t i = 0; place != SIZE_MAX && i < config->n_contenders; i++) {
+  size_t index = hr__compare_find_group(groups, name);
+  for (uint32_t i = 0; index != SIZE_MAX && i < config->n_contenders; i++) {
     fputs("| ", page->console.out);
     put_text(page, name[0] ? name : "(none)");
     fputs(" | ", page->console.out);
     put_text(page, config->contenders[i].label);
     fputs(" |", page->console.out);
-    for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
-      struct hr_estimate estimate = hr__group_estimate(page->comparison, groups, i, place, (enum hr__group_metric)m);
-      markdown_put_estimate(page, hr__metric_unit(&hr__group_metric_infos[m]), &estimate, i == 0);
+    for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
+      struct hr_estimate estimate =
+          hr__compare_group_estimate(page->comparison, groups, i, index, (enum hr__compare_group_metric)m);
+      markdown_put_estimate(page, hr__compare_metric_unit(&hr__compare_group_metrics[m]), &estimate, i == 0);
     }
     fputc('\n', page->console.out);
   }
 }
 
-static void markdown_put_groups(struct compare_files_page *page, const struct hr__group_table *groups) {
+static void markdown_put_groups(struct compare_markdown *page, const struct hr__group_table *groups) {
   size_t count;
   const struct hr_group *of_first = groups->of(page->comparison->first_runs[0].summary, &count);
   if (count == 0) return;
   fprintf(page->console.out, "\n| %s | policy |", groups->title);
-  for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++)
-    fprintf(page->console.out, " %s |", hr__group_metric_infos[m].title);
+  for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++)
+    fprintf(page->console.out, " %s |", hr__compare_group_metrics[m].title);
   fputs("\n|---|---|---:|---:|---:|---:|\n", page->console.out);
-  for (size_t i = 0; i < count && i < MOST_GROUPS; i++) put_group(page, groups, of_first[i].name);
-  if (count > MOST_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MOST_GROUPS);
+  for (size_t i = 0; i < count && i < MAX_GROUPS; i++) markdown_put_group(page, groups, of_first[i].name);
+  if (count > MAX_GROUPS) fprintf(page->console.out, "\nand %zu more\n", count - MAX_GROUPS);
 }
 
 enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_comparison *comparison,
@@ -303,9 +335,9 @@ enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_co
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct compare_files_page page = {.console = {.out = file.stream}, .comparison = comparison};
+  struct compare_markdown page = {.console = {.out = file.stream}, .comparison = comparison};
   markdown_put_head(&page);
-  put_policies(&page);
+  markdown_put_policies(&page);
   markdown_put_metrics(&page);
   markdown_put_groups(&page, &comparison->groups[HR__CLASSES]);
   markdown_put_groups(&page, &comparison->groups[HR__TENANTS]);

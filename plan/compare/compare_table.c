@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-
-#include "plan/compare/compare_table.h"
+/*
+ * A comparison for a terminal, 80 columns wide. Policies are rows, so there may be any number of them; metrics are
+ * columns, in blocks. Below each policy are its differences from the first one and, in random scenarios, half the width
+ * of their intervals.
+ */
 
 #include "base/console.h"
 #include "base/text.h"
+#include "plan/compare/compare.h"
 #include "report/tables/policy_words.h"
 
 #include <inttypes.h>
@@ -12,120 +16,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *magnitude_text(enum hr__unit unit, double value, char *buffer) {
-  switch (unit) {
-  case HR__SECONDS:
-    return hr__duration_text(value, buffer);
-  case HR__FACTOR:
-    return hr__factor_text(value, buffer);
-  case HR__INDEX:
-    return hr__fixed_text(value, 4, buffer);
-  case HR__COUNT:
-    return hr__fixed_text(value, value == floor(value) ? 0 : 1, buffer);
-  case HR__GPU_HOURS:
-    return hr__fixed_text(value, value < 1000 ? 1 : 0, buffer);
-  case HR__SHARE:
-    return hr__fixed_text(100 * value, 1, buffer);
-  case HR__DOLLARS:
-    return hr__usd_text((int64_t)llround(value * 1e6), buffer);
-  }
-  return strcpy(buffer, "");
-}
+enum { NAME_WIDTH = 14, CELL_WIDTH = 12, MAX_COLUMNS = 5, GROUP_ROWS = 30, MIN_GROUPS = 3 };
 
-const char *hr__figure_text(enum hr__unit unit, double value, char *buffer) {
-  if (isnan(value)) return strcpy(buffer, "-");
-  magnitude_text(unit, value, buffer);
-  return unit == HR__SHARE ? strcat(buffer, " %") : buffer;
-}
-
-static const char *with_sign(enum hr__unit unit, const char *sign, double magnitude, char *buffer) {
-  magnitude_text(unit, magnitude, stpcpy(buffer, sign));
-  return unit == HR__SHARE ? strcat(buffer, " pts") : buffer;
-}
-
-const char *hr__difference_text(enum hr__unit unit, double difference, char *buffer) {
-  if (isnan(difference)) return strcpy(buffer, "-");
-  if (difference == 0) return strcpy(buffer, "=");
-  return with_sign(unit, difference < 0 ? "-" : "+", fabs(difference), buffer);
-}
-
-const char *hr__margin_text(enum hr__unit unit, const struct hr_estimate *estimate, char *buffer) {
-  if (isnan(estimate->low)) return strcpy(buffer, "-");
-  return with_sign(unit, "\u00b1", (estimate->high - estimate->low) / 2, buffer);
-}
-
-/*
- * A comparison for a person, 80 columns wide: policies are rows, so that there may be any number of them, and figures
- * columns, in blocks. Below each policy stands how far it is from the first one and, where anything is random, half of
- * the interval's width.
- */
-
-enum { NAME_WIDTH = 14, CELL_WIDTH = 12, MOST_COLUMNS = 5, GROUP_ROWS = 30, LEAST_GROUPS = 3 };
-
-struct compare_table_table {
+struct compare_terminal {
   struct hr__console console;
   const struct hr_comparison *comparison;
-  char **title;  /* of each policy's rows */
-  bool numbered; /* titles are cut, and begin with a number */
-  char pending;  /* the mark behind the last cell, NUL before the first */
+  char **title;  /* [n_contenders], of the rows */
+  bool numbered; /* titles are shortened and start with a number */
+  char pending;  /* mark to print after the last cell; NUL before the first */
 };
 
 /* ---- Cells ------------------------------------------------------------------------------------------ */
 
-/* No line ends in spaces: the mark of a cell is written by what follows it. */
-static void put_cell(struct compare_table_table *table, const char *text, char mark) {
+/* The mark of a cell is printed by the next cell, so that no line ends in spaces. */
+static void put_cell(struct compare_terminal *table, const char *text, char mark) {
   size_t width = hr__width_of(text, strlen(text));
   if (table->pending) fputc(table->pending, table->console.out);
   fprintf(table->console.out, "%*s%s", (int)(width < CELL_WIDTH ? CELL_WIDTH - width : 0), "", text);
   table->pending = mark;
 }
 
-static void put_name(struct compare_table_table *table, const char *name) {
+static void put_name(struct compare_terminal *table, const char *name) {
   size_t width = hr__width_of(name, strlen(name));
   fprintf(table->console.out, "%s%*s", name, (int)(width < NAME_WIDTH ? NAME_WIDTH - width : 0), "");
 }
 
-/* What is not random differs where it differs: marks would be everywhere. */
-static char mark_of(const struct compare_table_table *table, const struct hr_estimate *estimate) {
+/* In deterministic runs every difference is significant, so none is marked. */
+static char mark_of(const struct compare_terminal *table, const struct hr_estimate *estimate) {
   return estimate->significant && !table->comparison->exact ? '*' : ' ';
 }
 
-static void end_line(struct compare_table_table *table) {
+static void end_line(struct compare_terminal *table) {
   if (table->pending == '*') fputc('*', table->console.out);
   table->pending = '\0';
   fprintf(table->console.out, "%s\n", hr__plain(&table->console));
 }
 
-/* ---- What was run ----------------------------------------------------------------------------------- */
+/* ---- Heading ---------------------------------------------------------------------------------------- */
 
-static void put_policies(struct compare_table_table *table) {
+static void put_policies(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     const char *label = config->contenders[i].label;
-    char *words = hr__policy_words(config->contenders[i].policy);
-    if (!words) table->console.out_of_memory = true;
-    if (words) hr__put_field(&table->console, i ? "" : "policies", "%s: %s", label, words);
-    free(words);
+    char *text = hr__policy_words(config->contenders[i].policy);
+    if (!text) table->console.out_of_memory = true;
+    if (text) hr__put_field(&table->console, i ? "" : "policies", "%s: %s", label, text);
+    free(text);
   }
 }
 
-static void put_runs(struct compare_table_table *table) {
+static void put_runs(struct compare_terminal *table) {
   const struct hr_comparison *comparison = table->comparison;
   if (comparison->exact)
     hr__put_field(&table->console, "runs",
-                  "one of each policy: nothing in it is random, and every difference is exact");
+                  "one of each policy: the scenario is deterministic, and differences are exact");
   else if (comparison->n_replications == 1)
     hr__put_field(&table->console, "runs",
-                  "one of each policy, of a scenario that is random: to tell what is significant, replications are "
-                  "needed (--replications)");
+                  "one of each policy, in a random scenario: significance is unknown without replications "
+                  "(--replications)");
   else
     hr__put_field(&table->console, "runs",
-                  "%" PRIu32 " of each policy, each with random events of its own, the same "
-                  "for all policies",
+                  "%" PRIu32 " of each policy, each with its own random events, which are the "
+                  "same for all policies",
                   comparison->n_replications);
 }
 
-static void put_head(struct compare_table_table *table) {
+static void put_head(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   const struct hr_summary *summary = table->comparison->first_runs[0].summary;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
@@ -142,63 +98,67 @@ static void put_head(struct compare_table_table *table) {
   put_runs(table);
 }
 
-/* ---- Blocks of figures ------------------------------------------------------------------------------ */
+/* ---- Blocks of metrics ------------------------------------------------------------------------------ */
 
-struct compare_table_block {
-  enum hr__metric metric[MOST_COLUMNS];
+struct compare_block {
+  enum hr__compare_metric metric[MAX_COLUMNS];
   size_t count;
 };
 
-static void put_values(struct compare_table_table *table, const struct compare_table_block *block, uint32_t contender) {
+static void put_values(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   put_name(table, table->title[contender]);
   for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
-    put_cell(table, hr__figure_text(hr__metric_unit(&hr__metric_infos[block->metric[i]]), estimate.value, text), ' ');
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
+    put_cell(table,
+             hr__figure_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.value, text),
+             ' ');
   }
   end_line(table);
 }
 
-static void put_differences(struct compare_table_table *table, const struct compare_table_block *block,
-                            uint32_t contender) {
+static void put_differences(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  difference");
   for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
-    put_cell(table,
-             hr__difference_text(hr__metric_unit(&hr__metric_infos[block->metric[i]]), estimate.difference, text),
-             mark_of(table, &estimate));
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
+    put_cell(
+        table,
+        hr__difference_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.difference, text),
+        mark_of(table, &estimate));
   }
   end_line(table);
 }
 
-/* No row where all intervals are of no width, and no cell where one is. */
-static void put_margins(struct compare_table_table *table, const struct compare_table_block *block,
-                        uint32_t contender) {
+/* Intervals of width 0 have an empty cell; the row is omitted if all have. */
+static void put_margins(struct compare_terminal *table, const struct compare_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
-  size_t count = 0; /* up to the last that has a width */
+  size_t count = 0; /* columns up to the last with a positive width */
   for (size_t i = 0; i < block->count; i++) {
-    struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
     if (estimate.high > estimate.low) count = i + 1;
   }
   if (count == 0) return;
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  95 % margin");
   for (size_t i = 0; i < count; i++) {
-    struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
+    struct hr_estimate estimate = hr__compare_estimate(table->comparison, contender, block->metric[i]);
     bool wide = estimate.high > estimate.low;
-    put_cell(table, wide ? hr__margin_text(hr__metric_unit(&hr__metric_infos[block->metric[i]]), &estimate, text) : "",
+    put_cell(table,
+             wide ? hr__margin_text(hr__compare_metric_unit(&hr__compare_metrics[block->metric[i]]), estimate.low,
+                                    estimate.high, text)
+                  : "",
              ' ');
   }
   end_line(table);
 }
 
-static void put_block(struct compare_table_table *table, const char *name, const struct compare_table_block *block) {
+static void put_block(struct compare_terminal *table, const char *name, const struct compare_block *block) {
   if (block->count == 0) return;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
   put_name(table, name);
-  for (size_t i = 0; i < block->count; i++) put_cell(table, hr__metric_infos[block->metric[i]].title, ' ');
+  for (size_t i = 0; i < block->count; i++) put_cell(table, hr__compare_metrics[block->metric[i]].title, ' ');
   end_line(table);
   for (uint32_t i = 0; i < table->comparison->config.n_contenders; i++) {
     put_values(table, block, i);
@@ -208,28 +168,30 @@ static void put_block(struct compare_table_table *table, const char *name, const
   }
 }
 
-static void put_blocks(struct compare_table_table *table) {
-  for (unsigned i = 0; i < HR__N_METRICS;) {
-    const char *name = hr__metric_infos[i].block;
-    struct compare_table_block block = {.count = 0};
-    for (; i < HR__N_METRICS && strcmp(hr__metric_infos[i].block, name) == 0; i++)
-      if (hr__has_metric(table->comparison, (enum hr__metric)i)) block.metric[block.count++] = (enum hr__metric)i;
+static void put_blocks(struct compare_terminal *table) {
+  for (unsigned i = 0; i < HR__N_COMPARE_METRICS;) {
+    const char *name = hr__compare_metrics[i].block;
+    struct compare_block block = {.count = 0};
+    for (; i < HR__N_COMPARE_METRICS && strcmp(hr__compare_metrics[i].block, name) == 0; i++)
+      if (hr__compare_has_metric(table->comparison, (enum hr__compare_metric)i))
+        block.metric[block.count++] = (enum hr__compare_metric)i;
     put_block(table, name, &block);
   }
 }
 
 /* ---- Tenants and classes ---------------------------------------------------------------------------- */
 
-static void put_group(struct compare_table_table *table, const struct hr__group_table *groups, const char *name) {
-  size_t place = hr__group_find(groups, name);
+static void put_group(struct compare_terminal *table, const struct hr__group_table *groups, const char *name) {
+  size_t index = hr__compare_find_group(groups, name);
   char *shown = hr__fitted(&table->console, name[0] ? name : "(none)", NAME_WIDTH - 1, false);
-  for (uint32_t i = 0; shown && place != SIZE_MAX && i < table->comparison->config.n_contenders; i++) {
+  for (uint32_t i = 0; shown && index != SIZE_MAX && i < table->comparison->config.n_contenders; i++) {
     put_name(table, i ? "" : shown);
     put_name(table, table->title[i]);
-    for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
+    for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) {
       char text[HR__FIGURE_BYTES];
-      struct hr_estimate estimate = hr__group_estimate(table->comparison, groups, i, place, (enum hr__group_metric)m);
-      put_cell(table, hr__figure_text(hr__metric_unit(&hr__group_metric_infos[m]), estimate.value, text),
+      struct hr_estimate estimate =
+          hr__compare_group_estimate(table->comparison, groups, i, index, (enum hr__compare_group_metric)m);
+      put_cell(table, hr__figure_text(hr__compare_metric_unit(&hr__compare_group_metrics[m]), estimate.value, text),
                mark_of(table, &estimate));
     }
     end_line(table);
@@ -237,39 +199,40 @@ static void put_group(struct compare_table_table *table, const struct hr__group_
   free(shown);
 }
 
-/* As many as are read: with more policies, fewer. */
-static void put_groups(struct compare_table_table *table, const struct hr__group_table *groups) {
-  size_t count, most = GROUP_ROWS / table->comparison->config.n_contenders;
+/* Limits the number of rows: the more policies, the fewer groups. */
+static void put_groups(struct compare_terminal *table, const struct hr__group_table *groups) {
+  size_t count, max_groups = GROUP_ROWS / table->comparison->config.n_contenders;
   const struct hr_group *of_first = groups->of(table->comparison->first_runs[0].summary, &count);
   char more[HR__NUMBER_BYTES];
   if (count == 0) return;
-  if (most < LEAST_GROUPS) most = LEAST_GROUPS;
+  if (max_groups < MIN_GROUPS) max_groups = MIN_GROUPS;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
   put_name(table, groups->title);
   put_name(table, "policy");
-  for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) put_cell(table, hr__group_metric_infos[m].title, ' ');
+  for (unsigned m = 0; m < HR__N_COMPARE_GROUP_METRICS; m++) put_cell(table, hr__compare_group_metrics[m].title, ' ');
   end_line(table);
-  for (size_t i = 0; i < count && i < most; i++) put_group(table, groups, of_first[i].name);
-  if (count > most)
-    fprintf(table->console.out, "%sand %s more%s\n", hr__dim(&table->console), hr__count_text(count - most, more),
+  for (size_t i = 0; i < count && i < max_groups; i++) put_group(table, groups, of_first[i].name);
+  if (count > max_groups)
+    fprintf(table->console.out, "%sand %s more%s\n", hr__dim(&table->console), hr__count_text(count - max_groups, more),
             hr__plain(&table->console));
 }
 
-/* ---- The foot --------------------------------------------------------------------------------------- */
+/* ---- Legend ----------------------------------------------------------------------------------------- */
 
-static void put_legend(const struct compare_table_table *table) {
+static void put_legend(const struct compare_terminal *table) {
   FILE *out = table->console.out;
   fprintf(out, "\n%s", hr__dim(&table->console));
-  fputs("Differences are to the first policy; = stands for none.\n", out);
+  fputs("Differences are from the first policy; = means no difference.\n", out);
   if (table->comparison->n_replications > 1)
-    fputs("* significant: the paired 95 % interval, difference -+ margin, leaves zero out.\n", out);
-  fputs("jct: submit to end. rho: jct / that on an equal share of the cluster.\n", out);
-  if (hr__has_metric(table->comparison, HR__STRANDED))
-    fputs("F: of all GPUs, the part that is idle and of no use to a typical task.\n", out);
+    fputs("* significant: the paired 95 % interval, difference -+ margin, excludes zero.\n", out);
+  fputs("util. submit, total: utilization to the last submission, to the last job's end.\n", out);
+  fputs("jct: submit to end. rho: finish-time fairness, jct / jct on an equal share.\n", out);
+  if (hr__compare_has_metric(table->comparison, HR__COMPARE_STRANDED))
+    fputs("F: share of GPUs that are idle and too fragmented for a typical task.\n", out);
   fputs(hr__plain(&table->console), out);
 }
 
-static void put_speed(struct compare_table_table *table, const struct hr_perf *perf) {
+static void put_speed(struct compare_terminal *table, const struct hr_perf *perf) {
   char text[3][HR__NUMBER_BYTES];
   const struct hr_comparison *comparison = table->comparison;
   uint64_t runs = (uint64_t)comparison->config.n_contenders * comparison->n_replications;
@@ -282,20 +245,20 @@ static void put_speed(struct compare_table_table *table, const struct hr_perf *p
 
 /* ---- Titles ----------------------------------------------------------------------------------------- */
 
-static void titles_free(struct compare_table_table *table) {
+static void free_titles(struct compare_terminal *table) {
   for (uint32_t i = 0; table->title && i < table->comparison->config.n_contenders; i++) free(table->title[i]);
   free(table->title);
 }
 
-static bool are_cut(const struct hr_compare_config *config) {
+static bool titles_are_long(const struct hr_compare_config *config) {
   for (uint32_t i = 0; i < config->n_contenders; i++)
     if (hr__width_of(config->contenders[i].label, strlen(config->contenders[i].label)) > NAME_WIDTH - 1) return true;
   return false;
 }
 
-/* A label, behind a number where any of them must be cut: then names do without their parameters, but of those of
-   `queue` the last matter most, and of a path its end. */
-static char *make_title(struct compare_table_table *table, uint32_t contender) {
+/* The label of a contender. If any label is too long, all start with their number and drop their parameters. Labels of
+   `queue` keep their last parameters and paths their end, since those distinguish them. */
+static char *make_title(struct compare_terminal *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
   char number[16] = "", text[HR__FIGURE_BYTES * 2];
   if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", contender + 1);
@@ -311,9 +274,9 @@ static char *make_title(struct compare_table_table *table, uint32_t contender) {
   return strdup(text);
 }
 
-static bool titles_make(struct compare_table_table *table) {
+static bool make_titles(struct compare_terminal *table) {
   const struct hr_compare_config *config = &table->comparison->config;
-  table->numbered = are_cut(config);
+  table->numbered = titles_are_long(config);
   table->title = calloc(config->n_contenders, sizeof(*table->title));
   for (uint32_t i = 0; table->title && i < config->n_contenders; i++) {
     table->title[i] = make_title(table, i);
@@ -324,9 +287,9 @@ static bool titles_make(struct compare_table_table *table) {
 
 enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                    bool colour) {
-  struct compare_table_table table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
-  bool good = titles_make(&table);
-  if (good) {
+  struct compare_terminal table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
+  bool titled = make_titles(&table);
+  if (titled) {
     put_head(&table);
     put_blocks(&table);
     put_groups(&table, &comparison->groups[HR__CLASSES]);
@@ -334,7 +297,7 @@ enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *compar
     put_legend(&table);
     put_speed(&table, perf);
   }
-  titles_free(&table);
-  if (!good || table.console.out_of_memory) return HR_NO_MEMORY;
+  free_titles(&table);
+  if (!titled || table.console.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

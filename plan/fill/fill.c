@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is filled and with what: the cluster's GPUs, the trace's requests, the pools that each accepts. */
+/*
+ * Runs fill experiments on a pool of threads: every rule with every seed, as a task that writes to its own rows.
+ *
+ * The pods of a seed are drawn from the trace with replacement until they request the target, then shuffled; they are
+ * the same for all rules. A job of several tasks is placed completely, task by task, or fails. A row is recorded each
+ * time the requested GPUs reach another per cent of the capacity.
+ */
 
 #include "plan/fill/fill.h"
 
 #include "base/random.h"
 #include "base/threads.h"
-#include "plan/runner/statistics.h"
+#include "plan/runner/intervals.h"
 #include "sim/cluster/accepts.h"
 
 #include <math.h>
@@ -14,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t asked_milli(const struct hr_request *request) {
+static uint64_t requested_milli(const struct hr_request *request) {
   return (uint64_t)request->tasks * request->gpus * request->gpu_milli;
 }
 
@@ -22,33 +28,30 @@ static uint64_t asked_milli(const struct hr_request *request) {
 
 static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_error *error) {
   if (hr_cluster_spec_gpus(&scenario->cluster) == 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s: no pool has a node, so there is nothing to fill; one is needed at least",
-                   scenario->path);
+    return hr_fail(error, HR_BAD_INPUT, "%s: no pool has a node; at least one is needed", scenario->path);
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     if (pool->nodes > 0 && pool->gpus_per_node > HR_MAX_STOCK_GPUS)
-      return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s': a node has %u GPUs; fill takes at most %u", scenario->path,
-                     pool->name, pool->gpus_per_node, HR_MAX_STOCK_GPUS);
+      return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s': a node has %u GPUs; fill supports at most %u",
+                     scenario->path, pool->name, pool->gpus_per_node, HR_MAX_STOCK_GPUS);
   }
   return HR_OK;
 }
 
-enum { MOST_PODS = 200000000 };
+enum { MAX_PODS = 200000000 };
 
-/* How many pods a list will have, more or less. */
+/* Checks the requests, and the expected number of pods. */
 static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_error *error) {
-  double asked = 0, wanted = (double)input->target_milli;
+  double requested = 0, target = (double)input->target_milli;
   if (input->trace->within)
-    return hr_fail(error, HR_BAD_INPUT, "%s: jobs are to be 'within' a group; to fill looks at one task at a time",
+    return hr_fail(error, HR_BAD_INPUT, "%s: jobs have topology constraints ('within'), which fill does not support",
                    input->trace->source);
   for (uint32_t i = 0; i < input->requests->count; i++)
-    asked += (double)input->requests->jobs[i] * (double)asked_milli(&input->requests->request[i]);
-  if (asked <= 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s: no job asks for a GPU; a cluster cannot be filled with them",
-                   input->trace->source);
-  if (wanted / asked * input->trace->n_jobs > MOST_PODS)
-    return hr_fail(error, HR_BAD_INPUT, "%s: more than %d of its jobs would be needed to fill the cluster",
-                   input->trace->source, MOST_PODS);
+    requested += (double)input->requests->jobs[i] * (double)requested_milli(&input->requests->request[i]);
+  if (requested <= 0) return hr_fail(error, HR_BAD_INPUT, "%s: no job requests a GPU", input->trace->source);
+  if (target / requested * input->trace->n_jobs > MAX_PODS)
+    return hr_fail(error, HR_BAD_INPUT, "%s: more than %d jobs would be needed to fill the cluster",
+                   input->trace->source, MAX_PODS);
   return HR_OK;
 }
 
@@ -60,7 +63,7 @@ static bool is_barred_from_spot(const struct hr__fill_input *input, uint32_t job
   return input->scenario->classes[trace->class_ ? trace->class_[job] : HR_CLASS_UNKNOWN].no_spot;
 }
 
-/* Accept classes are made as for a run. */
+/* Accept classes are those of a simulation. */
 static bool find_requests(struct hr__fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
   const struct hr_trace *trace = input->trace;
@@ -80,8 +83,9 @@ static bool find_requests(struct hr__fill_input *input) {
   return input->requests && input->typical;
 }
 
-enum hr_status hr__fill_input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
-                                   struct hr_error *error) {
+/* Checks that there are GPUs to fill and requests to fill them with. Call input_finish in any case. */
+static enum hr_status input_make(struct hr__fill_input *input, const struct hr_fill_config *config,
+                                 struct hr_error *error) {
   *input = (struct hr__fill_input){.scenario = config->scenario, .trace = config->trace};
   input->capacity_milli = hr_cluster_spec_gpus(&config->scenario->cluster) * HR_WHOLE_GPU_MILLI;
   input->target_milli = (uint64_t)ceil(config->to * (double)input->capacity_milli - 1e-6);
@@ -91,7 +95,7 @@ enum hr_status hr__fill_input_make(struct hr__fill_input *input, const struct hr
   return status == HR_OK ? check_pods(input, error) : status;
 }
 
-void hr__fill_input_finish(struct hr__fill_input *input) {
+static void input_finish(struct hr__fill_input *input) {
   hr__arena_finish(&input->arena);
 }
 
@@ -129,13 +133,13 @@ uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint3
       pods = grown;
     }
     pods[*count] = requests->of_job[below(&stream, input->trace->n_jobs)];
-    milli += asked_milli(&requests->request[pods[(*count)++]]);
+    milli += requested_milli(&requests->request[pods[(*count)++]]);
   }
   shuffle(pods, *count, seed);
   return pods;
 }
 
-/* One run: pods come one by one until all are there. A job of several tasks is placed whole, task by task, or fails. */
+/* ---- One run ---------------------------------------------------------------------------------------- */
 
 struct fill_run {
   const struct hr__fill_input *input;
@@ -143,23 +147,23 @@ struct fill_run {
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
   struct hr_fragmentation *fragmentation;
-  struct hr_slice *slices; /* of one job's tasks */
-  uint64_t f;              /* sum over nodes, in pods x thousandths */
+  struct hr_slice *slices; /* of the tasks of one job */
+  uint64_t f;              /* fragmentation: sum over nodes, in pods x thousandths of a GPU */
   uint64_t allocated_milli, arrived_milli, failed;
 };
 
 static uint32_t max_tasks(const struct hr_requests *requests) {
-  uint32_t most = 1;
+  uint32_t max = 1;
   for (uint32_t i = 0; i < requests->count; i++)
-    if (requests->request[i].tasks > most) most = requests->request[i].tasks;
-  return most;
+    if (requests->request[i].tasks > max) max = requests->request[i].tasks;
+  return max;
 }
 
 static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, uint64_t seed) {
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
-  if (run->inventory) /* pods get what they ask for, whatever the pools say */
+  if (run->inventory) /* pods get exactly what they request: ignore the fixed parts that pools may define */
     memset(run->inventory->slot_milli, 0, run->inventory->n_nodes * sizeof *run->inventory->slot_milli);
   run->slices = hr_arena_alloc(&run->arena, max_tasks(input->requests) * sizeof *run->slices);
   if (!run->inventory || !run->slices) return false;
@@ -183,7 +187,7 @@ static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, u
 
 typedef void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice);
 
-static void change_stock(struct fill_run *run, uint32_t number, const struct hr_slice *slice, change *each) {
+static void change_inventory(struct fill_run *run, uint32_t number, const struct hr_slice *slice, change *each) {
   run->f -= hr_fragmentation_of(run->fragmentation, slice->node);
   each(run->inventory, &run->input->requests->request[number], slice);
   run->f += hr_fragmentation_of(run->fragmentation, slice->node);
@@ -194,33 +198,33 @@ static bool place_task(struct fill_run *run, uint32_t number, struct hr_slice *s
   uint64_t gpus;
   if (!hr_packer_find(run->packer, number, &node, &gpus)) return false;
   *slice = hr_gpu_inventory_slice(run->inventory, &run->input->requests->request[number], node, gpus);
-  change_stock(run, number, slice, hr_gpu_inventory_take);
+  change_inventory(run, number, slice, hr_gpu_inventory_take);
   hr_packer_taken(run->packer, number, node);
   return true;
 }
 
-static bool place(struct fill_run *run, uint32_t number) {
+static bool place_job(struct fill_run *run, uint32_t number) {
   uint32_t tasks = run->input->requests->request[number].tasks, placed = 0;
   while (placed < tasks && place_task(run, number, &run->slices[placed])) placed++;
   if (placed == tasks) return true;
   while (placed-- > 0) {
-    change_stock(run, number, &run->slices[placed], hr_gpu_inventory_undo);
+    change_inventory(run, number, &run->slices[placed], hr_gpu_inventory_undo);
     hr_packer_given(run->packer, number, run->slices[placed].node);
   }
   return false;
 }
 
-static void come(struct fill_run *run, uint32_t number) {
+static void arrive(struct fill_run *run, uint32_t number) {
   const struct hr_request *request = &run->input->requests->request[number];
   uint64_t milli = (uint64_t)request->tasks * request->gpus * request->gpu_milli;
   run->arrived_milli += milli;
-  if (place(run, number))
+  if (place_job(run, number))
     run->allocated_milli += milli;
   else
     run->failed++;
 }
 
-/* ---- All of them ------------------------------------------------------------------------------------ */
+/* ---- All pods --------------------------------------------------------------------------------------- */
 
 static struct hr_fill_row row_of(const struct fill_run *run) {
   double capacity = (double)run->input->capacity_milli;
@@ -230,31 +234,30 @@ static struct hr_fill_row row_of(const struct fill_run *run) {
                               .failed = run->failed};
 }
 
-static void fill(struct fill_run *run, const uint32_t *pods, uint32_t count, struct hr_fill_row *rows) {
+static void place_pods(struct fill_run *run, const uint32_t *pods, uint32_t count, struct hr_fill_row *rows) {
   uint32_t row = 0;
   for (uint32_t i = 0; i < count; i++) {
-    come(run, pods[i]);
+    arrive(run, pods[i]);
     while (row < run->input->last && run->arrived_milli * 100 >= (row + 1) * run->input->capacity_milli)
       rows[row++] = row_of(run);
   }
   while (row < run->input->last) rows[row++] = row_of(run);
 }
 
-/* One run; `rows`: [input->last]. HR_NO_MEMORY is the only failure. */
-static enum hr_status hr__fill_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule,
-                                   uint64_t seed, struct hr_fill_row *rows) {
+/* Fills rows[input->last]. HR_NO_MEMORY is the only failure. */
+static enum hr_status make_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
+                               struct hr_fill_row *rows) {
   struct fill_run run = {.input = input};
   uint32_t count;
   uint32_t *pods = hr__fill_pods(input, seed, &count);
   bool made = pods && run_make(&run, rule, seed);
-  if (made) fill(&run, pods, count, rows);
+  if (made) place_pods(&run, pods, count, rows);
   hr__arena_finish(&run.arena);
   free(pods);
   return made ? HR_OK : HR_NO_MEMORY;
 }
 
-/* The runs of a fill: every rule under every seed, each run a task of a pool of threads, which leaves its rows at a
-   place of its own. */
+/* ---- All runs --------------------------------------------------------------------------------------- */
 
 struct fill_work {
   struct hr_fill *fill;
@@ -272,7 +275,7 @@ static struct hr_fill_row *rows_of(const struct hr_fill *fill, uint32_t rule, ui
   return fill->rows + ((size_t)rule * fill->config.n_seeds + seed_index) * fill->input.last;
 }
 
-static void tell(struct fill_work *work, uint32_t rule, double seconds) {
+static void report_progress(struct fill_work *work, uint32_t rule, double seconds) {
   const struct hr_progress *to = &work->fill->config.progress;
   uint64_t jobs = work->fill->config.trace->n_jobs;
   pthread_mutex_lock(&work->lock);
@@ -282,15 +285,15 @@ static void tell(struct fill_work *work, uint32_t rule, double seconds) {
   pthread_mutex_unlock(&work->lock);
 }
 
-/* Rule by rule within a seed. */
+/* Tasks are ordered by seed, then by rule. */
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct fill_work *work = self;
   struct hr_fill *fill = work->fill;
   uint32_t rule = (uint32_t)(task % fill->config.n_rules), index = (uint32_t)(task / fill->config.n_rules);
   double begin_s = clock_s();
   enum hr_status status =
-      hr__fill_run(&fill->input, fill->config.rules[rule], hr_fill_seed(fill, index), rows_of(fill, rule, index));
-  tell(work, rule, clock_s() - begin_s);
+      make_run(&fill->input, fill->config.rules[rule], hr_fill_seed(fill, index), rows_of(fill, rule, index));
+  report_progress(work, rule, clock_s() - begin_s);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
@@ -309,9 +312,9 @@ static enum hr_status run_all(struct hr_fill *fill, struct hr_error *error) {
 
 static enum hr_status check(const struct hr_fill_config *config, struct hr_error *error) {
   if (config->n_rules == 0 || config->n_seeds == 0 || config->n_seeds > HR_MAX_FILL_SEEDS || config->n_threads == 0)
-    return hr_fail(error, HR_BAD_INPUT, "to fill wants at least one rule, one seed and one thread");
+    return hr_fail(error, HR_BAD_INPUT, "fill needs at least one rule, one seed and one thread");
   if (!(config->to >= 0.01 && config->to <= HR_MAX_FILL_TO))
-    return hr_fail(error, HR_BAD_INPUT, "to fill up to %g times the cluster: 0.01 to %g are wanted", config->to,
+    return hr_fail(error, HR_BAD_INPUT, "fill up to %g times the cluster: expected 0.01 to %g", config->to,
                    HR_MAX_FILL_TO);
   return HR_OK;
 }
@@ -323,7 +326,7 @@ enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fil
   struct hr_fill *fresh = calloc(1, sizeof *fresh);
   if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   fresh->config = *config;
-  status = hr__fill_input_make(&fresh->input, config, error);
+  status = input_make(&fresh->input, config, error);
   if (status == HR_OK) status = run_all(fresh, error);
   if (status == HR_OK)
     *fill = fresh;
@@ -334,13 +337,13 @@ enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fil
 
 void hr_fill_destroy(struct hr_fill *fill) {
   if (!fill) return;
-  hr__fill_input_finish(&fill->input);
+  input_finish(&fill->input);
   free(fill->rows);
   free(fill->seconds);
   free(fill);
 }
 
-/* ---- What came of it -------------------------------------------------------------------------------- */
+/* ---- Results ---------------------------------------------------------------------------------------- */
 
 uint32_t hr_fill_last(const struct hr_fill *fill) {
   return fill->input.last;
@@ -363,6 +366,7 @@ struct hr_fill_mean hr_fill_mean_at(const struct hr_fill *fill, uint32_t rule, u
     frag[i] = row.frag_pct;
     failed[i] = (double)row.failed;
   }
-  struct hr__mean a = hr__mean_of(alloc, count), f = hr__mean_of(frag, count), n = hr__mean_of(failed, count);
+  struct hr__mean a = hr__interval_of_mean(alloc, count), f = hr__interval_of_mean(frag, count),
+                  n = hr__interval_of_mean(failed, count);
   return (struct hr_fill_mean){a.value, a.margin, f.value, f.margin, n.value, n.margin};
 }

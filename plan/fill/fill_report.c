@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A fill as CSV: a row for each rule, seed and whole per cent. */
+/*
+ * Results of fill experiments as CSV (a row for each rule, seed and per cent), JSON (docs/researcher/fill.md),
+ * Markdown, and a table for a terminal, 80 columns wide, in which rules are rows.
+ */
 
 #include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "base/writers.h"
-#include "plan/compare/compare_table.h"
 #include "plan/fill/fill.h"
 #include "report/tables/json_tree.h"
 
@@ -13,6 +15,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- CSV -------------------------------------------------------------------------------------------- */
 
 static void put_row(struct hr__csv_out *out, const struct hr_fill *fill, uint32_t rule, uint32_t index, uint32_t pct) {
   char buffer[HR__NUMBER_BYTES];
@@ -36,7 +40,7 @@ enum hr_status hr_fill_write_csv(const char *path, const struct hr_fill *fill, s
   return hr__csv_commit(&out, error);
 }
 
-/* A fill as JSON (docs/researcher/fill.md). */
+/* ---- JSON ------------------------------------------------------------------------------------------- */
 
 static void put_mean(struct hr__json *json, cJSON *object, const char *key, double value, double margin) {
   cJSON *inner = hr__json_object(json, object, key);
@@ -95,16 +99,16 @@ enum hr_status hr_fill_write_json(const char *path, const struct hr_fill *fill, 
   return hr__json_write(&json, root, path, error);
 }
 
-/* A fill for a person: rules are rows, 80 columns wide in the terminal, and the same as Markdown. */
+/* ---- Figures of both tables ------------------------------------------------------------------------- */
 
-enum { NAME_WIDTH = 20, CELL_WIDTH = 10, MOST_CELLS = 5 };
+enum { NAME_WIDTH = 20, CELL_WIDTH = 10, MAX_CELLS = 5 };
 
-struct fill_report_page {
+struct fill_terminal {
   struct hr__console console;
   const struct hr_fill *fill;
 };
 
-/* Where there is no 100 %, the end stands alone. */
+/* The rows to show, in per cent: 100 and the last, or only the last if it is at most 100. */
 static uint32_t points_of(const struct hr_fill *fill, uint32_t points[2]) {
   points[0] = 100;
   points[1] = fill->input.last;
@@ -113,7 +117,7 @@ static uint32_t points_of(const struct hr_fill *fill, uint32_t points[2]) {
   return 1;
 }
 
-static void figures_of(const struct hr_fill *fill, uint32_t rule, double values[MOST_CELLS], double margins[MOST_CELLS],
+static void figures_of(const struct hr_fill *fill, uint32_t rule, double values[MAX_CELLS], double margins[MAX_CELLS],
                        uint32_t *count) {
   uint32_t points[2], n = points_of(fill, points);
   struct hr_fill_mean mean = {0};
@@ -133,9 +137,9 @@ static const char *value_text(double value, bool last, char *buffer) {
   return hr__fixed_text(value, last ? 0 : 2, buffer);
 }
 
-/* ---- The terminal's --------------------------------------------------------------------------------- */
+/* ---- Terminal --------------------------------------------------------------------------------------- */
 
-static void table_put_head(struct fill_report_page *page) {
+static void table_put_head(struct fill_terminal *page) {
   const struct hr_fill_config *config = &page->fill->config;
   struct hr__console *console = &page->console;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
@@ -149,15 +153,15 @@ static void table_put_head(struct fill_report_page *page) {
   hr__put_field(console, "cluster", "%s GPUs on %s node%s",
                 hr__count_text(page->fill->input.capacity_milli / HR_WHOLE_GPU_MILLI, gpus),
                 hr__count_text(n_nodes, nodes), n_nodes == 1 ? "" : "s");
-  hr__put_field(console, "pods", "drawn from the trace until they ask for %g times the GPUs; none leaves", config->to);
+  hr__put_field(console, "pods", "drawn from the trace until they request %g times the GPUs; none ends", config->to);
   if (config->n_seeds == 1)
     hr__put_field(console, "seed", "%" PRIu64, hr_fill_seed(page->fill, 0));
   else
-    hr__put_field(console, "seeds", "%" PRIu32 ", from %" PRIu64 " on; the same pods for all rules", config->n_seeds,
-                  hr_fill_seed(page->fill, 0));
+    hr__put_field(console, "seeds", "%" PRIu32 ", starting at %" PRIu64 "; the same pods for all rules",
+                  config->n_seeds, hr_fill_seed(page->fill, 0));
 }
 
-static void put_titles(struct fill_report_page *page) {
+static void put_titles(struct fill_terminal *page) {
   uint32_t points[2], n = points_of(page->fill, points);
   FILE *out = page->console.out;
   char over[32];
@@ -177,9 +181,9 @@ static void put_margin(FILE *out, double margin, bool last) {
   fprintf(out, "%*s\xC2\xB1%s", (int)(width + 1 < CELL_WIDTH ? CELL_WIDTH - width - 1 : 0), "", text);
 }
 
-static void put_rule(struct fill_report_page *page, uint32_t rule) {
+static void put_rule(struct fill_terminal *page, uint32_t rule) {
   FILE *out = page->console.out;
-  double values[MOST_CELLS], margins[MOST_CELLS];
+  double values[MAX_CELLS], margins[MAX_CELLS];
   uint32_t count;
   char text[HR__NUMBER_BYTES];
   figures_of(page->fill, rule, values, margins, &count);
@@ -192,7 +196,7 @@ static void put_rule(struct fill_report_page *page, uint32_t rule) {
   fprintf(out, "%s\n", hr__plain(&page->console));
 }
 
-static void put_foot(struct fill_report_page *page, const struct hr_perf *perf) {
+static void put_foot(struct fill_terminal *page, const struct hr_perf *perf) {
   const struct hr_fill_config *config = &page->fill->config;
   char text[3][HR__NUMBER_BYTES];
   uint64_t runs = (uint64_t)config->n_rules * config->n_seeds;
@@ -207,7 +211,7 @@ static void put_foot(struct fill_report_page *page, const struct hr_perf *perf) 
 }
 
 enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct hr_perf *perf, bool colour) {
-  struct fill_report_page page = {.console = {.out = out, .colour = colour}, .fill = fill};
+  struct fill_terminal page = {.console = {.out = out, .colour = colour}, .fill = fill};
   table_put_head(&page);
   put_titles(&page);
   for (uint32_t i = 0; i < fill->config.n_rules; i++) put_rule(&page, i);
@@ -219,7 +223,7 @@ enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct
 /* ---- Markdown --------------------------------------------------------------------------------------- */
 
 static void put_markdown_row(FILE *out, const struct hr_fill *fill, uint32_t rule) {
-  double values[MOST_CELLS], margins[MOST_CELLS];
+  double values[MAX_CELLS], margins[MAX_CELLS];
   uint32_t count;
   char text[HR__NUMBER_BYTES];
   figures_of(fill, rule, values, margins, &count);

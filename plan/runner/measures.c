@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The table of metrics: values from a run's summary, names, and the parser of figures. Costs are integer micro-dollars
+ * in the summary and dollars here; an unknown value is NaN.
+ */
 
 #include "plan/runner/measures.h"
+
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +25,11 @@ static double dollars(int64_t uusd) {
   return known_if(uusd != HR_UNKNOWN_UUSD, (double)uusd / 1e6);
 }
 
-static double part(uint64_t count, uint64_t all) {
+static double share(uint64_t count, uint64_t all) {
   return known_if(all > 0, all ? (double)count / (double)all : 0);
 }
 
-/* The six from `first` on. */
+/* Fills the six metrics of a distribution, in the order of HR__DISTRIBUTION_TABLE. */
 static void put_distribution(const struct hr_distribution *distribution, double *first) {
   const double figures[] = {distribution->mean, distribution->p50, distribution->p90,
                             distribution->p95,  distribution->p99, distribution->max};
@@ -37,8 +43,8 @@ static void put_jobs(const struct hr_summary *summary, double *values) {
   values[HR__M_REJECTED] = (double)summary->jobs_rejected;
   values[HR__M_UNFINISHED] = (double)summary->jobs_unfinished;
   values[HR__M_BACKFILLED] = (double)summary->jobs_backfilled;
-  values[HR__M_COMPLETED_SHARE] = part(summary->jobs_completed, summary->jobs_submitted);
-  values[HR__M_DEADLINE_MISS] = part(summary->missed_deadlines, summary->deadlines);
+  values[HR__M_COMPLETED_SHARE] = share(summary->jobs_completed, summary->jobs_submitted);
+  values[HR__M_DEADLINE_MISS] = share(summary->missed_deadlines, summary->deadlines);
   put_distribution(&summary->wait_s, &values[HR__M_WAIT_MEAN]);
   put_distribution(&summary->jct_s, &values[HR__M_JCT_MEAN]);
   put_distribution(&summary->slowdown, &values[HR__M_SLOWDOWN_MEAN]);
@@ -106,13 +112,13 @@ static void put_costs(const struct hr_cost_summary *costs, double *values) {
   values[HR__M_MONTHLY] = dollars(costs->monthly_uusd);
 }
 
-static void forget_all(double *values) {
+static void set_unknown(double *values) {
   for (size_t i = 0; i < HR__N_MEASURES; i++) values[i] = HR__UNKNOWN;
 }
 
 void hr__measures_of_run(const struct hr__one_run *run, double values[HR__N_MEASURES]) {
   const struct hr_summary *summary = run->summary;
-  forget_all(values);
+  set_unknown(values);
   put_jobs(summary, values);
   put_time(summary, values);
   put_goodput(summary, values);
@@ -126,11 +132,11 @@ void hr__measures_of_run(const struct hr__one_run *run, double values[HR__N_MEAS
 
 void hr__measures_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,
                            double values[HR__N_MEASURES]) {
-  forget_all(values);
+  set_unknown(values);
   values[HR__M_SUBMITTED] = (double)group->jobs;
   values[HR__M_COMPLETED] = (double)group->completed;
-  values[HR__M_COMPLETED_SHARE] = part(group->completed, group->jobs);
-  values[HR__M_DEADLINE_MISS] = part(group->missed_deadlines, group->deadlines);
+  values[HR__M_COMPLETED_SHARE] = share(group->completed, group->jobs);
+  values[HR__M_DEADLINE_MISS] = share(group->missed_deadlines, group->deadlines);
   values[HR__M_GPU_HOURS] = group->gpu_hours;
   values[HR__M_USEFUL] = group->useful_gpu_hours;
   put_distribution(&group->wait_s, &values[HR__M_WAIT_MEAN]);
@@ -150,64 +156,57 @@ enum hr__measure hr__measure_find(const char *name, size_t length) {
   static const struct {
     const char *name;
     enum hr__measure measure;
-  } shorts[] = {
+  } aliases[] = {
       {"cost_usd", HR__M_COST}, {"usd_per_job", HR__M_PER_JOB}, {"utilization", HR__M_UTILIZATION_SUBMIT_WINDOW}};
   for (unsigned i = 0; i < HR__N_MEASURES; i++)
     if (is_word(hr__measure_infos[i].path, name, length) || is_word(hr__measure_infos[i].column, name, length))
       return (enum hr__measure)i;
-  for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
-    if (is_word(shorts[i].name, name, length)) return shorts[i].measure;
+  for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+    if (is_word(aliases[i].name, name, length)) return aliases[i].measure;
   return HR__N_MEASURES;
 }
 
-void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]) {
-  size_t count = 0;
-  for (size_t i = 0; i < HR__N_MEASURES; i++)
-    if (hr__measure_infos[i].of_groups || !of_groups) names[count++] = hr__measure_infos[i].path;
-  names[count] = NULL;
-}
+/* ---- Parsing ---------------------------------------------------------------------------------------- */
 
-/* ---- Reading ---------------------------------------------------------------------------------------- */
-
-/* A piece of the text, without blanks around it. */
-struct piece {
+/* Part of the input without surrounding blanks. */
+struct text_part {
   const char *at;
   size_t length;
 };
 
-static struct piece trimmed(const char *at, size_t length) {
+static struct text_part trimmed(const char *at, size_t length) {
   while (length && *at == ' ') at++, length--;
   while (length && at[length - 1] == ' ') length--;
-  return (struct piece){at, length};
+  return (struct text_part){at, length};
 }
 
-static bool take_word(struct piece *piece, const char *word) {
+static bool skip_word(struct text_part *part, const char *word) {
   size_t length = strlen(word);
-  if (piece->length <= length || strncmp(piece->at, word, length) != 0 || piece->at[length] != ' ') return false;
-  *piece = trimmed(piece->at + length, piece->length - length);
+  if (part->length <= length || strncmp(part->at, word, length) != 0 || part->at[length] != ' ') return false;
+  *part = trimmed(part->at + length, part->length - length);
   return true;
 }
 
-static bool is_text(struct piece piece, const char *text) {
-  return strlen(text) == piece.length && strncmp(text, piece.at, piece.length) == 0;
+static bool is_text(struct text_part part, const char *text) {
+  return strlen(text) == part.length && strncmp(text, part.at, part.length) == 0;
 }
 
-/* Known to the table of classes; NULL if not. */
-static const char *class_named(struct piece piece) {
+/* The name of the class, from the table of classes; NULL if there is none. */
+static const char *class_named(struct text_part part) {
   for (unsigned i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES; i++)
-    if (is_text(piece, hr_job_class_name((enum hr_job_class)i))) return hr_job_class_name((enum hr_job_class)i);
+    if (is_text(part, hr_job_class_name((enum hr_job_class)i))) return hr_job_class_name((enum hr_job_class)i);
   return NULL;
 }
 
-static const char *tenant_named(struct piece piece, const struct hr_trace *trace) {
+static const char *tenant_named(struct text_part part, const struct hr_trace *trace) {
   for (uint32_t i = 0; trace->tenant && i < trace->tenants.count; i++)
-    if (is_text(piece, trace->tenants.text[i])) return trace->tenants.text[i];
+    if (is_text(part, trace->tenants.text[i])) return trace->tenants.text[i];
   return NULL;
 }
 
-/* Names what is near among classes, tenants or both, as the text asks for. */
-static enum hr_status unknown_group(struct piece piece, bool class_only, bool tenant_only, const struct hr_trace *trace,
-                                    struct hr_error *error) {
+/* Suggests the nearest class, tenant or either, depending on what the text asked for. */
+static enum hr_status unknown_group(struct text_part part, bool class_only, bool tenant_only,
+                                    const struct hr_trace *trace, struct hr_error *error) {
   uint32_t n_tenants = trace->tenant && !class_only ? trace->tenants.count : 0, n = 0;
   const char **known = calloc((size_t)n_tenants + HR_N_CLASSES, sizeof *known);
   const char *what = class_only ? "no class" : tenant_only ? "no tenant" : "neither a class nor a tenant";
@@ -215,7 +214,7 @@ static enum hr_status unknown_group(struct piece piece, bool class_only, bool te
   if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (unsigned i = 1; i < HR_N_CLASSES && !tenant_only; i++) known[n++] = hr_job_class_name((enum hr_job_class)i);
   for (uint32_t i = 0; i < n_tenants; i++) known[n++] = trace->tenants.text[i];
-  snprintf(word, sizeof word, "%.*s", (int)(piece.length < sizeof word ? piece.length : sizeof word - 1), piece.at);
+  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
   const char *nearest = hr_nearest_word(word, known);
   enum hr_status status = hr_fail(error, HR_BAD_INPUT, "'%s' is %s of %.200s%s%.100s%s", word, what, trace->source,
                                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
@@ -223,42 +222,42 @@ static enum hr_status unknown_group(struct piece piece, bool class_only, bool te
   return status;
 }
 
-static enum hr_status parse_group(struct piece piece, const struct hr_trace *trace, struct hr__figure *figure,
+static enum hr_status parse_group(struct text_part part, const struct hr_trace *trace, struct hr__figure *figure,
                                   struct hr_error *error) {
-  bool is_class = take_word(&piece, "class"), is_tenant = !is_class && take_word(&piece, "tenant");
-  const char *class_ = is_tenant ? NULL : class_named(piece), *tenant = is_class ? NULL : tenant_named(piece, trace);
-  if (!class_ && !tenant) return unknown_group(piece, is_class, is_tenant, trace, error);
+  bool is_class = skip_word(&part, "class"), is_tenant = !is_class && skip_word(&part, "tenant");
+  const char *class_ = is_tenant ? NULL : class_named(part), *tenant = is_class ? NULL : tenant_named(part, trace);
+  if (!class_ && !tenant) return unknown_group(part, is_class, is_tenant, trace, error);
   figure->of = class_ ? HR__OF_CLASS : HR__OF_TENANT;
   figure->name = class_ ? class_ : tenant;
   if (class_ && !trace->class_)
-    return hr_fail(error, HR_BAD_INPUT, "the jobs of %.200s have no classes, so none is of '%s'", trace->source,
-                   class_);
+    return hr_fail(error, HR_BAD_INPUT, "the jobs of %.200s have no classes, so there are none of class '%s'",
+                   trace->source, class_);
   if (hr__measure_infos[figure->measure].of_groups) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "'%s' is known of all jobs together, not by class or tenant",
+  return hr_fail(error, HR_BAD_INPUT, "'%s' is known only for all jobs together, not by class or tenant",
                  hr__measure_infos[figure->measure].path);
 }
 
-static enum hr_status unknown_measure(struct piece piece, bool of_groups, struct hr_error *error) {
+static enum hr_status unknown_measure(struct text_part part, bool of_groups, struct hr_error *error) {
   const char *names[HR__N_MEASURES + 1];
   char word[100];
-  snprintf(word, sizeof word, "%.*s", (int)(piece.length < sizeof word ? piece.length : sizeof word - 1), piece.at);
+  snprintf(word, sizeof word, "%.*s", (int)(part.length < sizeof word ? part.length : sizeof word - 1), part.at);
   hr__measure_names(of_groups, names);
   const char *nearest = hr_nearest_word(word, names);
-  return hr_fail(error, HR_BAD_INPUT, "unknown figure '%s'; %s%s%s", word, nearest ? "did you mean '" : "",
+  return hr_fail(error, HR_BAD_INPUT, "unknown metric '%s'; %s%s%s", word, nearest ? "did you mean '" : "",
                  nearest ? nearest
-                         : "wait_s.p95, completed, deadline_miss and monthly_usd are some ('headroom help "
+                         : "examples are wait_s.p95, completed, deadline_miss and monthly_usd (see 'headroom help "
                            "plan')",
                  nearest ? "'?" : "");
 }
 
 enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr_trace *trace,
                                 struct hr__figure *figure, struct hr_error *error) {
-  struct piece whole = trimmed(text, length), measure = whole, group = {0};
+  struct text_part input = trimmed(text, length), measure = input, group = {0};
   *figure = (struct hr__figure){.of = HR__OF_ALL};
-  for (size_t i = 0; i + 4 <= whole.length; i++) {
-    if (strncmp(whole.at + i, " of ", 4) != 0) continue;
-    measure = trimmed(whole.at, i);
-    group = trimmed(whole.at + i + 4, whole.length - i - 4);
+  for (size_t i = 0; i + 4 <= input.length; i++) {
+    if (strncmp(input.at + i, " of ", 4) != 0) continue;
+    measure = trimmed(input.at, i);
+    group = trimmed(input.at + i + 4, input.length - i - 4);
     break;
   }
   figure->measure = hr__measure_find(measure.at, measure.length);
@@ -266,29 +265,17 @@ enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr
   return group.at ? parse_group(group, trace, figure, error) : HR_OK;
 }
 
-/* ---- Using ------------------------------------------------------------------------------------------ */
-
-static bool same_group(const struct hr__figure *a, const struct hr__figure *b) {
-  return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
-}
-
-bool hr__figure_same(const struct hr__figure *a, const struct hr__figure *b) {
-  return a->measure == b->measure && same_group(a, b);
-}
+/* ---- Figures ---------------------------------------------------------------------------------------- */
 
 const char *hr__figure_name(const struct hr__figure *figure, char *buffer) {
   const char *path = hr__measure_infos[figure->measure].path;
-  /* A tenant that is called like a class is told from it. */
-  bool doubtful = figure->of == HR__OF_TENANT && class_named((struct piece){figure->name, strlen(figure->name)});
+  /* A tenant with the name of a class needs the word "tenant". */
+  bool ambiguous = figure->of == HR__OF_TENANT && class_named((struct text_part){figure->name, strlen(figure->name)});
   if (figure->of == HR__OF_ALL)
     snprintf(buffer, HR__FIGURE_NAME_BYTES, "%s", path);
   else
-    snprintf(buffer, HR__FIGURE_NAME_BYTES, "%s of %s%.200s", path, doubtful ? "tenant " : "", figure->name);
+    snprintf(buffer, HR__FIGURE_NAME_BYTES, "%s of %s%.200s", path, ambiguous ? "tenant " : "", figure->name);
   return buffer;
-}
-
-static void forget(double *measures) {
-  for (size_t i = 0; i < HR__N_MEASURES; i++) measures[i] = HR__UNKNOWN;
 }
 
 static void measures_of_group(const struct hr_summary *summary, const struct hr__figure *figure, double *measures) {
@@ -297,7 +284,7 @@ static void measures_of_group(const struct hr_summary *summary, const struct hr_
   size_t count = is_class ? summary->n_classes : summary->n_tenants;
   const struct hr_cost_lines *lines = NULL;
   if (summary->costs) lines = is_class ? &summary->costs->by_class : &summary->costs->by_tenant;
-  forget(measures);
+  set_unknown(measures);
   for (size_t i = 0; i < count; i++)
     if (strcmp(groups[i].name, figure->name) == 0) hr__measures_of_group(&groups[i], lines, measures);
 }
@@ -305,7 +292,7 @@ static void measures_of_group(const struct hr_summary *summary, const struct hr_
 void hr__figures_of_run(const struct hr__one_run *run, const struct hr__figure *figures, size_t count, double *values) {
   double measures[HR__N_MEASURES];
   for (size_t i = 0; i < count; i++) {
-    if (i == 0 || !same_group(&figures[i - 1], &figures[i])) {
+    if (i == 0 || !hr__figure_same_group(&figures[i - 1], &figures[i])) {
       if (figures[i].of == HR__OF_ALL)
         hr__measures_of_run(run, measures);
       else
@@ -315,18 +302,46 @@ void hr__figures_of_run(const struct hr__one_run *run, const struct hr__figure *
   }
 }
 
-#define METRIC_INFO(id, measure, block, title) [id] = {measure, block, title},
-const struct hr__metric_info hr__metric_infos[HR__N_METRICS] = {HR__METRIC_TABLE(METRIC_INFO)};
-const struct hr__metric_info hr__group_metric_infos[HR__N_GROUP_METRICS] = {HR__GROUP_METRIC_TABLE(METRIC_INFO)};
+/* ---- Text ------------------------------------------------------------------------------------------- */
 
-void hr__metrics_of_run(const struct hr__one_run *run, double values[HR__N_METRICS]) {
-  double measures[HR__N_MEASURES];
-  hr__measures_of_run(run, measures);
-  for (size_t i = 0; i < HR__N_METRICS; i++) values[i] = measures[hr__metric_infos[i].measure];
+static const char *magnitude_text(enum hr__unit unit, double value, char *buffer) {
+  switch (unit) {
+  case HR__SECONDS:
+    return hr__duration_text(value, buffer);
+  case HR__FACTOR:
+    return hr__factor_text(value, buffer);
+  case HR__INDEX:
+    return hr__fixed_text(value, 4, buffer);
+  case HR__COUNT:
+    return hr__fixed_text(value, value == floor(value) ? 0 : 1, buffer);
+  case HR__GPU_HOURS:
+    return hr__fixed_text(value, value < 1000 ? 1 : 0, buffer);
+  case HR__SHARE:
+    return hr__fixed_text(100 * value, 1, buffer);
+  case HR__DOLLARS:
+    return hr__usd_text((int64_t)llround(value * 1e6), buffer);
+  }
+  return strcpy(buffer, "");
 }
 
-void hr__metrics_of_group(const struct hr_group *group, double values[HR__N_GROUP_METRICS]) {
-  double measures[HR__N_MEASURES];
-  hr__measures_of_group(group, NULL, measures);
-  for (size_t i = 0; i < HR__N_GROUP_METRICS; i++) values[i] = measures[hr__group_metric_infos[i].measure];
+const char *hr__figure_text(enum hr__unit unit, double value, char *buffer) {
+  if (isnan(value)) return strcpy(buffer, "-");
+  magnitude_text(unit, value, buffer);
+  return unit == HR__SHARE ? strcat(buffer, " %") : buffer;
+}
+
+static const char *with_sign(enum hr__unit unit, const char *sign, double magnitude, char *buffer) {
+  magnitude_text(unit, magnitude, stpcpy(buffer, sign));
+  return unit == HR__SHARE ? strcat(buffer, " pts") : buffer;
+}
+
+const char *hr__difference_text(enum hr__unit unit, double difference, char *buffer) {
+  if (isnan(difference)) return strcpy(buffer, "-");
+  if (difference == 0) return strcpy(buffer, "=");
+  return with_sign(unit, difference < 0 ? "-" : "+", fabs(difference), buffer);
+}
+
+const char *hr__margin_text(enum hr__unit unit, double low, double high, char *buffer) {
+  if (isnan(low)) return strcpy(buffer, "-");
+  return with_sign(unit, "\u00b1", (high - low) / 2, buffer);
 }

@@ -3,24 +3,26 @@
 #define HR_PLAN_RUNNER_MEASURES_H
 
 /*
- * Every figure of a run that many runs are judged by: one table, from which comparisons, replications, sweeps and plans
- * take names, units and values.
+ * The metrics of a run that comparisons, replications, checks, sweeps and plans use: one table of names, units and
+ * kinds.
  *
- * A figure has two names: its path in the JSON summary ("wait_s.p95"), and one for columns of files ("wait_p95_s").
+ * A metric has two names: its path in the JSON summary ("wait_s.p95") and its column in CSV and SQLite files
+ * ("wait_p95_s"). A figure is a metric of all jobs, of one class or of one tenant ("wait_s.p95 of inference").
  */
 
 #include "plan/runner/one_run.h"
 
 #include <math.h>
+#include <string.h>
 
-/* What a run does not have, or cannot be told. */
+/* Value of a metric that a run does not have. */
 #define HR__UNKNOWN ((double)NAN)
 
 enum hr__unit { HR__SECONDS, HR__FACTOR, HR__SHARE, HR__INDEX, HR__COUNT, HR__GPU_HOURS, HR__DOLLARS };
 
-/* How the figure of a run comes about, and so what its interval over many runs is of: means and sums have Student's
-   interval of their mean; quantiles, whose distribution over runs is anything but normal, have that of their median
-   from order statistics. */
+/* Selects the interval over many runs: means and sums have Student's interval of the mean; quantiles, whose
+   distribution over runs is far from normal, have the interval of the median from order statistics
+   (plan/runner/intervals.h). */
 enum hr__measure_kind { HR__MEAN, HR__QUANTILE };
 
 #define HR__DISTRIBUTION_TABLE(X, ID, path, first, last, unit, groups)                                                 \
@@ -31,7 +33,7 @@ enum hr__measure_kind { HR__MEAN, HR__QUANTILE };
   X(ID##_P99, path ".p99", first "p99" last, unit, HR__QUANTILE, groups)                                               \
   X(ID##_MAX, path ".max", first "max" last, unit, HR__QUANTILE, groups)
 
-/* Id, path, column, unit, kind, and whether a class or a tenant has it, too. */
+/* Id, path, column, unit, kind, and whether classes and tenants have the metric. */
 #define HR__MEASURE_TABLE(X)                                                                                           \
   X(HR__M_SUBMITTED, "jobs.submitted", "jobs_submitted", HR__COUNT, HR__MEAN, true)                                    \
   X(HR__M_COMPLETED, "jobs.completed", "jobs_completed", HR__COUNT, HR__MEAN, true)                                    \
@@ -99,111 +101,63 @@ struct hr__measure_info {
 };
 extern const struct hr__measure_info hr__measure_infos[HR__N_MEASURES];
 
-/* Of a run, and of a class or tenant in it; NaN for what it has not. `lines`: what the groups cost, by name; NULL:
+/* The metrics of a run, and of one class or tenant in it; NaN if unknown. `lines`: costs of the groups by name; NULL if
    unknown. */
 void hr__measures_of_run(const struct hr__one_run *run, double values[HR__N_MEASURES]);
 void hr__measures_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,
                            double values[HR__N_MEASURES]);
 
-/* By path, column or a short name that people use ("cost_usd", "usd_per_job"); HR__N_MEASURES for none. */
+/* Finds a metric by path, column or alias ("cost_usd", "usd_per_job"); HR__N_MEASURES if there is none. */
 enum hr__measure hr__measure_find(const char *name, size_t length);
-/* Paths of all, or of those that groups have, ended by NULL: for errors that name the nearest. */
-void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]);
+/* NULL-terminated paths of all metrics, or of those that groups have, for hr_nearest_word. */
+static inline void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]) {
+  size_t count = 0;
+  for (size_t i = 0; i < HR__N_MEASURES; i++)
+    if (hr__measure_infos[i].of_groups || !of_groups) names[count++] = hr__measure_infos[i].path;
+  names[count] = NULL;
+}
 
-/* A figure of a run as people name it: "wait_s.p95", "wait_s.p95 of inference", "completed of tenant retail". */
+/* ---- Figures: a metric of all jobs or of a group ---------------------------------------------------- */
 
 enum hr__figure_scope { HR__OF_ALL, HR__OF_CLASS, HR__OF_TENANT };
 
 struct hr__figure {
   enum hr__measure measure;
   enum hr__figure_scope of;
-  const char *name; /* of the class or tenant, from the trace or from the table of classes; NULL: of all */
+  const char *name; /* of the class or tenant, borrowed from the trace or the table of classes; NULL: all jobs */
 };
 
-/* Reads the `length` bytes at `text`. "of X" is a class if X is one, and else a tenant of the trace; "of class X", "of
-   tenant X" say which. Errors say what is wrong in it, not where it stands. */
+/* Parses `length` bytes such as "wait_s.p95", "wait_s.p95 of inference" or "completed of tenant retail". "of X" is a
+   class if X is one, else a tenant of `trace`; "of class X" and "of tenant X" are explicit. HR_BAD_INPUT without a
+   location: the caller adds it. */
 enum hr_status hr__figure_parse(const char *text, size_t length, const struct hr_trace *trace,
                                 struct hr__figure *figure, struct hr_error *error);
-bool hr__figure_same(const struct hr__figure *a, const struct hr__figure *b);
 
-/* "wait_s.p95 of inference" into `buffer`, which it returns. */
+/* Whether both figures are of all jobs, or of the same class or tenant. */
+static inline bool hr__figure_same_group(const struct hr__figure *a, const struct hr__figure *b) {
+  return a->of == b->of && (a->of == HR__OF_ALL || strcmp(a->name, b->name) == 0);
+}
+
+static inline bool hr__figure_same(const struct hr__figure *a, const struct hr__figure *b) {
+  return a->measure == b->measure && hr__figure_same_group(a, b);
+}
+
 enum { HR__FIGURE_NAME_BYTES = 300 };
+/* Writes "wait_s.p95 of inference" to `buffer`, of HR__FIGURE_NAME_BYTES, and returns it. */
 const char *hr__figure_name(const struct hr__figure *figure, char *buffer);
 
-/* Their values in a run; NaN for what it has not. Figures of one class or tenant side by side are looked up once. */
+/* The values of `count` figures in a run; NaN if unknown. Adjacent figures of one group cost one look-up. */
 void hr__figures_of_run(const struct hr__one_run *run, const struct hr__figure *figures, size_t count, double *values);
 
-/* The figures that comparisons show, and where in their tables. */
+/* ---- Text -------------------------------------------------------------------------------------------- */
 
-/* What it is; block of the table and column in it. Blocks have at most five columns. */
-#define HR__METRIC_TABLE(X)                                                                                            \
-  X(HR__WAIT_MEAN, HR__M_WAIT_MEAN, "wait", "mean")                                                                    \
-  X(HR__WAIT_P50, HR__M_WAIT_P50, "wait", "p50")                                                                       \
-  X(HR__WAIT_P95, HR__M_WAIT_P95, "wait", "p95")                                                                       \
-  X(HR__WAIT_P99, HR__M_WAIT_P99, "wait", "p99")                                                                       \
-  X(HR__WAIT_MAX, HR__M_WAIT_MAX, "wait", "max")                                                                       \
-  X(HR__JCT_MEAN, HR__M_JCT_MEAN, "completion", "mean jct")                                                            \
-  X(HR__JCT_P95, HR__M_JCT_P95, "completion", "p95 jct")                                                               \
-  X(HR__SLOWDOWN_MEAN, HR__M_SLOWDOWN_MEAN, "completion", "slowdown")                                                  \
-  X(HR__SLOWDOWN_P95, HR__M_SLOWDOWN_P95, "completion", "p95 slowd.")                                                  \
-  X(HR__MAKESPAN, HR__M_MAKESPAN, "completion", "makespan")                                                            \
-  X(HR__BUSY_SUBMITS, HR__M_UTILIZATION_SUBMIT_WINDOW, "use", "GPUs, window")                                          \
-  X(HR__BUSY_MAKESPAN, HR__M_UTILIZATION_MAKESPAN, "use", "GPUs, span")                                                \
-  X(HR__COMPLETED, HR__M_COMPLETED, "use", "completed")                                                                \
-  X(HR__UNFINISHED, HR__M_UNFINISHED, "use", "unfinished")                                                             \
-  X(HR__COST, HR__M_COST, "use", "cost")                                                                               \
-  X(HR__PREEMPTIONS, HR__M_PREEMPTIONS, "stops", "preempted")                                                          \
-  X(HR__RESTARTS, HR__M_RESTARTS, "stops", "restarts")                                                                 \
-  X(HR__LOST, HR__M_LOST, "stops", "GPU h lost")                                                                       \
-  X(HR__JAIN, HR__M_JAIN, "fairness", "Jain")                                                                          \
-  X(HR__RHO_MEAN, HR__M_RHO_MEAN, "fairness", "mean rho")                                                              \
-  X(HR__RHO_P95, HR__M_RHO_P95, "fairness", "p95 rho")                                                                 \
-  X(HR__RHO_MAX, HR__M_RHO_MAX, "fairness", "max rho")                                                                 \
-  X(HR__RHO_ABOVE_1, HR__M_RHO_ABOVE_1, "fairness", "rho > 1")                                                         \
-  X(HR__FRAGMENTS_SUBMITS, HR__M_FRAGMENTS_SUBMITS, "fragments", "F, window")                                          \
-  X(HR__FRAGMENTS_MAKESPAN, HR__M_FRAGMENTS_MAKESPAN, "fragments", "F, span")                                          \
-  X(HR__STRANDED, HR__M_STRANDED, "fragments", "stranded")                                                             \
-  X(HR__GANG_MEAN, HR__M_GANG_MEAN, "fragments", "largest gang")                                                       \
-  X(HR__GANG_MIN, HR__M_GANG_MIN, "fragments", "at least")
+enum { HR__FIGURE_BYTES = 64 };
 
-enum hr__metric {
-#define HR__METRIC_ID(id, measure, block, title) id,
-  HR__METRIC_TABLE(HR__METRIC_ID)
-#undef HR__METRIC_ID
-      HR__N_METRICS
-};
-
-/* Likewise of a tenant or a class. */
-#define HR__GROUP_METRIC_TABLE(X)                                                                                      \
-  X(HR__GROUP_WAIT_MEAN, HR__M_WAIT_MEAN, "", "mean wait")                                                             \
-  X(HR__GROUP_WAIT_P95, HR__M_WAIT_P95, "", "p95 wait")                                                                \
-  X(HR__GROUP_JCT_MEAN, HR__M_JCT_MEAN, "", "mean jct")                                                                \
-  X(HR__GROUP_SLOWDOWN_MEAN, HR__M_SLOWDOWN_MEAN, "", "slowdown")
-
-enum hr__group_metric {
-#define HR__METRIC_ID(id, measure, block, title) id,
-  HR__GROUP_METRIC_TABLE(HR__METRIC_ID)
-#undef HR__METRIC_ID
-      HR__N_GROUP_METRICS
-};
-
-struct hr__metric_info {
-  enum hr__measure measure;
-  const char *block, *title;
-};
-extern const struct hr__metric_info hr__metric_infos[HR__N_METRICS];
-extern const struct hr__metric_info hr__group_metric_infos[HR__N_GROUP_METRICS];
-
-static inline const char *hr__metric_name(const struct hr__metric_info *info) {
-  return hr__measure_infos[info->measure].column;
-}
-
-static inline enum hr__unit hr__metric_unit(const struct hr__metric_info *info) {
-  return hr__measure_infos[info->measure].unit;
-}
-
-/* NaN for what a run has not. */
-void hr__metrics_of_run(const struct hr__one_run *run, double values[HR__N_METRICS]);
-void hr__metrics_of_group(const struct hr_group *group, double values[HR__N_GROUP_METRICS]);
+/* A value with its unit, "-" if unknown. Each of these returns `buffer`, of HR__FIGURE_BYTES. */
+const char *hr__figure_text(enum hr__unit unit, double value, char *buffer);
+/* A difference with its sign, "=" if zero, "-" if unknown. */
+const char *hr__difference_text(enum hr__unit unit, double difference, char *buffer);
+/* Half the width of the interval low..high after a plus-minus sign; "-" if unknown. */
+const char *hr__margin_text(enum hr__unit unit, double low, double high, char *buffer);
 
 #endif

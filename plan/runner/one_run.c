@@ -1,12 +1,97 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Runs one scenario from its input files to its summary (hr_replay), and keeps the small part of the results that
+ * comparisons, replications, checks and plans need. Observers of the engine collect usage, costs, network load and
+ * alerts; the first two are always attached, the others if the scenario needs them.
+ */
 
 #include "plan/runner/one_run.h"
 
+#include "base/digest.h"
+#include "base/random.h"
+#include "headroom/unstable/compare.h"
 #include "headroom/unstable/replay.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-/* What is kept moves out of the replay; the rest goes with it. */
+/* ---- Inputs ----------------------------------------------------------------------------------------- */
+
+char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  fprintf(out, "%s\n%s\n%d", file, scenario->trace_format, scenario->lenient);
+  for (size_t i = 0; i < scenario->columns.count; i++)
+    fprintf(out, "\n%s=%s", scenario->columns.entry[i].field, scenario->columns.entry[i].column);
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count) {
+  const char *at = bytes;
+  for (uint64_t word; count >= sizeof word; count -= sizeof word, at += sizeof word) {
+    memcpy(&word, at, sizeof word);
+    digest = hr__digest_add(digest, word);
+  }
+  uint64_t rest = 0;
+  memcpy(&rest, at, count);
+  return hr__digest_add(digest, rest);
+}
+
+enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error) {
+  enum { BLOCK_BYTES = 1 << 16 };
+  FILE *file = fopen(path, "rb");
+  char *block = malloc(BLOCK_BYTES);
+  uint64_t bytes = 0;
+  *digest = HR__DIGEST_SEED;
+  for (size_t count; file && block && (count = fread(block, 1, BLOCK_BYTES, file)) > 0; bytes += count)
+    *digest = hr__input_digest_bytes(*digest, block, count);
+  bool failed = !file || (ferror(file) && errno != EISDIR);
+  *digest = hr__digest_add(*digest, bytes);
+  enum hr_status status = HR_OK;
+  if (!block)
+    status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  else if (failed)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+  if (file) fclose(file);
+  free(block);
+  return status;
+}
+
+/* ---- Progress --------------------------------------------------------------------------------------- */
+
+static void add_progress(void *self, uint64_t done, uint64_t total, int64_t now_us) {
+  struct hr__progress_reporter *reporter = self;
+  struct hr__progress_sum *sum = reporter->sum;
+  (void)total;
+  pthread_mutex_lock(&sum->lock);
+  sum->done += done - reporter->reported;
+  reporter->reported = done;
+  sum->to.report(sum->to.self, sum->done, sum->total, now_us);
+  pthread_mutex_unlock(&sum->lock);
+}
+
+struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
+  return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? add_progress : NULL};
+}
+
+/* ---- One run of many -------------------------------------------------------------------------------- */
+
+uint64_t hr_replication_seed(uint64_t seed, uint32_t replication) {
+  if (replication == 0) return seed;
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, HR__PURPOSE_REPLICATION, replication, 0);
+  uint64_t high = hr__stream_next(&stream) >> 5, low = hr__stream_next(&stream) >> 6;
+  return high << 26 | low; /* 53 bits: exact in every JSON reader */
+}
+
+/* Moves the results to keep out of `replay`, which is finished afterwards. */
 static void take(struct hr_replay *replay, struct hr__one_run *run) {
   *run = (struct hr__one_run){.summary = replay->summary,
                               .notes = replay->notes,
@@ -35,20 +120,13 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
   return status;
 }
 
-void hr__one_run_finish(struct hr__one_run *run) {
-  hr_summary_destroy(run->summary);
-  hr_alerts_destroy(run->alerts);
-  hr_notes_finish(&run->notes);
-  *run = (struct hr__one_run){0};
-}
-
 static double clock_s(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* ---- Folds ------------------------------------------------------------------------------------------ */
+/* ---- Replay: observers ------------------------------------------------------------------------------ */
 
 static void count_preemptions(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_replay *replay = self;
@@ -58,7 +136,7 @@ static void count_preemptions(void *self, const struct hr_view *view, const stru
 
 enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error) {
   if (replay->n_observers == HR_REPLAY_MOST_FOLDS)
-    return hr_fail(error, HR_BAD_INPUT, "a run is followed by at most %d folds", HR_REPLAY_MOST_FOLDS);
+    return hr_fail(error, HR_BAD_INPUT, "a run can have at most %d observers", HR_REPLAY_MOST_FOLDS);
   replay->observers[replay->n_observers++] = observer;
   return HR_OK;
 }
@@ -105,7 +183,7 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
   return status;
 }
 
-/* ---- The run ---------------------------------------------------------------------------------------- */
+/* ---- Replay: the run -------------------------------------------------------------------------------- */
 
 static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_replay_config *config = &replay->config;
@@ -140,7 +218,7 @@ static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_cost_basis basis = {replay->ledger, replay->meter, &scenario->costs, scenario->classes};
   enum hr_status status = replay->ledger ? hr_ledger_close(replay->ledger, replay->result) : HR_OK;
-  if (status != HR_OK) return hr_fail(error, status, "out of memory for the accounts");
+  if (status != HR_OK) return hr_fail(error, status, "out of memory for the cost accounts");
   return hr_summarize(replay->config.trace, &scenario->cluster, replay->result, replay->usage,
                       replay->ledger ? &basis : NULL, &replay->summary, error);
 }

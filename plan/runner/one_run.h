@@ -2,31 +2,96 @@
 #ifndef HR_PLAN_RUNNER_ONE_RUN_H
 #define HR_PLAN_RUNNER_ONE_RUN_H
 
-/* One run of many: what is kept of it. */
+/*
+ * One run among many: its input files, the simulation, and the part of its results that is kept.
+ *
+ * The caller owns every structure here; `..._finish` releases what a structure points to and accepts a zeroed one.
+ */
 
 #include "headroom/report.h"
 #include "headroom/scenario.h"
+#include "headroom/sim.h"
+
+#include <pthread.h>
+
+/* ---- Inputs ----------------------------------------------------------------------------------------- */
+
+/* A text that identifies how `scenario` reads the trace `file`: path, format, columns, leniency. Scenarios with equal
+   keys can share one trace. The caller frees the text; NULL when out of memory. */
+char *hr__input_trace_key(const struct hr_scenario *scenario, const char *file);
+
+/* Reads the trace `file` (which may differ from the scenario's own) as `scenario` specifies. The caller destroys it
+   with hr_trace_destroy. Errors are those of hr_trace_read. */
+static inline enum hr_status hr__input_trace_read(const struct hr_scenario *scenario, const char *file,
+                                                  struct hr_trace **trace, struct hr_error *error) {
+  struct hr_trace_options options = {
+      .format = scenario->trace_format, .map = &scenario->columns, .lenient = scenario->lenient};
+  return hr_trace_read(file, &options, trace, error);
+}
+
+/* Adds `count` bytes to a 64-bit digest, which detects changed inputs. It is not cryptographic. */
+uint64_t hr__input_digest_bytes(uint64_t digest, const void *bytes, size_t count);
+
+/* Digest of a file's content. The content of a folder is ignored: scenarios list the files in it separately.
+   HR_BAD_INPUT if the file cannot be read; HR_NO_MEMORY. */
+enum hr_status hr__input_digest_file(const char *path, uint64_t *digest, struct hr_error *error);
+
+/* ---- The run ---------------------------------------------------------------------------------------- */
 
 struct hr__one_run_config {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;
-  const struct hr_policy_choice *policy; /* in the place of the scenario's */
-  uint64_t seed;                         /* likewise */
-  bool alerts;                           /* the scenario's alerts are looked for */
+  const struct hr_policy_choice *policy; /* replaces the scenario's */
+  uint64_t seed;                         /* replaces the scenario's */
+  bool alerts;                           /* evaluate the scenario's alert rules */
   struct hr_progress progress;
 };
 
 struct hr__one_run {
   struct hr_summary *summary;
   struct hr_notes notes;
-  struct hr_alerts *alerts; /* NULL: they were not looked for */
+  struct hr_alerts *alerts; /* NULL if not evaluated */
   uint64_t preemptions;     /* jobs stopped by the policy */
   uint64_t restarts;        /* starts of jobs beyond their first */
-  double seconds;           /* on the wall clock */
+  double seconds;           /* wall clock time of the run */
 };
 
+/* Simulates and summarizes. `run` is always initialized, also on failure; release it with hr__one_run_finish. */
 enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,
                                 struct hr_error *error);
-void hr__one_run_finish(struct hr__one_run *run);
+
+static inline void hr__one_run_finish(struct hr__one_run *run) {
+  hr_summary_destroy(run->summary);
+  hr_alerts_destroy(run->alerts);
+  hr_notes_finish(&run->notes);
+  *run = (struct hr__one_run){0};
+}
+
+/* ---- Progress of concurrent runs -------------------------------------------------------------------- */
+
+/* Sums the progress of concurrent runs; `to` is called by one thread at a time, under the lock. */
+struct hr__progress_sum {
+  pthread_mutex_t lock;
+  struct hr_progress to;
+  uint64_t done, total; /* jobs */
+};
+
+static inline void hr__progress_sum_init(struct hr__progress_sum *sum, const struct hr_progress *to, uint64_t total) {
+  *sum = (struct hr__progress_sum){.to = *to, .total = total};
+  pthread_mutex_init(&sum->lock, NULL);
+}
+
+static inline void hr__progress_sum_finish(struct hr__progress_sum *sum) {
+  pthread_mutex_destroy(&sum->lock);
+}
+
+/* The contribution of one run. */
+struct hr__progress_reporter {
+  struct hr__progress_sum *sum;
+  uint64_t reported; /* jobs of this run that are in sum->done */
+};
+
+/* The callback to pass to the run. `reporter` must outlive the run. */
+struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter);
 
 #endif

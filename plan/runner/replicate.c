@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications of one scenario. Of a fixed number all are run at once; until a precision is reached they are run in
- * rounds, each as large as the rounds before say will be needed, but never more than twice as many in all: the rounds
+ * Replications of one scenario. A fixed number is run at once. If a precision is requested, they are run in rounds: the
+ * width of the interval so far predicts how many are needed, but a round never more than doubles the total. The rounds
  * depend on the figures alone, not on threads.
+ *
+ * Output: JSON (the summary of the first replication and the intervals over all of them,
+ * docs/reference/schemas/summary.schema.json) and a table for a terminal, 80 columns wide.
  */
 
-#include "plan/runner/replicate.h"
+#include "plan/runner/runner.h"
 
 #include "base/console.h"
 #include "base/text.h"
 #include "headroom/unstable/compare.h"
-#include "plan/compare/compare_table.h"
-#include "plan/runner/intervals.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +21,7 @@
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-/* All of the run, then those of each class and each tenant, a group's side by side. */
+/* All metrics of the run, then those of each class and each tenant. */
 static bool list_figures(struct hr_replicates *replicates) {
   const struct hr_trace *trace = replicates->config.trace;
   size_t n_tenants = trace->tenant ? trace->tenants.count : 0, n_classes = trace->class_ ? HR_N_CLASSES - 1 : 0;
@@ -49,7 +50,7 @@ enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, s
   double *values = malloc(((size_t)replicates->count + 1) * sizeof *values);
   if (!values) return HR_NO_MEMORY;
   for (uint32_t r = 0; r < replicates->count; r++)
-    values[r] = hr__runner_values(replicates->lab, replicates->mix, r)[figure];
+    values[r] = hr__runner_values(replicates->runner, replicates->candidate, r)[figure];
   enum hr_status status =
       hr__interval_of(values, replicates->count, hr__measure_infos[replicates->figures[figure].measure].kind,
                       replicates->config.spec->confidence, replicates->exact, interval);
@@ -66,19 +67,19 @@ static enum hr_status no_memory(struct hr_error *error) {
 static enum hr_status run_to(struct hr_replicates *replicates, uint32_t count, struct hr_error *error) {
   struct hr__trial *trials = calloc((size_t)count + 1, sizeof *trials);
   if (!trials) return no_memory(error);
-  for (uint32_t r = 0; r < count; r++) trials[r] = (struct hr__trial){replicates->mix, r};
-  enum hr_status status = hr__runner_run(replicates->lab, trials, count, error);
+  for (uint32_t r = 0; r < count; r++) trials[r] = (struct hr__trial){replicates->candidate, r};
+  enum hr_status status = hr__runner_run(replicates->runner, trials, count, error);
   free(trials);
   replicates->count = count;
   return status;
 }
 
-/* Half the width shrinks as one over the root of their number. */
-static uint32_t next_count(uint32_t count, double reached, double wanted, uint32_t most) {
-  double needed = count * (reached / wanted) * (reached / wanted);
+/* The width of an interval is proportional to 1 / sqrt(count). */
+static uint32_t next_count(uint32_t count, double reached, double target, uint32_t max_count) {
+  double needed = count * (reached / target) * (reached / target);
   uint32_t next = needed < 2.0 * count ? (uint32_t)ceil(needed) : 2 * count;
   if (next < count + 2) next = count + 2;
-  return next < most ? next : most;
+  return next < max_count ? next : max_count;
 }
 
 static enum hr_status run_until(struct hr_replicates *replicates, struct hr_error *error) {
@@ -96,7 +97,8 @@ static enum hr_status run_until(struct hr_replicates *replicates, struct hr_erro
     if (status != HR_OK) return status;
     if (hr__replicates_interval(replicates, replicates->metric, &interval) != HR_OK) return no_memory(error);
     if (interval.count == 0)
-      return hr_fail(error, HR_BAD_INPUT, "%s'%s' is known in no replication", spec->metric.place, spec->metric.text);
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s' is unknown in every replication", spec->metric.place,
+                     spec->metric.text);
     replicates->relative = hr__interval_relative(&interval);
     if (replicates->relative <= spec->relative || next == spec->most) return HR_OK;
     next = next_count(next, replicates->relative, spec->relative, spec->most);
@@ -108,43 +110,53 @@ static enum hr_status note(struct hr_replicates *replicates, bool many, struct h
   enum hr_status status = HR_OK;
   if (replicates->exact && many)
     status = hr_notes_add(&replicates->notes,
-                          "nothing is random: one run tells all, and the other replications were not run");
+                          "the scenario is deterministic: one run suffices, and the other replications were skipped");
   else if (spec->metric.text && replicates->relative > spec->relative)
-    status = hr_notes_add(&replicates->notes,
-                          "after %" PRIu32 " replications, as many as are allowed, %s is known to %.3g of itself, not "
-                          "to %.3g as was wanted",
-                          replicates->count, spec->metric.text, replicates->relative, spec->relative);
+    status =
+        hr_notes_add(&replicates->notes,
+                     "after %" PRIu32 " replications, the maximum, the relative precision of %s is %.3g instead of "
+                     "%.3g",
+                     replicates->count, spec->metric.text, replicates->relative, spec->relative);
   return status == HR_OK ? HR_OK : no_memory(error);
+}
+
+/* Repeats replication 0 to keep its whole summary. */
+static enum hr_status run_first(struct hr_replicates *replicates, struct hr_error *error) {
+  struct hr__one_run_config config;
+  enum hr_status status =
+      hr__runner_case(replicates->runner, (struct hr__trial){replicates->candidate, 0}, &config, error);
+  if (status != HR_OK) return status;
+  replicates->first_trace = config.trace;
+  return hr__one_run_make(&config, &replicates->first, error);
 }
 
 static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error *error) {
   const struct hr_replicate_config *config = &replicates->config;
-  struct hr__runner_config lab = {.scenario = config->scenario,
-                                  .overrides = config->overrides,
-                                  .n_overrides = config->n_overrides,
-                                  .trace = config->trace,
-                                  .figures = replicates->figures,
-                                  .n_figures = replicates->n_figures,
-                                  .n_threads = config->n_threads,
-                                  .progress = config->progress};
-  struct hr__environment world = {.workload = config->spec->workload};
+  struct hr__runner_config runner = {.scenario = config->scenario,
+                                     .overrides = config->overrides,
+                                     .n_overrides = config->n_overrides,
+                                     .trace = config->trace,
+                                     .figures = replicates->figures,
+                                     .n_figures = replicates->n_figures,
+                                     .n_threads = config->n_threads,
+                                     .progress = config->progress};
+  struct hr__environment environment = {.workload = config->spec->workload};
   uint32_t number;
-  hr_stress_init(&world.stress);
-  replicates->lab = hr__runner_create(&lab);
-  if (!replicates->lab) return no_memory(error);
-  enum hr_status status = hr__runner_add_environment(replicates->lab, &world, &number, error);
-  if (status == HR_OK) status = hr__runner_add_candidate(replicates->lab, NULL, 0, number, &replicates->mix, error);
+  hr_stress_init(&environment.stress);
+  replicates->runner = hr__runner_create(&runner);
+  if (!replicates->runner) return no_memory(error);
+  enum hr_status status = hr__runner_add_environment(replicates->runner, &environment, &number, error);
+  if (status == HR_OK)
+    status = hr__runner_add_candidate(replicates->runner, NULL, 0, number, &replicates->candidate, error);
   if (status != HR_OK) return status;
-  replicates->exact = !hr__runner_is_random(replicates->lab, replicates->mix);
+  replicates->exact = !hr__runner_is_random(replicates->runner, replicates->candidate);
   uint32_t count = config->spec->count ? config->spec->count : HR_LEAST_REPLICATIONS;
   bool many = config->spec->metric.text || count > 1;
   if (replicates->exact || !config->spec->metric.text)
     status = run_to(replicates, replicates->exact ? 1 : count, error);
   else
     status = run_until(replicates, error);
-  if (status == HR_OK)
-    status = hr__runner_run_one(replicates->lab, (struct hr__trial){replicates->mix, 0}, &replicates->first,
-                                &replicates->first_trace, error);
+  if (status == HR_OK) status = run_first(replicates, error);
   return status == HR_OK ? note(replicates, many, error) : status;
 }
 
@@ -165,13 +177,13 @@ enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_
 void hr_replicates_destroy(struct hr_replicates *replicates) {
   if (!replicates) return;
   hr__one_run_finish(&replicates->first);
-  hr__runner_destroy(replicates->lab);
+  hr__runner_destroy(replicates->runner);
   free(replicates->figures);
   hr_notes_finish(&replicates->notes);
   free(replicates);
 }
 
-/* ---- What came of them ------------------------------------------------------------------------------ */
+/* ---- Results ---------------------------------------------------------------------------------------- */
 
 uint32_t hr_replicates_count(const struct hr_replicates *replicates) {
   return replicates->count;
@@ -183,11 +195,11 @@ const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicate
 
 enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
                                     struct hr_replicated *figure, struct hr_error *error) {
-  struct hr__figure wanted;
+  struct hr__figure target;
   struct hr__interval interval;
-  enum hr_status status = hr__figure_parse(name, strlen(name), replicates->config.trace, &wanted, error);
+  enum hr_status status = hr__figure_parse(name, strlen(name), replicates->config.trace, &target, error);
   if (status != HR_OK) return status;
-  status = hr__replicates_interval(replicates, find(replicates, &wanted), &interval);
+  status = hr__replicates_interval(replicates, find(replicates, &target), &interval);
   if (status != HR_OK) return no_memory(error);
   *figure = (struct hr_replicated){.count = interval.count,
                                    .mean = interval.mean,
@@ -199,15 +211,16 @@ enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, cons
   return HR_OK;
 }
 
-/* Replications as JSON: the summary of the first, and what all tell (docs/reference/schemas/summary.schema.json). */
+/* ---- JSON ------------------------------------------------------------------------------------------- */
 
-struct replicate_writer {
+struct replicates_json {
   struct hr__json json;
   const struct hr_replicates *replicates;
 };
 
-/* Figures `from` on that are of one group, those known in any replication; returns where the next group begins. */
-static size_t put_group(struct replicate_writer *writer, cJSON *object, size_t from) {
+/* Adds the figures of one group, from index `from`, unless unknown in all replications. Returns the index of the next
+   group. */
+static size_t put_group(struct replicates_json *writer, cJSON *object, size_t from) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr__figure *first = &replicates->figures[from];
   size_t i = from;
@@ -224,8 +237,8 @@ static size_t put_group(struct replicate_writer *writer, cJSON *object, size_t f
   return i;
 }
 
-/* Groups without a figure are left out. */
-static void put_groups(struct replicate_writer *writer, cJSON *root) {
+/* Groups without a known figure are omitted. */
+static void put_groups(struct replicates_json *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
   size_t at = put_group(writer, metrics, 0);
@@ -242,7 +255,7 @@ static void put_groups(struct replicate_writer *writer, cJSON *root) {
   }
 }
 
-static void put_replications(struct replicate_writer *writer, cJSON *root) {
+static void put_replications(struct replicates_json *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__json *json = &writer->json;
@@ -263,7 +276,7 @@ static void put_replications(struct replicate_writer *writer, cJSON *root) {
 
 enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
                                         const struct hr_perf *perf, struct hr_error *error) {
-  const struct hr_scenario *scenario = hr__runner_scenario(replicates->lab, replicates->mix);
+  const struct hr_scenario *scenario = hr__runner_scenario(replicates->runner, replicates->candidate);
   const struct hr_trace *trace = replicates->config.trace;
   const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &replicates->first.notes, &replicates->notes};
   const struct hr_run_label label = {.scenario = scenario->name,
@@ -276,7 +289,7 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
                                      .n_notes = sizeof notes / sizeof *notes,
                                      .skipped = trace->skipped,
                                      .n_skipped_reasons = trace->n_skipped_reasons};
-  struct replicate_writer writer = {.replicates = replicates};
+  struct replicates_json writer = {.replicates = replicates};
   cJSON *root = cJSON_CreateObject();
   hr__json_summary(&writer.json, root, replicates->first.summary, &label);
   put_replications(&writer, root);
@@ -284,7 +297,7 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
   return hr__json_write(&writer.json, root, path, error);
 }
 
-/* What replications tell, for a person: a figure a row, its estimate and its interval. 80 columns wide. */
+/* ---- Terminal --------------------------------------------------------------------------------------- */
 
 enum { NAME_WIDTH = 30, CELL_WIDTH = 15 };
 
@@ -294,12 +307,12 @@ static const enum hr__measure shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      H
                                          HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
                                          HR__M_PER_JOB};
 
-struct replicate_page {
+struct replicates_terminal {
   struct hr__console console;
   const struct hr_replicates *replicates;
 };
 
-static void put_row(struct replicate_page *page, size_t figure) {
+static void put_row(struct replicates_terminal *page, size_t figure) {
   const struct hr__figure *self = &page->replicates->figures[figure];
   struct hr__interval interval;
   char name[HR__FIGURE_NAME_BYTES], text[4][HR__FIGURE_BYTES];
@@ -317,7 +330,7 @@ static void put_row(struct replicate_page *page, size_t figure) {
   free(fitted);
 }
 
-static void put_head(struct replicate_page *page) {
+static void put_head(struct replicates_terminal *page) {
   const struct hr_replicates *replicates = page->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__console *console = &page->console;
@@ -326,10 +339,10 @@ static void put_head(struct replicate_page *page) {
   fprintf(console->out, "%sHeadroom %s: %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
   free(name);
   hr__put_field(console, "trace", "%s (%s)", replicates->config.trace->source, replicates->config.trace->format);
-  hr__put_field(console, "runs", "%" PRIu32 " replication%s, from seed %" PRIu64 " on", replicates->count,
+  hr__put_field(console, "runs", "%" PRIu32 " replication%s, starting at seed %" PRIu64, replicates->count,
                 replicates->count == 1 ? "" : "s", replicates->config.scenario->seed);
   if (spec->workload.blocks != HR_BLOCKS_NONE || spec->workload.growth != 1)
-    hr__put_field(console, "workload", "drawn again from %s of the trace, %.6g times the demand",
+    hr__put_field(console, "workload", "resampled from %s of the trace, %.6g times the demand",
                   spec->workload.blocks == HR_BLOCKS_NONE ? "the whole" : hr_blocks_name(spec->workload.blocks),
                   spec->workload.growth);
   fprintf(console->out, "\n%s  %-*s%*s%*s%*s%s\n", hr__bold(console), NAME_WIDTH, "", CELL_WIDTH, "estimate",
@@ -338,7 +351,7 @@ static void put_head(struct replicate_page *page) {
 
 enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                    bool colour) {
-  struct replicate_page page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
+  struct replicates_terminal page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
   char text[HR__NUMBER_BYTES];
   put_head(&page);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);
@@ -347,8 +360,8 @@ enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replic
     if (figure->of == HR__OF_CLASS && figure->measure == HR__M_WAIT_P95) put_row(&page, i);
   }
   fputc('\n', out);
-  hr__put_field(&page.console, "read",
-                "means with Student's intervals, quantiles as medians over replications with "
+  hr__put_field(&page.console, "note",
+                "means have Student's intervals; quantiles are medians over replications with "
                 "intervals from order statistics; confidence %.6g",
                 replicates->config.spec->confidence);
   if (perf && perf->sim_s > 0)

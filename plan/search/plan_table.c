@@ -3,7 +3,7 @@
 
 #include "base/console.h"
 #include "base/text.h"
-#include "plan/compare/compare_table.h"
+#include "plan/runner/measures.h"
 #include "plan/search/plan.h"
 
 #include <inttypes.h>

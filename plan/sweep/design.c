@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Designs. A sample is drawn in the unit cube, an axis a column: Sobol's sequence (Sobol 1967, with the direction
- * numbers of Bratley and Fox, as GSL has it), or a Latin hypercube (McKay, Beckman, Conover 1979), in which each of n
- * equal strata of each axis holds one of the n points. A column then becomes levels or numbers of its axis. Where all
- * axes have levels, several points of the cube may be one of the grid, which is kept where it came first.
+ * The points of a grid: all combinations of levels, or a sample. A sample is drawn in the unit cube, one column per
+ * axis: Sobol's sequence (Sobol 1967, with the direction numbers of Bratley and Fox, from GSL) or a Latin hypercube
+ * (McKay, Beckman, Conover 1979), in which each of n equal strata of each axis holds one of the n points. The columns
+ * are then mapped to the levels or the range of their axes. If all axes have levels, several points of the cube may map
+ * to one point of the grid; only the first is kept.
  */
 
-#include "plan/sweep/design.h"
+#include "plan/sweep/sweep.h"
 
 #include "base/random.h"
 #include "headroom/unstable/experiments.h"
@@ -17,31 +18,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- All points ------------------------------------------------------------------------------------- */
+/* ---- Full design ------------------------------------------------------------------------------------ */
 
-static enum hr_status make_room(const struct hr_grid *grid, size_t n_points, struct hr__sweep_design *design,
-                                struct hr_error *error) {
+static enum hr_status allocate(const struct hr_grid *grid, size_t n_points, struct hr__sweep_design *design,
+                               struct hr_error *error) {
   design->n_points = n_points;
   design->n_axes = grid->n_axes;
   design->at = calloc(n_points * grid->n_axes + 1, sizeof *design->at);
   return design->at ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for %zu points", n_points);
 }
 
-static enum hr_status too_many(const struct hr_grid *grid, uint64_t most, struct hr_error *error) {
+static enum hr_status too_many(const struct hr_grid *grid, uint64_t max_points, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s: has more than %" PRIu64 " points, the most that 'max_runs' (--max-runs) lets it have", grid->path,
-                 most);
+                 "%s: the grid has more than %" PRIu64 " points, the limit set by 'max_runs' (--max-runs)", grid->path,
+                 max_points);
 }
 
-/* The last axis goes fastest. */
-static enum hr_status make_full(const struct hr_grid *grid, uint64_t most, struct hr__sweep_design *design,
+/* The last axis varies fastest. */
+static enum hr_status make_full(const struct hr_grid *grid, uint64_t max_points, struct hr__sweep_design *design,
                                 struct hr_error *error) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < grid->n_axes; i++) {
     count *= grid->axes[i].n_levels;
-    if (count > most) return too_many(grid, most, error);
+    if (count > max_points) return too_many(grid, max_points, error);
   }
-  enum hr_status status = make_room(grid, (size_t)count, design, error);
+  enum hr_status status = allocate(grid, (size_t)count, design, error);
   for (size_t point = 0; status == HR_OK && point < design->n_points; point++) {
     size_t rest = point;
     for (uint32_t axis = grid->n_axes; axis-- > 0;) {
@@ -62,7 +63,7 @@ static enum hr_status fill_sobol(const struct hr_grid *grid, struct hr__sweep_de
   return HR_OK;
 }
 
-/* The column of an axis: the strata in some order, and a place in each. */
+/* The column of an axis: a random permutation of the strata, and a random position in each. */
 static void fill_strata(uint64_t seed, uint32_t axis, struct hr__sweep_design *design, uint32_t *strata) {
   struct hr__stream stream;
   uint32_t n = (uint32_t)design->n_points;
@@ -87,8 +88,8 @@ static enum hr_status fill_latin(const struct hr_grid *grid, struct hr__sweep_de
 
 /* ---- From the cube to the grid ---------------------------------------------------------------------- */
 
-/* Numbers are rounded to the twelve digits that they are told in. */
-static double place_on(const struct hr_grid_axis *axis, double share) {
+/* Numbers are rounded to the twelve digits with which they are printed. */
+static double value_on(const struct hr_grid_axis *axis, double share) {
   char text[32];
   if (axis->levels) return fmin(floor(share * axis->n_levels), axis->n_levels - 1.0);
   double number =
@@ -97,66 +98,63 @@ static double place_on(const struct hr_grid_axis *axis, double share) {
   return strtod(text, NULL);
 }
 
-/* A point, and what it is to be sorted by. */
-struct place {
+/* A point with its sort key. */
+struct sorted_point {
   const double *at;
   size_t n_axes, point;
 };
 
-static int by_place(const void *a, const void *b) {
-  const struct place *first = a, *second = b;
+static int compare_points(const void *a, const void *b) {
+  const struct sorted_point *first = a, *second = b;
   for (size_t i = 0; i < first->n_axes; i++)
     if (first->at[i] != second->at[i]) return first->at[i] < second->at[i] ? -1 : 1;
   return first->point < second->point ? -1 : first->point > second->point;
 }
 
-static bool same_place(const struct place *a, const struct place *b) {
+static bool same_point(const struct sorted_point *a, const struct sorted_point *b) {
   for (size_t i = 0; i < a->n_axes; i++)
     if (a->at[i] != b->at[i]) return false;
   return true;
 }
 
-/* Keeps the first of points that are the same. */
-static enum hr_status drop_twins(struct hr__sweep_design *design, struct hr_error *error) {
-  size_t n = design->n_points, bytes = design->n_axes * sizeof *design->at, kept = 0;
-  struct place *places = calloc(n + 1, sizeof *places);
-  bool *twin = calloc(n + 1, sizeof *twin);
-  if (places && twin) {
-    for (size_t i = 0; i < n; i++) places[i] = (struct place){hr__design_point(design, i), design->n_axes, i};
-    qsort(places, n, sizeof *places, by_place);
-    for (size_t i = 1; i < n; i++) twin[places[i].point] = same_place(&places[i - 1], &places[i]);
+/* Keeps the first of equal points. */
+static enum hr_status drop_duplicates(struct hr__sweep_design *design, struct hr_error *error) {
+  size_t n = design->n_points, bytes = design->n_axes * sizeof *design->at, n_kept = 0;
+  struct sorted_point *sorted = calloc(n + 1, sizeof *sorted);
+  bool *duplicate = calloc(n + 1, sizeof *duplicate);
+  if (sorted && duplicate) {
     for (size_t i = 0; i < n; i++)
-      if (!twin[i]) memmove(design->at + kept++ * design->n_axes, hr__design_point(design, i), bytes);
-    design->n_points = kept;
+      sorted[i] = (struct sorted_point){hr__sweep_design_point(design, i), design->n_axes, i};
+    qsort(sorted, n, sizeof *sorted, compare_points);
+    for (size_t i = 1; i < n; i++) duplicate[sorted[i].point] = same_point(&sorted[i - 1], &sorted[i]);
+    for (size_t i = 0; i < n; i++)
+      if (!duplicate[i]) memmove(design->at + n_kept++ * design->n_axes, hr__sweep_design_point(design, i), bytes);
+    design->n_points = n_kept;
   }
-  bool whole = places && twin;
-  free(places);
-  free(twin);
-  return whole ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the design");
+  bool complete = sorted && duplicate;
+  free(sorted);
+  free(duplicate);
+  return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the design");
 }
 
-static enum hr_status make_sample(const struct hr_grid *grid, uint64_t most, struct hr__sweep_design *design,
+static enum hr_status make_sample(const struct hr_grid *grid, uint64_t max_points, struct hr__sweep_design *design,
                                   struct hr_error *error) {
-  if (grid->n_points > most) return too_many(grid, most, error);
-  enum hr_status status = make_room(grid, grid->n_points, design, error);
+  if (grid->n_points > max_points) return too_many(grid, max_points, error);
+  enum hr_status status = allocate(grid, grid->n_points, design, error);
   if (status == HR_OK)
     status = grid->design == HR_DESIGN_SOBOL ? fill_sobol(grid, design, error) : fill_latin(grid, design, error);
   if (status != HR_OK) return status;
   for (size_t i = 0; i < design->n_points; i++)
     for (uint32_t axis = 0; axis < grid->n_axes; axis++) {
       double *at = &design->at[i * design->n_axes + axis];
-      *at = place_on(&grid->axes[axis], *at);
+      *at = value_on(&grid->axes[axis], *at);
     }
-  return drop_twins(design, error);
+  return drop_duplicates(design, error);
 }
 
-enum hr_status hr__design_make(const struct hr_grid *grid, uint64_t most, struct hr__sweep_design *design,
-                               struct hr_error *error) {
+enum hr_status hr__sweep_design_make(const struct hr_grid *grid, uint64_t max_points, struct hr__sweep_design *design,
+                                     struct hr_error *error) {
   *design = (struct hr__sweep_design){0};
-  return grid->design == HR_DESIGN_FULL ? make_full(grid, most, design, error) : make_sample(grid, most, design, error);
-}
-
-void hr__design_finish(struct hr__sweep_design *design) {
-  free(design->at);
-  *design = (struct hr__sweep_design){0};
+  return grid->design == HR_DESIGN_FULL ? make_full(grid, max_points, design, error)
+                                        : make_sample(grid, max_points, design, error);
 }

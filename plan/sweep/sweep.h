@@ -2,105 +2,170 @@
 #ifndef HR_PLAN_SWEEP_SWEEP_H
 #define HR_PLAN_SWEEP_SWEEP_H
 
-/* Who makes the runs of a sweep: threads of this process, or the ranks of an MPI job, of which the first only deals. */
+/*
+ * A sweep: the points of a grid, the runs of each point, and the processes that make them.
+ *
+ * Modules, each using only those before it: design (points), sweep_points (scenarios, traces, numbering of runs),
+ * sweep_run (one run, its record, threads), sweep_mpi (ranks), sweep_store (the SQLite file), sweep (all of it).
+ */
 
 #include "headroom/unstable/experiments.h"
 #include "headroom/unstable/sweep.h"
-#include "plan/sweep/design.h"
-#include "plan/sweep/sweep_record.h"
+#include "plan/runner/measures.h"
 
-struct hr__deal {
-  const struct hr__sweep *sweep;
-  const uint64_t *runs; /* to be made, in this order */
-  size_t n_runs;
-  uint32_t n_threads;
-  /* What becomes of a run's record; called by one thread at a time, in the order in which runs end. */
-  void *self;
-  enum hr_status (*keep)(void *self, const struct hr__record *record, struct hr_error *error);
+#include <stdlib.h>
+
+/* ---- Design ----------------------------------------------------------------------------------------- */
+
+/* Distinct points of a grid. */
+struct hr__sweep_design {
+  double *at; /* [n_points][n_axes]: number of the level, or the value itself on an axis without levels */
+  size_t n_points, n_axes;
 };
 
-/* Of runs that fail, the first by number is told; those before it were kept. */
-enum hr_status hr__deal_on_threads(const struct hr__deal *deal, struct hr_error *error);
+/* Release with hr__sweep_design_finish, also on failure. HR_BAD_INPUT if there are more than `max_points`. */
+enum hr_status hr__sweep_design_make(const struct hr_grid *grid, uint64_t max_points, struct hr__sweep_design *design,
+                                     struct hr_error *error);
 
-/* ---- Ranks ------------------------------------------------------------------------------------------ */
+static inline void hr__sweep_design_finish(struct hr__sweep_design *design) {
+  free(design->at);
+  *design = (struct hr__sweep_design){0};
+}
 
-/* The job that this process is a rank of; alone, unless it was started as one of several. */
-struct hr__ranks {
-  int rank, size;
-};
+static inline const double *hr__sweep_design_point(const struct hr__sweep_design *design, size_t point) {
+  return design->at + point * design->n_axes;
+}
 
-/* To be left again whatever comes of it. MPI is begun only where there is a job of several. */
-enum hr_status hr__ranks_join(struct hr__ranks *ranks, struct hr_error *error);
-void hr__ranks_leave(struct hr__ranks *ranks);
-/* Whether this process is its job's first, by what its launcher left in the environment. */
-bool hr__ranks_first(void);
-
-/* What the ranks have in common of what they did: the status of the first that failed, whose words the first rank gets;
-   of the others only the status is told. All ranks call it, with their own in `status` and `error`. */
-enum hr_status hr__ranks_agree(const struct hr__ranks *ranks, enum hr_status status, struct hr_error *error);
-/* HR_BAD_INPUT where the ranks' numbers are not all the same. */
-enum hr_status hr__ranks_same(const struct hr__ranks *ranks, uint64_t number, struct hr_error *error);
-
-/* By the first rank; the others are in hr__ranks_work until it returns. They get as many runs at a time as they have
-   threads. */
-enum hr_status hr__deal_on_ranks(const struct hr__ranks *ranks, const struct hr__deal *deal, struct hr_error *error);
-enum hr_status hr__ranks_work(const struct hr__ranks *ranks, const struct hr__sweep *sweep, uint32_t n_threads,
-                              struct hr_error *error);
-
-/* What a sweep is to make, known before its first run and not changed by any: points, seeds, traces. */
+/* ---- Points ----------------------------------------------------------------------------------------- */
 
 struct hr_trace;
 
 struct hr__sweep_point {
   uint64_t seed;      /* of its scenario */
-  uint64_t first_run; /* its replications follow each other */
-  uint32_t trace;     /* in the list below */
-  bool random;        /* more than one replication is worth while */
+  uint64_t first_run; /* its replications have consecutive numbers */
+  uint32_t trace;     /* index in hr__sweep.traces */
+  bool random;        /* replications differ */
 };
 
 /* A trace that several points may replay. */
 struct hr__sweep_trace {
-  char *key; /* all that tells it from others: file, format, columns, leniency */
+  char *key; /* hr__input_trace_key */
   char *file;
   struct hr_trace *trace;
 };
 
+/* Everything that is known before the first run. Immutable afterwards, and shared by all threads. */
 struct hr__sweep {
   struct hr_grid *grid;
   struct hr__sweep_design design;
   struct hr__sweep_point *points; /* [design.n_points] */
   uint64_t n_runs;
-  struct hr__sweep_trace *traces; /* by key */
+  struct hr__sweep_trace *traces; /* sorted by key */
   size_t n_traces;
-  struct hr_notes files; /* that the scenarios name, the scenario itself among them; by name */
-  struct hr_notes notes; /* for a person: of the first point's scenario, of traces, of what is not run */
+  struct hr_notes files; /* the scenario and all files that scenarios name, once each */
+  struct hr_notes notes; /* of the first point's scenario, of traces, and of skipped replications */
   char *scenario_text;
-  char *inputs;         /* a line for each of `files`: name without its folder, and digest */
-  uint64_t fingerprint; /* of all that the runs depend on */
+  char *inputs;         /* one line for each of `files`: name without folder, digest */
+  uint64_t fingerprint; /* digest of everything that the runs depend on */
 };
 
-/* Loads the grid, and each point's scenario once, so that what is wrong with one is told before anything is run; reads
-   the traces. `max_runs` 0: the grid's. To be finished whatever comes of it. */
+/* Loads the grid and the scenario of each point, so that errors are reported before the first run, and reads the
+   traces. `max_runs` 0: the grid's limit. Release with hr__sweep_finish, also on failure. */
 enum hr_status hr__sweep_make(const char *grid, uint64_t max_runs, uint32_t n_threads, struct hr__sweep *sweep,
                               struct hr_error *error);
 void hr__sweep_finish(struct hr__sweep *sweep);
 
-/* The point that a run is of. */
+/* The point of a run. O(log points). */
 size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run);
 
-/* Overrides of one point; those of `owned` are freed by hr__overrides_finish. */
-struct hr__overrides {
+/* Overrides of one run. */
+struct hr__sweep_overrides {
   const char **at;
   size_t count, capacity;
-  char **owned;
+  char **owned; /* those of `at` that hr__sweep_overrides_finish frees; the others are borrowed from the grid */
   size_t n_owned;
 };
-/* `replication` 0 keeps the scenario's seed, others are given theirs. False: out of memory. */
-bool hr__overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,
-                        struct hr__overrides *overrides);
-void hr__overrides_finish(struct hr__overrides *overrides);
+/* Replication 0 has the scenario's seed, the others get their own. Returns false when out of memory; call
+   hr__sweep_overrides_finish in any case. */
+bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,
+                              struct hr__sweep_overrides *overrides);
+
+static inline void hr__sweep_overrides_finish(struct hr__sweep_overrides *overrides) {
+  for (size_t i = 0; i < overrides->n_owned; i++) free(overrides->owned[i]);
+  free(overrides->owned);
+  free(overrides->at);
+  *overrides = (struct hr__sweep_overrides){0};
+}
 
 /* "nodes=4, policy=sjf". The caller frees it; NULL when out of memory. */
-char *hr__sweep_point_words(const struct hr__sweep *sweep, size_t point);
+char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point);
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+enum hr__sweep_group_kind { HR__SWEEP_TENANT, HR__SWEEP_CLASS };
+
+struct hr__sweep_group {
+  enum hr__sweep_group_kind kind;
+  char *name;
+  double values[HR__N_MEASURES]; /* NaN if unknown */
+};
+
+/* What a sweep stores of a run. */
+struct hr__sweep_record {
+  uint64_t run, seed, digest;
+  double values[HR__N_MEASURES]; /* NaN if unknown */
+  struct hr__sweep_group *groups;
+  size_t n_groups;
+};
+
+static inline void hr__sweep_record_finish(struct hr__sweep_record *record) {
+  for (size_t i = 0; i < record->n_groups; i++) free(record->groups[i].name);
+  free(record->groups);
+  *record = (struct hr__sweep_record){0};
+}
+
+/* Converts a record to bytes for another process of the same program, and back. The caller frees the bytes. NULL or
+   false when out of memory. */
+void *hr__sweep_record_pack(const struct hr__sweep_record *record, size_t *size);
+bool hr__sweep_record_unpack(struct hr__sweep_record *record, const void *bytes, size_t size);
+
+/* Runs to make, and what to do with their records. */
+struct hr__sweep_batch {
+  const struct hr__sweep *sweep;
+  const uint64_t *runs; /* [n_runs] in order; borrowed */
+  size_t n_runs;
+  uint32_t n_threads;
+  void *self;
+  /* Called by one thread at a time, in the order in which runs end. The record is the caller's. */
+  enum hr_status (*store)(void *self, const struct hr__sweep_record *record, struct hr_error *error);
+};
+
+/* Makes the runs on threads of this process. If runs fail, the error is that of the first in the list; all before it
+   have been stored. */
+enum hr_status hr__sweep_run_on_threads(const struct hr__sweep_batch *batch, struct hr_error *error);
+
+/* ---- Ranks of an MPI job ---------------------------------------------------------------------------- */
+
+/* This process within its job; rank 0 of 1 without MPI. */
+struct hr__sweep_ranks {
+  int rank, size;
+};
+
+/* Initializes MPI if this process is one of several. Call hr__sweep_ranks_leave in any case. */
+enum hr_status hr__sweep_ranks_join(struct hr__sweep_ranks *ranks, struct hr_error *error);
+void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks);
+
+/* Called by all ranks, each with its own `status` and `error`. Returns the status of the first rank that failed on all
+   of them; rank 0 also gets its message. */
+enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
+                                     struct hr_error *error);
+/* HR_BAD_INPUT on ranks whose number differs from that of rank 0. */
+enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number, struct hr_error *error);
+
+/* Called by all ranks. Rank 0 distributes the runs of its batch, as many at a time as a rank has threads, or makes them
+   itself if it is the only one. The others make runs until rank 0 ends; only `sweep` and `n_threads` of their batch are
+   used. */
+enum hr_status hr__sweep_ranks_run(const struct hr__sweep_ranks *ranks, const struct hr__sweep_batch *batch,
+                                   struct hr_error *error);
 
 #endif

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a sweep is to make. Each point's scenario is loaded here and dropped again: what is wrong with any is told
- * before the first run, and which points are random, and so how runs are numbered, is known. A load takes a millisecond
- * or so, a run seldom less, so that it is cheap beside what it spares. Traces are few and large, and are kept.
+ * Prepares a sweep. The scenario of each point is loaded and dropped again: this reports errors before the first run,
+ * and tells which points are random, which determines the numbers of the runs. Loading takes about a millisecond and a
+ * run seldom less, so this is cheap. Traces are few and large, and stay in memory.
+ *
+ * The fingerprint is a digest of the version, the grid, the scenario and all input files. It decides whether a file of
+ * results belongs to this sweep, so everything in it has a fixed order.
  */
 
 #include "base/digest.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
-#include "headroom/unstable/experiments.h"
-#include "plan/runner/input_key.h"
+#include "headroom/unstable/compare.h"
+#include "plan/runner/one_run.h"
 #include "plan/sweep/sweep.h"
 
 #include <errno.h>
@@ -20,7 +23,90 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- Names of things that points share -------------------------------------------------------------- */
+/* ---- Overrides of a point --------------------------------------------------------------------------- */
+
+static bool add_override(struct hr__sweep_overrides *overrides, const char *text) {
+  if (overrides->count == overrides->capacity) {
+    size_t capacity = overrides->capacity ? 2 * overrides->capacity : 16;
+    const char **grown = realloc(overrides->at, capacity * sizeof(*grown));
+    if (!grown) return false;
+    overrides->at = grown;
+    overrides->capacity = capacity;
+  }
+  overrides->at[overrides->count++] = text;
+  return true;
+}
+
+/* Adds "path=value" as a text of its own. */
+static bool add_formatted(struct hr__sweep_overrides *overrides, const char *path, const char *value) {
+  char **grown = realloc(overrides->owned, (overrides->n_owned + 1) * sizeof *grown);
+  if (grown) overrides->owned = grown;
+  size_t bytes = strlen(path) + strlen(value) + 2;
+  char *text = grown ? malloc(bytes) : NULL;
+  if (!text) return false;
+  snprintf(text, bytes, "%s=%s", path, value);
+  grown[overrides->n_owned++] = text;
+  return add_override(overrides, text);
+}
+
+static bool add_axis(struct hr__sweep_overrides *overrides, const struct hr_grid_axis *axis, double at) {
+  char number[32];
+  snprintf(number, sizeof number, "%.12g", at); /* the digits to which the design rounds */
+  if (!axis->levels) return add_formatted(overrides, axis->path, number);
+  const struct hr_grid_level *level = &axis->levels[(size_t)at];
+  bool complete = true;
+  for (size_t i = 0; i < level->n_set && complete; i++) complete = add_override(overrides, level->set[i]);
+  return complete;
+}
+
+bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,
+                              struct hr__sweep_overrides *overrides) {
+  const struct hr_grid *grid = sweep->grid;
+  const double *at = hr__sweep_design_point(&sweep->design, point);
+  bool complete = true;
+  *overrides = (struct hr__sweep_overrides){0};
+  for (size_t i = 0; i < grid->n_set && complete; i++) complete = add_override(overrides, grid->set[i]);
+  for (uint32_t i = 0; i < grid->n_axes && complete; i++) complete = add_axis(overrides, &grid->axes[i], at[i]);
+  if (complete && replication) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, hr_replication_seed(sweep->points[point].seed, replication));
+    complete = add_formatted(overrides, "seed", seed);
+  }
+  return complete;
+}
+
+size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run) {
+  size_t low = 0, high = sweep->design.n_points;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (sweep->points[middle].first_run <= run)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  const double *at = hr__sweep_design_point(&sweep->design, point);
+  for (uint32_t i = 0; i < sweep->grid->n_axes; i++) {
+    const struct hr_grid_axis *axis = &sweep->grid->axes[i];
+    fprintf(out, "%s%s=", i ? ", " : "", axis->name);
+    if (axis->levels)
+      fputs(axis->levels[(size_t)at[i]].text, out);
+    else
+      fprintf(out, "%.12g", at[i]);
+  }
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+/* ---- Traces ----------------------------------------------------------------------------------------- */
 
 static size_t find_trace(const struct hr__sweep *sweep, const char *key) {
   size_t i = 0;
@@ -28,12 +114,12 @@ static size_t find_trace(const struct hr__sweep *sweep, const char *key) {
   return i;
 }
 
-/* The place of the point's trace in the list, which is read where no point before had it. Under the lock. */
-static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scenario *scenario, uint32_t *place,
+/* Finds the trace of a point in the list, or reads and adds it. The caller holds the lock. */
+static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scenario *scenario, uint32_t *index,
                                   struct hr_error *error) {
-  char *key = hr__trace_key(scenario, scenario->trace_file);
+  char *key = hr__input_trace_key(scenario, scenario->trace_file);
   size_t found = key ? find_trace(sweep, key) : 0;
-  *place = (uint32_t)found;
+  *index = (uint32_t)found;
   if (key && found < sweep->n_traces) {
     free(key);
     return HR_OK;
@@ -46,12 +132,12 @@ static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scena
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
   sweep->traces[sweep->n_traces++] = (struct hr__sweep_trace){.key = key, .file = file};
-  return hr__trace_read(scenario, file, &sweep->traces[found].trace, error);
+  return hr__input_trace_read(scenario, file, &sweep->traces[found].trace, error);
 }
 
 /* ---- Points ----------------------------------------------------------------------------------------- */
 
-struct sweep_points_check {
+struct points_check {
   struct hr__sweep *sweep;
   pthread_mutex_t lock;
 };
@@ -62,72 +148,72 @@ static bool add_notes(struct hr_notes *to, const struct hr_notes *from) {
   return true;
 }
 
-static enum hr_status keep_point(struct sweep_points_check *check, size_t place, const struct hr_scenario *scenario,
-                                 struct hr_error *error) {
+static enum hr_status store_point(struct points_check *check, size_t index, const struct hr_scenario *scenario,
+                                  struct hr_error *error) {
   struct hr__sweep *sweep = check->sweep;
-  struct hr__sweep_point *point = &sweep->points[place];
+  struct hr__sweep_point *point = &sweep->points[index];
   if (!scenario->trace_file)
-    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; one is wanted, as in \"set\": [\"trace.file=jobs.csv\"]",
+    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; add one, for example \"set\": [\"trace.file=jobs.csv\"]",
                    scenario->path);
   point->seed = scenario->seed;
   point->random =
       hr_scenario_is_random(scenario) || hr_policy_choice_draws(&scenario->policy) || scenario->policy.library;
   pthread_mutex_lock(&check->lock);
   enum hr_status status = share_trace(sweep, scenario, &point->trace, error);
-  bool whole = add_notes(&sweep->files, &scenario->files);
-  if (place == 0) whole = whole && add_notes(&sweep->notes, &scenario->notes);
-  if (status == HR_OK && !whole) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  bool complete = add_notes(&sweep->files, &scenario->files);
+  if (index == 0) complete = complete && add_notes(&sweep->notes, &scenario->notes);
+  if (status == HR_OK && !complete) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
   pthread_mutex_unlock(&check->lock);
   return status;
 }
 
-/* Whether an error of the loader begins with an override of the level. */
-static bool is_of_level(const struct hr_grid_level *level, const char *text) {
+/* Whether an error message of the loader starts with an override of the level. */
+static bool starts_with_level(const struct hr_grid_level *level, const char *text) {
   for (size_t i = 0; i < level->n_set; i++)
     if (strncmp(text, level->set[i], strlen(level->set[i])) == 0) return true;
   return false;
 }
 
-/* Names the axis, where the error is about what one set. */
-static enum hr_status blame(const struct hr__sweep *sweep, size_t place, enum hr_status status,
-                            const struct hr_error *inner, struct hr_error *error) {
+/* Adds the axis to the error if its value caused it, else the point. */
+static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, enum hr_status status,
+                                   const struct hr_error *inner, struct hr_error *error) {
   static const char head[] = "--set ";
   const struct hr_grid *grid = sweep->grid;
-  const double *at = hr__design_point(&sweep->design, place);
+  const double *at = hr__sweep_design_point(&sweep->design, point);
   bool overridden = strncmp(inner->text, head, sizeof head - 1) == 0;
   const char *text = inner->text + (overridden ? sizeof head - 1 : 0);
   for (uint32_t i = 0; overridden && i < grid->n_axes; i++) {
     const struct hr_grid_axis *axis = &grid->axes[i];
     size_t length = axis->path ? strlen(axis->path) : 0;
-    bool its = axis->levels ? is_of_level(&axis->levels[(size_t)at[i]], text)
-                            : axis->path && strncmp(text, axis->path, length) == 0 && text[length] == '=';
-    if (its) return hr_fail(error, status, "%s: axis '%.100s': %s", grid->path, axis->name, text);
+    bool matches = axis->levels ? starts_with_level(&axis->levels[(size_t)at[i]], text)
+                                : axis->path && strncmp(text, axis->path, length) == 0 && text[length] == '=';
+    if (matches) return hr_fail(error, status, "%s: axis '%.100s': %s", grid->path, axis->name, text);
   }
   if (overridden) return hr_fail(error, status, "%s: %s", grid->path, text);
-  char *words = hr__sweep_point_words(sweep, place);
-  hr_fail(error, status, "%s: point %zu (%.200s): %s", grid->path, place, words ? words : "", inner->text);
-  free(words);
+  char *description = hr__sweep_point_text(sweep, point);
+  hr_fail(error, status, "%s: point %zu (%.200s): %s", grid->path, point, description ? description : "", inner->text);
+  free(description);
   return status;
 }
 
-static enum hr_status check_point(void *self, size_t place, struct hr_error *error) {
-  struct sweep_points_check *check = self;
+static enum hr_status check_point(void *self, size_t point, struct hr_error *error) {
+  struct points_check *check = self;
   struct hr__sweep *sweep = check->sweep;
-  struct hr__overrides overrides;
+  struct hr__sweep_overrides overrides;
   struct hr_scenario *scenario = NULL;
   struct hr_error inner = {0};
   enum hr_status status =
-      hr__overrides_make(sweep, place, 0, &overrides) ? HR_OK : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
+      hr__sweep_overrides_make(sweep, point, 0, &overrides) ? HR_OK : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
   if (status == HR_OK)
     status = hr_scenario_load(sweep->grid->scenario_path, overrides.at, overrides.count, &scenario, &inner);
-  if (status == HR_OK) status = keep_point(check, place, scenario, &inner);
+  if (status == HR_OK) status = store_point(check, point, scenario, &inner);
   hr_scenario_destroy(scenario);
-  hr__overrides_finish(&overrides);
-  return status == HR_OK ? HR_OK : blame(sweep, place, status, &inner, error);
+  hr__sweep_overrides_finish(&overrides);
+  return status == HR_OK ? HR_OK : locate_error(sweep, point, status, &inner, error);
 }
 
 static enum hr_status check_points(struct hr__sweep *sweep, uint32_t n_threads, struct hr_error *error) {
-  struct sweep_points_check check = {.sweep = sweep};
+  struct points_check check = {.sweep = sweep};
   struct hr__tasks tasks = {.self = &check, .run = check_point, .count = sweep->design.n_points};
   sweep->points = calloc(sweep->design.n_points, sizeof *sweep->points);
   if (!sweep->points) return hr_fail(error, HR_NO_MEMORY, "out of memory for the points");
@@ -137,14 +223,14 @@ static enum hr_status check_points(struct hr__sweep *sweep, uint32_t n_threads, 
   return status;
 }
 
-/* ---- Traces in order -------------------------------------------------------------------------------- */
+/* ---- Order and notes of traces ---------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b) {
   const struct hr__sweep_trace *first = a, *second = b;
   return strcmp(first->key, second->key);
 }
 
-/* Which thread came first to a trace is nothing to go by. */
+/* The list is in the order in which threads found the traces; sorting makes it deterministic. */
 static enum hr_status sort_traces(struct hr__sweep *sweep, struct hr_error *error) {
   const char **before = calloc(sweep->n_traces + 1, sizeof(*before));
   if (!before) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -156,25 +242,25 @@ static enum hr_status sort_traces(struct hr__sweep *sweep, struct hr_error *erro
   return HR_OK;
 }
 
-/* What was left out of a trace is never left unsaid. */
+/* Notes of the traces, and skipped rows by reason. */
 static enum hr_status note_traces(struct hr__sweep *sweep, struct hr_error *error) {
-  bool whole = true;
-  for (size_t i = 0; i < sweep->n_traces && whole; i++) {
+  bool complete = true;
+  for (size_t i = 0; i < sweep->n_traces && complete; i++) {
     const struct hr_trace *trace = sweep->traces[i].trace;
-    whole = add_notes(&sweep->notes, &trace->notes);
-    for (uint32_t k = 0; k < trace->n_skipped_reasons && whole; k++) {
+    complete = add_notes(&sweep->notes, &trace->notes);
+    for (uint32_t k = 0; k < trace->n_skipped_reasons && complete; k++) {
       const struct hr_skipped_rows *skipped = &trace->skipped[k];
-      whole = hr_notes_add(&sweep->notes, "%s: %" PRIu64 " row%s left out, the first in line %" PRIu64 ": %s",
-                           trace->source, skipped->count, skipped->count == 1 ? "" : "s", skipped->first_line,
-                           skipped->reason) == HR_OK;
+      complete =
+          hr_notes_add(&sweep->notes, "%s: %" PRIu64 " row%s skipped, the first in line %" PRIu64 ": %s", trace->source,
+                       skipped->count, skipped->count == 1 ? "" : "s", skipped->first_line, skipped->reason) == HR_OK;
     }
   }
-  return whole ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
+/* ---- Numbers of runs -------------------------------------------------------------------------------- */
 
-static enum hr_status count_runs(struct hr__sweep *sweep, uint64_t most, struct hr_error *error) {
+static enum hr_status count_runs(struct hr__sweep *sweep, uint64_t max_runs, struct hr_error *error) {
   const struct hr_grid *grid = sweep->grid;
   size_t fixed = 0;
   for (size_t i = 0; i < sweep->design.n_points; i++) {
@@ -183,27 +269,27 @@ static enum hr_status count_runs(struct hr__sweep *sweep, uint64_t most, struct 
     sweep->n_runs += point->random ? grid->replications : 1;
     fixed += !point->random;
   }
-  if (sweep->n_runs > most)
+  if (sweep->n_runs > max_runs)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: makes %" PRIu64 " runs of %zu points, and 'max_runs' (--max-runs) allows %" PRIu64, grid->path,
-                   sweep->n_runs, sweep->design.n_points, most);
+                   "%s: %" PRIu64 " runs of %zu points exceed the limit 'max_runs' (--max-runs) of %" PRIu64,
+                   grid->path, sweep->n_runs, sweep->design.n_points, max_runs);
   enum hr_status status = HR_OK;
   if (grid->replications > 1 && fixed == sweep->design.n_points)
-    status =
-        hr_notes_add(&sweep->notes, "nothing is random: one run of each point tells all, and replications are not run");
+    status = hr_notes_add(&sweep->notes,
+                          "the sweep is deterministic: one run of each point suffices, and replications are skipped");
   else if (grid->replications > 1 && fixed)
-    status = hr_notes_add(&sweep->notes, "nothing is random in %zu of %zu points, which are run once", fixed,
+    status = hr_notes_add(&sweep->notes, "%zu of %zu points are deterministic and are run once", fixed,
                           sweep->design.n_points);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* ---- What the runs depend on ------------------------------------------------------------------------ */
+/* ---- Fingerprint ------------------------------------------------------------------------------------ */
 
 static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names without their folders: the same files give the same lines, from wherever they are named. */
+/* Names have no folders, so that the lines do not depend on the working directory. */
 static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *error) {
   struct hr_notes lines = {0};
   size_t size = 1;
@@ -211,7 +297,7 @@ static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *er
   for (size_t i = 0; i < sweep->files.count && status == HR_OK; i++) {
     const char *path = sweep->files.text[i], *slash = strrchr(path, '/');
     uint64_t digest;
-    status = hr__digest_file(path, &digest, error);
+    status = hr__input_digest_file(path, &digest, error);
     if (status == HR_OK) status = hr_notes_add(&lines, "%s %016" PRIx64, slash ? slash + 1 : path, digest);
   }
   for (size_t i = 0; i < lines.count; i++) size += strlen(lines.text[i]) + 1;
@@ -248,29 +334,30 @@ static enum hr_status read_scenario_text(struct hr__sweep *sweep, struct hr_erro
   return failed ? hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno)) : HR_OK;
 }
 
-static void take_fingerprint(struct hr__sweep *sweep) {
+static void compute_fingerprint(struct hr__sweep *sweep) {
   const char *const parts[] = {hr_version(), sweep->grid->text, sweep->scenario_text, sweep->inputs};
   sweep->fingerprint = HR__DIGEST_SEED;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     sweep->fingerprint = hr__digest_add(sweep->fingerprint, strlen(parts[i]));
-    sweep->fingerprint = hr__digest_bytes(sweep->fingerprint, parts[i], strlen(parts[i]));
+    sweep->fingerprint = hr__input_digest_bytes(sweep->fingerprint, parts[i], strlen(parts[i]));
   }
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Sweep ------------------------------------------------------------------------------------------ */
 
-/* Columns of the file's own. */
+/* Axes become columns of the file, so their names must not be those of its own columns. */
 static enum hr_status check_names(const struct hr_grid *grid, struct hr_error *error) {
-  static const char *const own[] = {"run", "point", "replication", "seed", "digest", "scenario", "runs"};
+  static const char *const reserved[] = {"run", "point", "replication", "seed", "digest", "scenario", "runs"};
   for (uint32_t i = 0; i < grid->n_axes; i++) {
     const char *name = grid->axes[i].name;
     bool taken = false;
-    for (size_t k = 0; k < sizeof own / sizeof *own; k++) taken = taken || strcasecmp(name, own[k]) == 0;
+    for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++) taken = taken || strcasecmp(name, reserved[k]) == 0;
     for (unsigned k = 0; k < HR__N_MEASURES; k++) taken = taken || strcasecmp(name, hr__measure_infos[k].column) == 0;
     if (taken)
-      return hr_fail(error, HR_BAD_INPUT,
-                     "%s: axis '%.200s': a column of every sweep is called so; give the axis another 'name'",
-                     grid->path, name);
+      return hr_fail(
+          error, HR_BAD_INPUT,
+          "%s: axis '%.200s': the name is reserved for a column of the results; give the axis another 'name'",
+          grid->path, name);
   }
   return HR_OK;
 }
@@ -280,16 +367,16 @@ enum hr_status hr__sweep_make(const char *grid, uint64_t max_runs, uint32_t n_th
   *sweep = (struct hr__sweep){0};
   enum hr_status status = hr_grid_load(grid, &sweep->grid, error);
   if (status != HR_OK) return status;
-  uint64_t most = max_runs ? max_runs : sweep->grid->max_runs;
+  uint64_t limit = max_runs ? max_runs : sweep->grid->max_runs;
   status = check_names(sweep->grid, error);
-  if (status == HR_OK) status = hr__design_make(sweep->grid, most, &sweep->design, error);
+  if (status == HR_OK) status = hr__sweep_design_make(sweep->grid, limit, &sweep->design, error);
   if (status == HR_OK) status = check_points(sweep, n_threads, error);
   if (status == HR_OK) status = sort_traces(sweep, error);
   if (status == HR_OK) status = note_traces(sweep, error);
-  if (status == HR_OK) status = count_runs(sweep, most, error);
+  if (status == HR_OK) status = count_runs(sweep, limit, error);
   if (status == HR_OK) status = read_scenario_text(sweep, error);
   if (status == HR_OK) status = digest_inputs(sweep, error);
-  if (status == HR_OK) take_fingerprint(sweep);
+  if (status == HR_OK) compute_fingerprint(sweep);
   return status;
 }
 
@@ -303,7 +390,7 @@ void hr__sweep_finish(struct hr__sweep *sweep) {
   free(sweep->points);
   free(sweep->scenario_text);
   free(sweep->inputs);
-  hr__design_finish(&sweep->design);
+  hr__sweep_design_finish(&sweep->design);
   hr_notes_finish(&sweep->files);
   hr_notes_finish(&sweep->notes);
   hr_grid_destroy(sweep->grid);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a sweep's file says, for a person and as CSV. Both read it as anybody may: with SQL. */
+/*
+ * Reports of a sweep's file: CSV, a table of the best and worst points for a terminal, and JSON for the HTML report.
+ * All read the file with SQL.
+ */
 
 #include "base/console.h"
 #include "base/text.h"
 #include "base/writers.h"
-#include "plan/compare/compare_table.h"
 #include "plan/sweep/sweep_store.h"
 #include "report/tables/json_tree.h"
 
@@ -20,7 +22,7 @@ static void put_real(struct hr__csv_out *out, double value) {
   hr__csv_text(out, hr__exact_text(value, text));
 }
 
-static void put_row(struct hr__csv_out *out, sqlite3_stmt *row) {
+static void csv_put_row(struct hr__csv_out *out, sqlite3_stmt *row) {
   for (int i = 0; i < sqlite3_column_count(row); i++) {
     if (sqlite3_column_type(row, i) == SQLITE_FLOAT)
       put_real(out, sqlite3_column_double(row, i));
@@ -30,12 +32,12 @@ static void put_row(struct hr__csv_out *out, sqlite3_stmt *row) {
   hr__csv_end_row(out);
 }
 
-static enum hr_status put_rows(struct hr__store *store, sqlite3_stmt *rows, struct hr__csv_out *out,
-                               struct hr_error *error) {
+static enum hr_status csv_put_rows(struct hr__store *store, sqlite3_stmt *rows, struct hr__csv_out *out,
+                                   struct hr_error *error) {
   for (int i = 0; i < sqlite3_column_count(rows); i++) hr__csv_text(out, sqlite3_column_name(rows, i));
   hr__csv_end_row(out);
   int code;
-  while ((code = sqlite3_step(rows)) == SQLITE_ROW) put_row(out, rows);
+  while ((code = sqlite3_step(rows)) == SQLITE_ROW) csv_put_row(out, rows);
   return code == SQLITE_DONE ? HR_OK : hr__store_fail(store, error);
 }
 
@@ -48,7 +50,7 @@ enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_
     status = hr__store_fail(&store, error);
   if (status == HR_OK) status = hr__csv_open(&out, path, NULL, error);
   if (status == HR_OK) {
-    status = put_rows(&store, rows, &out, error);
+    status = csv_put_rows(&store, rows, &out, error);
     if (status == HR_OK)
       status = hr__csv_commit(&out, error);
     else
@@ -59,19 +61,19 @@ enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_
   return status;
 }
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- Terminal --------------------------------------------------------------------------------------- */
 
-/* What a person looks at first, and whether much of it is good. */
+/* The metrics to show, and their direction. */
 static const struct {
   enum hr__measure measure;
   const char *title;
-  bool more_is_better;
+  bool higher_is_better;
 } shown[] = {{HR__M_WAIT_MEAN, "mean wait", false},   {HR__M_WAIT_P95, "p95 wait", false},
              {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true},
              {HR__M_UNFINISHED, "unfinished", false}, {HR__M_COST, "cost", false}};
 
-/* "nodes=4, policy=sjf" of a row of the view of points. */
-static char *words_of(sqlite3_stmt *row, int first, int n_axes) {
+/* "nodes=4, policy=sjf" of a row of the view `points`. */
+static char *point_text(sqlite3_stmt *row, int first, int n_axes) {
   sqlite3_str *text = sqlite3_str_new(NULL);
   for (int i = first; i < first + n_axes; i++) {
     const char *value = (const char *)sqlite3_column_text(row, i);
@@ -82,20 +84,20 @@ static char *words_of(sqlite3_stmt *row, int first, int n_axes) {
 
 static void put_point(struct hr__console *console, const char *title, const char *end, enum hr__unit unit,
                       sqlite3_stmt *row) {
-  enum { COLUMNS_BEFORE = 2, WORDS_AT = 13 + 7 + 14 + 7 + 2 };
+  enum { COLUMNS_BEFORE = 2, TEXT_AT = 13 + 7 + 14 + 7 + 2 };
   char figure[HR__FIGURE_BYTES];
   int n_axes = sqlite3_column_count(row) - COLUMNS_BEFORE;
-  char *words = words_of(row, COLUMNS_BEFORE, n_axes);
-  char *fitted = words ? hr__fitted(console, words, HR__LINE_WIDTH - WORDS_AT, false) : NULL;
+  char *text = point_text(row, COLUMNS_BEFORE, n_axes);
+  char *fitted = text ? hr__fitted(console, text, HR__LINE_WIDTH - TEXT_AT, false) : NULL;
   fprintf(console->out, "%-13s%-7s%14s%7lld  %s\n", title, end,
           hr__figure_text(unit, sqlite3_column_double(row, 0), figure), (long long)sqlite3_column_int64(row, 1),
           fitted ? fitted : "");
   if (!fitted) console->out_of_memory = true;
-  sqlite3_free(words);
+  sqlite3_free(text);
   free(fitted);
 }
 
-/* Names of the axes' columns for a SELECT, each with a comma before it. sqlite3_free. */
+/* The columns of the axes for a SELECT, each preceded by a comma. Free it with sqlite3_free. */
 static char *axis_columns(struct hr__store *store) {
   sqlite3_str *text = sqlite3_str_new(NULL);
   sqlite3_stmt *all = NULL;
@@ -106,10 +108,10 @@ static char *axis_columns(struct hr__store *store) {
   return sqlite3_str_finish(text);
 }
 
-/* The best or the worst point that has the figure: of those that are alike the first. NULL: none. */
+/* The best or worst point of a metric; among equals the first. NULL: the metric is unknown. */
 static sqlite3_stmt *find_point(struct hr__store *store, const char *axes, size_t which, bool best) {
   const char *column = hr__measure_infos[shown[which].measure].column;
-  const char *order = shown[which].more_is_better == best ? "DESC" : "ASC";
+  const char *order = shown[which].higher_is_better == best ? "DESC" : "ASC";
   sqlite3_stmt *row = NULL;
   char *sql = sqlite3_mprintf("SELECT %s, point%s FROM points WHERE %s IS NOT NULL ORDER BY 1 %s, point LIMIT 1",
                               column, axes, column, order);
@@ -125,9 +127,9 @@ static void put_figure(struct hr__store *store, struct hr__console *console, con
   enum hr__unit unit = hr__measure_infos[shown[which].measure].unit;
   sqlite3_stmt *best = find_point(store, axes, which, true), *worst = find_point(store, axes, which, false);
   if (best && worst) {
-    bool alike = sqlite3_column_double(best, 0) == sqlite3_column_double(worst, 0);
-    put_point(console, shown[which].title, alike ? "all" : "best", unit, best);
-    if (!alike) put_point(console, "", "worst", unit, worst);
+    bool equal = sqlite3_column_double(best, 0) == sqlite3_column_double(worst, 0);
+    put_point(console, shown[which].title, equal ? "all" : "best", unit, best);
+    if (!equal) put_point(console, "", "worst", unit, worst);
   }
   sqlite3_finalize(best);
   sqlite3_finalize(worst);
@@ -138,7 +140,7 @@ static void put_counts(struct hr__console *console, const char *file, const stru
   fprintf(console->out, "%sHeadroom %s: sweep%s\n\n", hr__bold(console), hr_version(), hr__plain(console));
   hr__put_field(console, "file", "%s", file);
   hr__put_field(console, "points", "%s", hr__count_text(counts->points, a));
-  hr__put_field(console, "runs", "%s: %s there before, %s now%s", hr__count_text(counts->runs, a),
+  hr__put_field(console, "runs", "%s: %s found, %s new%s", hr__count_text(counts->runs, a),
                 hr__count_text(counts->before, b), hr__count_text(counts->now, c),
                 counts->missing ? "" : ", none missing");
   if (counts->missing)
@@ -164,19 +166,21 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
   return status;
 }
 
-/* A sweep's runs for a page: their settings and their figures. Where they are too many, its points; where those are,
-   every so-many-th of them. */
+/* ---- JSON for the HTML report ----------------------------------------------------------------------- */
 
-enum { MOST_ROWS = 3000 };
+/* Settings and metrics of all runs. If there are too many runs, of all points; if there are too many points, of every
+   n-th one. */
 
-struct sweep_report_shape {
+enum { MAX_ROWS = 3000 };
+
+struct sweep_row_shape {
   int first_axis, n_axes, first_measure;
 };
 
-/* Columns of a table or view: some of its own, the axes, the figures. */
-static struct sweep_report_shape shape_of(sqlite3_stmt *rows, int first_axis) {
+/* Columns of a table or view: its own, then the axes, then the metrics. */
+static struct sweep_row_shape shape_of(sqlite3_stmt *rows, int first_axis) {
   int n_axes = sqlite3_column_count(rows) - first_axis - HR__N_MEASURES;
-  return (struct sweep_report_shape){first_axis, n_axes, first_axis + n_axes};
+  return (struct sweep_row_shape){first_axis, n_axes, first_axis + n_axes};
 }
 
 static void put_value(struct hr__json *json, cJSON *object, sqlite3_stmt *row, int column) {
@@ -188,8 +192,7 @@ static void put_value(struct hr__json *json, cJSON *object, sqlite3_stmt *row, i
     hr__json_text(json, object, name, (const char *)sqlite3_column_text(row, column));
 }
 
-static void json_put_row(struct hr__json *json, cJSON *runs, sqlite3_stmt *row,
-                         const struct sweep_report_shape *shape) {
+static void json_put_row(struct hr__json *json, cJSON *runs, sqlite3_stmt *row, const struct sweep_row_shape *shape) {
   cJSON *run = hr__json_append(json, runs, cJSON_CreateObject());
   cJSON *settings = hr__json_object(json, run, "settings");
   for (int i = 0; i < shape->n_axes; i++) put_value(json, settings, row, shape->first_axis + i);
@@ -204,7 +207,7 @@ static enum hr_status json_put_rows(struct hr__store *store, struct hr__json *js
     sqlite3_finalize(rows);
     return hr__store_fail(store, error);
   }
-  struct sweep_report_shape shape = shape_of(rows, first_axis);
+  struct sweep_row_shape shape = shape_of(rows, first_axis);
   cJSON *axes = hr__json_array(json, root, "axes");
   for (int i = 0; i < shape.n_axes; i++)
     hr__json_append(json, axes, cJSON_CreateString(sqlite3_column_name(rows, first_axis + i)));
@@ -219,12 +222,12 @@ static enum hr_status put_all(struct hr__store *store, struct hr__json *json, cJ
   enum { AXES_OF_RUNS = 6, AXES_OF_POINTS = 2 };
   uint64_t runs = hr__store_number(store, "SELECT count(*) FROM runs");
   uint64_t points = hr__store_number(store, "SELECT count(DISTINCT point) FROM runs");
-  bool whole = runs <= MOST_ROWS;
-  hr__json_count(json, root, "count", whole ? runs : points);
-  hr__json_text(json, root, "of", whole ? "runs" : "points");
-  if (whole) return json_put_rows(store, json, root, "SELECT * FROM runs ORDER BY run", AXES_OF_RUNS, error);
+  bool all = runs <= MAX_ROWS;
+  hr__json_count(json, root, "count", all ? runs : points);
+  hr__json_text(json, root, "of", all ? "runs" : "points");
+  if (all) return json_put_rows(store, json, root, "SELECT * FROM runs ORDER BY run", AXES_OF_RUNS, error);
   char *sql = sqlite3_mprintf("SELECT * FROM points WHERE point %% %llu = 0 ORDER BY point",
-                              (unsigned long long)((points + MOST_ROWS - 1) / MOST_ROWS));
+                              (unsigned long long)((points + MAX_ROWS - 1) / MAX_ROWS));
   if (!sql) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = json_put_rows(store, json, root, sql, AXES_OF_POINTS, error);
   sqlite3_free(sql);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables of a sweep's file, and what says whose file it is. Statements are in one order, so that files of one sweep
-   have the same bytes. */
+/*
+ * Reads and writes the SQLite file of a sweep, and merges several files of one sweep.
+ *
+ * A new file is created next to its final name and renamed, so that it is never incomplete. Each run is added in one
+ * transaction with a write-ahead log: a killed process loses the runs that it had not added, a failing machine perhaps
+ * the last few, and the file stays consistent. The log belongs to the process (exclusive lock), which also excludes a
+ * second sweep. At the end the rows, which are in the order of arrival, are copied in the order of their keys
+ * (VACUUM INTO) to a file that replaces the other.
+ */
 
 #include "plan/sweep/sweep_store.h"
 
@@ -16,202 +23,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Tables ----------------------------------------------------------------------------------------- */
-
-/* Axes' names are a person's: they are quoted as SQL wants it (%w). */
-static char *runs_sql(const struct hr__sweep *sweep) {
-  sqlite3_str *sql = sqlite3_str_new(NULL);
-  sqlite3_str_appendall(sql,
-                        "CREATE TABLE runs(run INTEGER PRIMARY KEY, point INTEGER, replication INTEGER, seed TEXT, "
-                        "digest TEXT, scenario TEXT");
-  for (uint32_t i = 0; i < sweep->grid->n_axes; i++) sqlite3_str_appendf(sql, ", \"%w\"", sweep->grid->axes[i].name);
-  for (unsigned i = 0; i < HR__N_MEASURES; i++) sqlite3_str_appendf(sql, ", %s REAL", hr__measure_infos[i].column);
-  sqlite3_str_appendall(sql, ")");
-  return sqlite3_str_finish(sql);
-}
-
-/* A row for each point: means over its replications. */
-static char *points_sql(const struct hr__sweep *sweep) {
-  sqlite3_str *sql = sqlite3_str_new(NULL);
-  sqlite3_str_appendall(sql, "CREATE VIEW points AS SELECT point, count(*) AS runs");
-  for (uint32_t i = 0; i < sweep->grid->n_axes; i++)
-    sqlite3_str_appendf(sql, ", min(\"%w\") AS \"%w\"", sweep->grid->axes[i].name, sweep->grid->axes[i].name);
-  for (unsigned i = 0; i < HR__N_MEASURES; i++)
-    sqlite3_str_appendf(sql, ", avg(%s) AS %s", hr__measure_infos[i].column, hr__measure_infos[i].column);
-  sqlite3_str_appendall(sql, " FROM runs GROUP BY point");
-  return sqlite3_str_finish(sql);
-}
-
-/* The statement that adds a run; sqlite3_free. NULL when out of memory. */
-static char *hr__schema_insert(const struct hr__sweep *sweep) {
-  sqlite3_str *sql = sqlite3_str_new(NULL);
-  sqlite3_str_appendall(sql, "INSERT INTO runs VALUES(?,?,?,?,?,?");
-  for (size_t i = 0; i < (size_t)sweep->grid->n_axes + HR__N_MEASURES; i++) sqlite3_str_appendall(sql, ",?");
-  sqlite3_str_appendall(sql, ")");
-  return sqlite3_str_finish(sql);
-}
-
-static enum hr_status run_made(struct hr__store *store, char *sql, struct hr_error *error) {
-  enum hr_status status = sql ? hr__store_run(store, sql, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  sqlite3_free(sql);
-  return status;
-}
-
-/* ---- Whose file it is ------------------------------------------------------------------------------- */
-
-enum sweep_store_fact { FORMAT, VERSION, GRID, SCENARIO, TRACE, INPUTS, POINTS, RUNS, FINGERPRINT, N_FACTS };
-
-static const struct {
-  const char *key;
-  const char *differs; /* what is said when it does */
-} facts[N_FACTS] = {[FORMAT] = {"format", NULL},
-                    [VERSION] = {"headroom", NULL},
-                    [GRID] = {"grid", "the grid is another"},
-                    [SCENARIO] = {"scenario", "the scenario is another"},
-                    [TRACE] = {"trace", "the trace is another"},
-                    [INPUTS] = {"inputs", "a file that the scenario names is another"},
-                    [POINTS] = {"points", "it has other points"},
-                    [RUNS] = {"runs", "it has other runs"},
-                    [FINGERPRINT] = {"fingerprint", "its fingerprint is another"}};
-
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The traces' names without their folders, a line each. */
-static char *trace_names(const struct hr__sweep *sweep) {
-  const char **names = calloc(sweep->n_traces + 1, sizeof(*names));
-  sqlite3_str *text = sqlite3_str_new(NULL);
-  for (size_t i = 0; names && i < sweep->n_traces; i++) {
-    const char *slash = strrchr(sweep->traces[i].file, '/');
-    names[i] = slash ? slash + 1 : sweep->traces[i].file;
-  }
-  if (names) qsort(names, sweep->n_traces, sizeof(*names), by_text);
-  for (size_t i = 0; names && i < sweep->n_traces; i++) sqlite3_str_appendf(text, "%s%s", i ? "\n" : "", names[i]);
-  char *whole = sqlite3_str_finish(text);
-  if (names && whole) {
-    free(names);
-    return whole;
-  }
-  free(names);
-  sqlite3_free(whole);
-  return NULL;
-}
-
-static char *fact_text(const struct hr__sweep *sweep, enum sweep_store_fact fact) {
-  switch (fact) {
-  case FORMAT:
-    return sqlite3_mprintf("%s", HR__SWEEP_FORMAT);
-  case VERSION:
-    return sqlite3_mprintf("%s", hr_version());
-  case GRID:
-    return sqlite3_mprintf("%s", sweep->grid->text);
-  case SCENARIO:
-    return sqlite3_mprintf("%s", sweep->scenario_text);
-  case TRACE:
-    return trace_names(sweep);
-  case INPUTS:
-    return sqlite3_mprintf("%s", sweep->inputs);
-  case POINTS:
-    return sqlite3_mprintf("%llu", (unsigned long long)sweep->design.n_points);
-  case RUNS:
-    return sqlite3_mprintf("%llu", (unsigned long long)sweep->n_runs);
-  case FINGERPRINT:
-    return sqlite3_mprintf("%016llx", (unsigned long long)sweep->fingerprint);
-  case N_FACTS:
-    break;
-  }
-  return NULL;
-}
-
-static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
-  enum hr_status status = HR_OK;
-  for (unsigned i = 0; i < N_FACTS && status == HR_OK; i++) {
-    char *text = fact_text(sweep, (enum sweep_store_fact)i);
-    char *sql = text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", facts[i].key) : NULL;
-    status = sql ? hr__store_run_with(store, sql, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-    sqlite3_free(sql);
-    sqlite3_free(text);
-  }
-  return status;
-}
-
-/* Makes tables, views and `meta` of a sweep in an open and empty file. */
-static enum hr_status hr__schema_make(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
-  static const char first[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID";
-  static const char last[] = "CREATE TABLE groups(run INTEGER, kind TEXT, name TEXT, metric TEXT, value REAL, "
-                             "PRIMARY KEY(run, kind, name, metric)) WITHOUT ROWID";
-  enum hr_status status = hr__store_run(store, first, error);
-  if (status == HR_OK) status = run_made(store, runs_sql(sweep), error);
-  if (status == HR_OK) status = hr__store_run(store, last, error);
-  if (status == HR_OK) status = run_made(store, points_sql(sweep), error);
-  return status == HR_OK ? add_facts(store, sweep, error) : status;
-}
-
-/* ---- Checking --------------------------------------------------------------------------------------- */
-
-static enum hr_status check_format(const char *format, const char *version, const char *path, struct hr_error *error) {
-  if (!format || !version)
-    return hr_fail(error, HR_BAD_INPUT, "%s: is no sweep's file: it does not say of which format it is", path);
-  if (strcmp(format, HR__SWEEP_FORMAT) != 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s: is a sweep's file of the format '%.60s'; '%s' is wanted", path, format,
-                   HR__SWEEP_FORMAT);
-  if (strcmp(version, hr_version()) != 0)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "%s: is a sweep file from another version of Headroom, %.60s, and this is %s; name another file "
-                   "with --db",
-                   path, version, hr_version());
-  return HR_OK;
-}
-
-enum hr_status hr__schema_check_version(struct hr__store *store, const char *schema, const char *path,
-                                        struct hr_error *error) {
-  char *format = NULL, *version = NULL;
-  enum hr_status status = hr__store_fact(store, schema, facts[FORMAT].key, &format, error);
-  if (status == HR_OK) status = hr__store_fact(store, schema, facts[VERSION].key, &version, error);
-  if (status == HR_OK) status = check_format(format, version, path, error);
-  free(format);
-  free(version);
-  return status;
-}
-
-static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum sweep_store_fact fact,
-                                 struct hr_error *error) {
-  char *has = NULL, *wanted = fact_text(sweep, fact);
-  enum hr_status status = wanted ? hr__store_fact(store, "main", facts[fact].key, &has, error)
-                                 : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (status == HR_OK && (!has || strcmp(has, wanted) != 0))
-    status = hr_fail(error, HR_BAD_INPUT, "%s: is the file of another sweep: %s; name another file with --db",
-                     store->path, facts[fact].differs);
-  free(has);
-  sqlite3_free(wanted);
-  return status;
-}
-
-/* HR_BAD_INPUT that says what differs where `meta` is another sweep's. */
-static enum hr_status hr__schema_check(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
-  enum hr_status status = hr__schema_check_version(store, "main", store->path, error);
-  for (unsigned i = GRID; i < N_FACTS && status == HR_OK; i++)
-    status = check_fact(store, sweep, (enum sweep_store_fact)i, error);
-  return status;
-}
-
-/*
- * How a sweep's file comes about. It is made beside its place and renamed, so that there is never half of one. Then
- * runs are added one transaction each, through a write-ahead log: a killed process loses what it had not yet added, a
- * machine that fails perhaps the last few, and neither leaves the file broken. The log is the process's own (an
- * exclusive lock), which also keeps a second sweep out. At the end the rows, which stand as they came, are written anew
- * in the order of their keys (VACUUM INTO), and that file takes the other's place.
- */
-
 /* ---- SQLite ----------------------------------------------------------------------------------------- */
 
-/* Where SQLite has nothing to complain of, memory ran out before it was asked. */
+/* If SQLite has no error, memory ran out before it was called. */
 enum hr_status hr__store_fail(const struct hr__store *store, struct hr_error *error) {
   int code = sqlite3_errcode(store->db) & 0xff;
   if (code == SQLITE_NOMEM || code == SQLITE_OK) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", store->path);
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-    return hr_fail(error, HR_BAD_INPUT, "%s: is in use by another process", store->path);
+    return hr_fail(error, HR_BAD_INPUT, "%s: in use by another process", store->path);
   enum hr_status status = code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ||
                                   code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_PERM
                               ? HR_BAD_INPUT
@@ -219,11 +38,11 @@ enum hr_status hr__store_fail(const struct hr__store *store, struct hr_error *er
   return hr_fail(error, status, "%s: %s", store->path, sqlite3_errmsg(store->db));
 }
 
-enum hr_status hr__store_run(struct hr__store *store, const char *sql, struct hr_error *error) {
+static enum hr_status run_sql(struct hr__store *store, const char *sql, struct hr_error *error) {
   return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? HR_OK : hr__store_fail(store, error);
 }
 
-enum hr_status hr__store_run_with(struct hr__store *store, const char *sql, const char *text, struct hr_error *error) {
+static enum hr_status run_sql_with(struct hr__store *store, const char *sql, const char *text, struct hr_error *error) {
   sqlite3_stmt *statement = NULL;
   bool done = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
               sqlite3_bind_text(statement, 1, text, -1, SQLITE_STATIC) == SQLITE_OK &&
@@ -242,8 +61,8 @@ uint64_t hr__store_number(struct hr__store *store, const char *sql) {
   return number;
 }
 
-enum hr_status hr__store_fact(struct hr__store *store, const char *schema, const char *key, char **text,
-                              struct hr_error *error) {
+static enum hr_status read_fact(struct hr__store *store, const char *schema, const char *key, char **text,
+                                struct hr_error *error) {
   sqlite3_stmt *statement = NULL;
   char *sql = sqlite3_mprintf("SELECT value FROM %s.meta WHERE key = %Q", schema, key);
   *text = NULL;
@@ -276,10 +95,88 @@ void hr__store_close(struct hr__store *store) {
   *store = (struct hr__store){0};
 }
 
-/* ---- Whose it is ------------------------------------------------------------------------------------ */
+/* ---- Schema ----------------------------------------------------------------------------------------- */
 
-/* SQLite would begin with repairs of a file whose writer was killed; what is no sweep's is not to be touched. */
-enum hr_status hr__store_check_head(const char *path, struct hr_error *error) {
+static enum hr_status run_and_free(struct hr__store *store, char *sql, struct hr_error *error) {
+  enum hr_status status = sql ? run_sql(store, sql, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  sqlite3_free(sql);
+  return status;
+}
+
+static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (unsigned i = 0; i < HR__SWEEP_N_FACTS && status == HR_OK; i++) {
+    char *text = hr__sweep_schema_fact(sweep, (enum hr__sweep_fact)i);
+    char *sql = text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", hr__sweep_facts[i].key) : NULL;
+    status = sql ? run_sql_with(store, sql, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+    sqlite3_free(sql);
+    sqlite3_free(text);
+  }
+  return status;
+}
+
+/* Creates the tables, the view and `meta` in an open and empty file. */
+static enum hr_status create_tables(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
+  static const char first[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID";
+  static const char last[] = "CREATE TABLE groups(run INTEGER, kind TEXT, name TEXT, metric TEXT, value REAL, "
+                             "PRIMARY KEY(run, kind, name, metric)) WITHOUT ROWID";
+  enum hr_status status = run_sql(store, first, error);
+  if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_RUNS), error);
+  if (status == HR_OK) status = run_sql(store, last, error);
+  if (status == HR_OK) status = run_and_free(store, hr__sweep_schema_sql(sweep, HR__SWEEP_CREATE_POINTS), error);
+  return status == HR_OK ? add_facts(store, sweep, error) : status;
+}
+
+static enum hr_status check_format(const char *format, const char *version, const char *path, struct hr_error *error) {
+  if (!format || !version) return hr_fail(error, HR_BAD_INPUT, "%s: not the file of a sweep: it has no format", path);
+  if (strcmp(format, HR__SWEEP_FORMAT) != 0)
+    return hr_fail(error, HR_BAD_INPUT, "%s: the file of a sweep has format '%.60s', expected '%s'", path, format,
+                   HR__SWEEP_FORMAT);
+  if (strcmp(version, hr_version()) != 0)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: a sweep file from Headroom %.60s cannot be used with version %s; name another file "
+                   "with --db",
+                   path, version, hr_version());
+  return HR_OK;
+}
+
+static enum hr_status check_version(struct hr__store *store, const char *schema, const char *path,
+                                    struct hr_error *error) {
+  char *format = NULL, *version = NULL;
+  enum hr_status status = read_fact(store, schema, hr__sweep_facts[HR__SWEEP_FACT_FORMAT].key, &format, error);
+  if (status == HR_OK) status = read_fact(store, schema, hr__sweep_facts[HR__SWEEP_FACT_VERSION].key, &version, error);
+  if (status == HR_OK) status = check_format(format, version, path, error);
+  free(format);
+  free(version);
+  return status;
+}
+
+static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum hr__sweep_fact fact,
+                                 struct hr_error *error) {
+  char *has = NULL, *expected = hr__sweep_schema_fact(sweep, fact);
+  enum hr_status status = expected ? read_fact(store, "main", hr__sweep_facts[fact].key, &has, error)
+                                   : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK && (!has || strcmp(has, expected) != 0))
+    status = hr_fail(error, HR_BAD_INPUT, "%s: the file belongs to another sweep: %s; name another file with --db",
+                     store->path, hr__sweep_facts[fact].differs);
+  free(has);
+  sqlite3_free(expected);
+  return status;
+}
+
+/* HR_BAD_INPUT with the difference if the file belongs to another sweep. */
+static enum hr_status check_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
+  enum hr_status status = check_version(store, "main", store->path, error);
+  for (unsigned i = HR__SWEEP_FACT_GRID; i < HR__SWEEP_N_FACTS && status == HR_OK; i++)
+    status = check_fact(store, sweep, (enum hr__sweep_fact)i, error);
+  return status;
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------------- */
+
+/* Reads the header without SQLite, which would start to repair a file whose writer was killed: other files must not be
+   touched. */
+static enum hr_status check_head(const char *path, struct hr_error *error) {
   static const char magic[16] = "SQLite format 3";
   enum { HEAD_BYTES = 100, AT_APPLICATION = 68 };
   unsigned char head[HEAD_BYTES] = {0};
@@ -291,26 +188,32 @@ enum hr_status hr__store_check_head(const char *path, struct hr_error *error) {
   uint32_t application = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
   if (count == sizeof head && memcmp(head, magic, sizeof magic) == 0 && application == HR__SWEEP_APPLICATION)
     return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: is no sweep's file, and is left as it is; name another", path);
+  return hr_fail(error, HR_BAD_INPUT, "%s: not the file of a sweep; it was not changed; name another file", path);
 }
 
 static enum hr_status lock(struct hr__store *store, struct hr_error *error) {
-  enum hr_status status = hr__store_run(store, "PRAGMA locking_mode=EXCLUSIVE", error);
-  if (status == HR_OK) status = hr__store_run(store, "PRAGMA journal_mode=WAL", error);
-  if (status == HR_OK) status = hr__store_run(store, "PRAGMA synchronous=NORMAL", error);
-  if (status == HR_OK) status = hr__store_run(store, "BEGIN IMMEDIATE; COMMIT", error); /* takes the lock */
+  enum hr_status status = run_sql(store, "PRAGMA locking_mode=EXCLUSIVE", error);
+  if (status == HR_OK) status = run_sql(store, "PRAGMA journal_mode=WAL", error);
+  if (status == HR_OK) status = run_sql(store, "PRAGMA synchronous=NORMAL", error);
+  if (status == HR_OK) status = run_sql(store, "BEGIN IMMEDIATE; COMMIT", error); /* takes the lock */
   return status;
 }
 
 enum hr_status hr__store_read(struct hr__store *store, const char *path, struct hr_error *error) {
   *store = (struct hr__store){0};
-  enum hr_status status = hr__store_check_head(path, error);
+  enum hr_status status = check_head(path, error);
   if (status == HR_OK) status = connect(store, path, path, error);
-  if (status == HR_OK) status = hr__store_run(store, "SELECT * FROM meta", error);
-  return status == HR_OK ? hr__schema_check_version(store, "main", path, error) : status;
+  if (status == HR_OK) status = run_sql(store, "SELECT * FROM meta", error);
+  return status == HR_OK ? check_version(store, "main", path, error) : status;
 }
 
-/* ---- Making ----------------------------------------------------------------------------------------- */
+/* ---- Drafts ----------------------------------------------------------------------------------------- */
+
+/* A new, empty file next to `path`, removed if the process ends before it is complete. */
+struct store_draft {
+  char *name;
+  uint32_t place; /* in the list of unfinished files (base/output_file.h) */
+};
 
 /* An existing file keeps its mode; a new one gets what the umask leaves of 0666. */
 static mode_t mode_for(const char *path) {
@@ -321,10 +224,10 @@ static mode_t mode_for(const char *path) {
   return 0666 & ~mask;
 }
 
-enum hr_status hr__draft_begin(struct hr__sweep_draft *draft, const char *path, struct hr_error *error) {
+static enum hr_status draft_begin(struct store_draft *draft, const char *path, struct hr_error *error) {
   static const char suffix[] = ".XXXXXX";
   char *name = malloc(strlen(path) + sizeof suffix);
-  *draft = (struct hr__sweep_draft){0};
+  *draft = (struct store_draft){0};
   if (!name) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   strcat(strcpy(name, path), suffix);
   int descriptor = hr__unfinished_make(name, &draft->place);
@@ -341,92 +244,74 @@ enum hr_status hr__draft_begin(struct hr__sweep_draft *draft, const char *path, 
 
 static bool synced(const char *path) {
   int descriptor = open(path, O_RDONLY);
-  bool good = descriptor >= 0 && fsync(descriptor) == 0;
+  bool ok = descriptor >= 0 && fsync(descriptor) == 0;
   if (descriptor >= 0) close(descriptor);
-  return good;
+  return ok;
 }
 
-enum hr_status hr__draft_end(struct hr__sweep_draft *draft, enum hr_status status, const char *path,
-                             struct hr_error *error) {
+static enum hr_status draft_end(struct store_draft *draft, enum hr_status status, const char *path,
+                                struct hr_error *error) {
   if (!draft->name) return status;
   if (status == HR_OK && (!synced(draft->name) || rename(draft->name, path) != 0))
     status = hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", path, strerror(errno));
   if (status != HR_OK) unlink(draft->name);
   if (hr__unfinished_remove(draft->place)) free(draft->name);
-  *draft = (struct hr__sweep_draft){0};
+  *draft = (struct store_draft){0};
   return status;
 }
 
-void hr__draft_drop(struct hr__sweep_draft *draft) {
-  (void)hr__draft_end(draft, HR_INTERNAL, "", NULL);
+static void draft_drop(struct store_draft *draft) {
+  (void)draft_end(draft, HR_INTERNAL, "", NULL);
 }
 
-enum hr_status hr__draft_open(const struct hr__sweep_draft *draft, const char *path, struct hr__store *store,
-                              struct hr_error *error) {
+static enum hr_status draft_open(const struct store_draft *draft, const char *path, struct hr__store *store,
+                                 struct hr_error *error) {
   char head[64];
   *store = (struct hr__store){0};
   snprintf(head, sizeof head, "PRAGMA application_id=%d", HR__SWEEP_APPLICATION);
   enum hr_status status = connect(store, draft->name, path, error);
-  if (status == HR_OK) status = hr__store_run(store, "PRAGMA journal_mode=MEMORY", error);
-  return status == HR_OK ? hr__store_run(store, head, error) : status;
+  if (status == HR_OK) status = run_sql(store, "PRAGMA journal_mode=MEMORY", error);
+  return status == HR_OK ? run_sql(store, head, error) : status;
 }
 
-static enum hr_status make(const char *path, const struct hr__sweep *sweep, struct hr_error *error) {
+/* ---- Creation --------------------------------------------------------------------------------------- */
+
+static enum hr_status create(const char *path, const struct hr__sweep *sweep, struct hr_error *error) {
   struct hr__store store = {0};
-  struct hr__sweep_draft draft;
-  enum hr_status status = hr__draft_begin(&draft, path, error);
+  struct store_draft draft;
+  enum hr_status status = draft_begin(&draft, path, error);
   if (status != HR_OK) return status;
-  status = hr__draft_open(&draft, path, &store, error);
-  if (status == HR_OK) status = hr__store_run(&store, "BEGIN", error);
-  if (status == HR_OK) status = hr__schema_make(&store, sweep, error);
-  if (status == HR_OK) status = hr__store_run(&store, "COMMIT", error);
+  status = draft_open(&draft, path, &store, error);
+  if (status == HR_OK) status = run_sql(&store, "BEGIN", error);
+  if (status == HR_OK) status = create_tables(&store, sweep, error);
+  if (status == HR_OK) status = run_sql(&store, "COMMIT", error);
   hr__store_close(&store);
-  /* Of two processes that make it at once, the second takes the first one's; some file systems have no links. */
+  /* If two processes create it at once, the second uses the file of the first. Some file systems have no links. */
   if (status == HR_OK && synced(draft.name) && (link(draft.name, path) == 0 || errno == EEXIST)) {
-    hr__draft_drop(&draft);
+    draft_drop(&draft);
     return HR_OK;
   }
-  return hr__draft_end(&draft, status, path, error);
+  return draft_end(&draft, status, path, error);
 }
 
-static enum hr_status prepare(struct hr__store *store, struct hr_error *error) {
+static enum hr_status prepare_statements(struct hr__store *store, struct hr_error *error) {
   static const char group[] = "INSERT INTO groups VALUES(?,?,?,?,?)";
-  char *run = hr__schema_insert(store->sweep);
+  char *run = hr__sweep_schema_sql(store->sweep, HR__SWEEP_INSERT_RUN);
   if (!run) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  bool good = sqlite3_prepare_v2(store->db, run, -1, &store->add_run, NULL) == SQLITE_OK &&
-              sqlite3_prepare_v2(store->db, group, -1, &store->add_group, NULL) == SQLITE_OK;
+  bool ok = sqlite3_prepare_v2(store->db, run, -1, &store->add_run, NULL) == SQLITE_OK &&
+            sqlite3_prepare_v2(store->db, group, -1, &store->add_group, NULL) == SQLITE_OK;
   sqlite3_free(run);
-  return good ? HR_OK : hr__store_fail(store, error);
+  return ok ? HR_OK : hr__store_fail(store, error);
 }
 
-/* A process that sealed the file meanwhile has put another in its place. */
-static enum hr_status check_place(const char *path, const struct stat *before, struct hr_error *error) {
+/* Another process may have sealed the file in the meantime, which replaces it. */
+static enum hr_status check_same_file(const char *path, const struct stat *before, struct hr_error *error) {
   struct stat now;
   if (stat(path, &now) == 0 && now.st_ino == before->st_ino && now.st_dev == before->st_dev) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: is in use by another process", path);
+  return hr_fail(error, HR_BAD_INPUT, "%s: in use by another process", path);
 }
 
-enum hr_status hr__store_open(struct hr__store *store, const char *path, const struct hr__sweep *sweep,
-                              struct hr_error *error) {
-  struct stat before = {0};
-  *store = (struct hr__store){0};
-  enum hr_status status = access(path, F_OK) == 0 ? HR_OK : make(path, sweep, error);
-  if (status == HR_OK) status = hr__store_check_head(path, error);
-  if (status == HR_OK && stat(path, &before) != 0)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-  if (status == HR_OK) status = connect(store, path, path, error);
-  store->sweep = sweep;
-  if (status == HR_OK) status = hr__store_run(store, "SELECT * FROM meta", error);
-  if (status == HR_OK) status = hr__schema_check(store, sweep, error);
-  if (status == HR_OK) status = lock(store, error);
-  if (status == HR_OK) status = check_place(path, &before, error);
-  if (status == HR_OK) status = prepare(store, error);
-  return status;
-}
-
-/* ---- Runs ------------------------------------------------------------------------------------------- */
-
-enum hr_status hr__store_runs(struct hr__store *store, bool *has, struct hr_error *error) {
+static enum hr_status find_runs(struct hr__store *store, bool *has, struct hr_error *error) {
   sqlite3_stmt *statement = NULL;
   int code = sqlite3_prepare_v2(store->db, "SELECT run FROM runs ORDER BY run", -1, &statement, NULL);
   while (code == SQLITE_OK || code == SQLITE_ROW) {
@@ -439,18 +324,38 @@ enum hr_status hr__store_runs(struct hr__store *store, bool *has, struct hr_erro
   return status;
 }
 
-/* The scenario's name in the grid and what was set of it: all that `headroom run` would need. */
+enum hr_status hr__store_open(struct hr__store *store, const char *path, const struct hr__sweep *sweep, bool *has,
+                              struct hr_error *error) {
+  struct stat before = {0};
+  *store = (struct hr__store){0};
+  enum hr_status status = access(path, F_OK) == 0 ? HR_OK : create(path, sweep, error);
+  if (status == HR_OK) status = check_head(path, error);
+  if (status == HR_OK && stat(path, &before) != 0)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+  if (status == HR_OK) status = connect(store, path, path, error);
+  store->sweep = sweep;
+  if (status == HR_OK) status = run_sql(store, "SELECT * FROM meta", error);
+  if (status == HR_OK) status = check_facts(store, sweep, error);
+  if (status == HR_OK) status = lock(store, error);
+  if (status == HR_OK) status = check_same_file(path, &before, error);
+  if (status == HR_OK) status = prepare_statements(store, error);
+  return status == HR_OK ? find_runs(store, has, error) : status;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+/* The scenario and its overrides as JSON: all that `headroom run` needs to repeat the run. */
 static char *scenario_text(const struct hr__sweep *sweep, size_t point, uint32_t replication) {
-  struct hr__overrides overrides;
+  struct hr__sweep_overrides overrides;
   struct hr__json json = {0};
   cJSON *tree = cJSON_CreateObject();
   hr__json_text(&json, tree, "scenario", sweep->grid->scenario);
   cJSON *set = hr__json_array(&json, tree, "set");
-  bool whole = tree && set && hr__overrides_make(sweep, point, replication, &overrides);
-  for (size_t i = 0; whole && i < overrides.count; i++)
+  bool complete = tree && set && hr__sweep_overrides_make(sweep, point, replication, &overrides);
+  for (size_t i = 0; complete && i < overrides.count; i++)
     hr__json_append(&json, set, cJSON_CreateString(overrides.at[i]));
-  if (tree && set) hr__overrides_finish(&overrides);
-  char *text = whole && !json.failed ? cJSON_PrintUnformatted(tree) : NULL;
+  if (tree && set) hr__sweep_overrides_finish(&overrides);
+  char *text = complete && !json.failed ? cJSON_PrintUnformatted(tree) : NULL;
   cJSON_Delete(tree);
   return text;
 }
@@ -462,11 +367,11 @@ static void bind_number(sqlite3_stmt *statement, int at, double value) {
     sqlite3_bind_null(statement, at);
 }
 
-/* Whole numbers as such: 4, not 4.0. */
-static void bind_level(sqlite3_stmt *statement, int at, const struct hr_grid_axis *axis, double place) {
-  double number = axis->levels ? axis->levels[(size_t)place].number : place;
+/* Whole numbers are stored as integers: 4, not 4.0. */
+static void bind_level(sqlite3_stmt *statement, int at, const struct hr_grid_axis *axis, double level) {
+  double number = axis->levels ? axis->levels[(size_t)level].number : level;
   if (number != number)
-    sqlite3_bind_text(statement, at, axis->levels[(size_t)place].text, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, at, axis->levels[(size_t)level].text, -1, SQLITE_STATIC);
   else if (number == (double)(int64_t)number)
     sqlite3_bind_int64(statement, at, (int64_t)number);
   else
@@ -478,7 +383,7 @@ static bool step(sqlite3_stmt *statement) {
   return sqlite3_reset(statement) == SQLITE_OK && done;
 }
 
-static bool add_run(struct hr__store *store, const struct hr__record *record) {
+static bool add_run(struct hr__store *store, const struct hr__sweep_record *record) {
   const struct hr__sweep *sweep = store->sweep;
   const struct hr_grid *grid = sweep->grid;
   sqlite3_stmt *row = store->add_run;
@@ -495,56 +400,188 @@ static bool add_run(struct hr__store *store, const struct hr__record *record) {
   sqlite3_bind_text(row, 5, digest, -1, SQLITE_STATIC);
   sqlite3_bind_text(row, 6, scenario, -1, SQLITE_STATIC);
   int at = 7;
-  const double *places = hr__design_point(&sweep->design, point);
-  for (uint32_t i = 0; i < grid->n_axes; i++) bind_level(row, at++, &grid->axes[i], places[i]);
+  const double *levels = hr__sweep_design_point(&sweep->design, point);
+  for (uint32_t i = 0; i < grid->n_axes; i++) bind_level(row, at++, &grid->axes[i], levels[i]);
   for (unsigned i = 0; i < HR__N_MEASURES; i++) bind_number(row, at++, record->values[i]);
-  bool good = step(row);
-  sqlite3_clear_bindings(row); /* they are of this call's own */
+  bool ok = step(row);
+  sqlite3_clear_bindings(row); /* they point to local variables */
   cJSON_free(scenario);
-  return good;
+  return ok;
 }
 
-static bool add_group(struct hr__store *store, uint64_t run, const struct hr__group_record *group) {
+static bool add_group(struct hr__store *store, uint64_t run, const struct hr__sweep_group *group) {
   sqlite3_stmt *row = store->add_group;
-  bool good = true;
-  for (unsigned i = 0; i < HR__N_MEASURES && good; i++) {
+  bool ok = true;
+  for (unsigned i = 0; i < HR__N_MEASURES && ok; i++) {
     if (group->values[i] != group->values[i]) continue;
     sqlite3_bind_int64(row, 1, (sqlite3_int64)run);
     sqlite3_bind_text(row, 2, group->kind == HR__SWEEP_TENANT ? "tenant" : "class", -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 3, group->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 4, hr__measure_infos[i].column, -1, SQLITE_STATIC);
     sqlite3_bind_double(row, 5, group->values[i]);
-    good = step(row);
+    ok = step(row);
   }
   sqlite3_clear_bindings(row);
-  return good;
+  return ok;
 }
 
-enum hr_status hr__store_add(struct hr__store *store, const struct hr__record *record, struct hr_error *error) {
-  enum hr_status status = hr__store_run(store, "BEGIN", error);
+enum hr_status hr__store_add(struct hr__store *store, const struct hr__sweep_record *record, struct hr_error *error) {
+  enum hr_status status = run_sql(store, "BEGIN", error);
   if (status != HR_OK) return status;
-  bool good = add_run(store, record);
-  for (size_t i = 0; i < record->n_groups && good; i++) good = add_group(store, record->run, &record->groups[i]);
-  return good ? hr__store_run(store, "COMMIT", error) : hr__store_fail(store, error);
+  bool ok = add_run(store, record);
+  for (size_t i = 0; i < record->n_groups && ok; i++) ok = add_group(store, record->run, &record->groups[i]);
+  return ok ? run_sql(store, "COMMIT", error) : hr__store_fail(store, error);
 }
 
-/* ---- The last form ---------------------------------------------------------------------------------- */
+/* ---- Sealing ---------------------------------------------------------------------------------------- */
 
-enum hr_status hr__store_rewrite(struct hr__store *store, const struct hr__sweep_draft *draft, struct hr_error *error) {
-  enum hr_status status = hr__store_run(store, "PRAGMA schema_version=1", error);
-  return status == HR_OK ? hr__store_run_with(store, "VACUUM main INTO ?", draft->name, error) : status;
+/* Copies the store to a draft in the order of its keys. SQLite counts schema changes across files, so the counter is
+   set to a constant. */
+static enum hr_status rewrite(struct hr__store *store, const struct store_draft *draft, struct hr_error *error) {
+  enum hr_status status = run_sql(store, "PRAGMA schema_version=1", error);
+  return status == HR_OK ? run_sql_with(store, "VACUUM main INTO ?", draft->name, error) : status;
 }
 
-/* The log goes before the file does: none is to be found beside the new one. */
+/* The log is removed first, so that there is none next to the new file. */
 enum hr_status hr__store_seal(struct hr__store *store, struct hr_error *error) {
-  struct hr__sweep_draft draft;
+  struct store_draft draft;
   char *path = strdup(store->path);
   if (!path) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = hr__draft_begin(&draft, path, error);
-  if (status == HR_OK) status = hr__store_run(store, "PRAGMA journal_mode=DELETE", error);
-  if (status == HR_OK) status = hr__store_rewrite(store, &draft, error);
-  status = hr__draft_end(&draft, status, path, error);
+  enum hr_status status = draft_begin(&draft, path, error);
+  if (status == HR_OK) status = run_sql(store, "PRAGMA journal_mode=DELETE", error);
+  if (status == HR_OK) status = rewrite(store, &draft, error);
+  status = draft_end(&draft, status, path, error);
   hr__store_close(store);
   free(path);
+  return status;
+}
+
+/* ---- Merging ---------------------------------------------------------------------------------------- */
+
+static enum hr_status attach(struct hr__store *store, const char *path, struct hr_error *error) {
+  enum hr_status status = check_head(path, error);
+  if (status == HR_OK) status = run_sql_with(store, "ATTACH ? AS part", path, error);
+  if (status == HR_OK && sqlite3_exec(store->db, "SELECT * FROM part.meta", NULL, NULL, NULL) != SQLITE_OK) {
+    int code = sqlite3_errcode(store->db) & 0xff;
+    return hr_fail(error, HR_BAD_INPUT, "%s: %s", path,
+                   code == SQLITE_BUSY || code == SQLITE_LOCKED ? "in use by another process"
+                                                                : sqlite3_errmsg(store->db));
+  }
+  return status == HR_OK ? check_version(store, "part", path, error) : status;
+}
+
+/* Copies the tables and views of the attached file, in the order of their creation. */
+static enum hr_status copy_tables(struct hr__store *store, struct hr_error *error) {
+  sqlite3_stmt *statement = NULL;
+  enum hr_status status = HR_OK;
+  const char sql[] = "SELECT sql FROM part.sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid";
+  int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+  while (status == HR_OK && (code == SQLITE_OK || code == SQLITE_ROW)) {
+    code = sqlite3_step(statement);
+    char *create = code == SQLITE_ROW ? strdup((const char *)sqlite3_column_text(statement, 0)) : NULL;
+    if (code == SQLITE_ROW)
+      status = create ? run_sql(store, create, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+    free(create);
+  }
+  if (status == HR_OK && code != SQLITE_DONE) status = hr__store_fail(store, error);
+  sqlite3_finalize(statement);
+  if (status == HR_OK) status = run_sql(store, "INSERT INTO main.meta SELECT * FROM part.meta", error);
+  return status;
+}
+
+static enum hr_status check_part(struct hr__store *store, const char *first, const char *path, struct hr_error *error) {
+  uint64_t differ =
+      hr__store_number(store, "SELECT count(*) FROM (SELECT * FROM main.meta EXCEPT SELECT * FROM part.meta)");
+  if (differ)
+    return hr_fail(error, HR_BAD_INPUT, "%s: not of the same sweep as %s: grid, scenario and trace must be equal", path,
+                   first);
+  static const char changed[] =
+      " FROM (SELECT * FROM part.runs EXCEPT SELECT * FROM main.runs) WHERE run IN (SELECT run FROM main.runs)";
+  char sql[sizeof changed + 32];
+  snprintf(sql, sizeof sql, "SELECT count(*)%s", changed);
+  if (hr__store_number(store, sql) == 0) return HR_OK;
+  snprintf(sql, sizeof sql, "SELECT min(run)%s", changed);
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: the result of run %" PRIu64 " differs from that in an earlier file; one of them was modified or "
+                 "comes from another build",
+                 path, hr__store_number(store, sql));
+}
+
+static enum hr_status add_part(struct hr__store *store, const char *first, const char *path, struct hr_error *error) {
+  enum hr_status status = attach(store, path, error);
+  if (status == HR_OK && strcmp(first, path) == 0 && hr__store_number(store, "SELECT count(*) FROM sqlite_master") == 0)
+    status = copy_tables(store, error);
+  if (status == HR_OK) status = check_part(store, first, path, error);
+  if (status == HR_OK) status = run_sql(store, "BEGIN", error);
+  if (status == HR_OK)
+    status = run_sql(store,
+                     "INSERT INTO main.groups SELECT * FROM part.groups WHERE run NOT IN "
+                     "(SELECT run FROM main.runs)",
+                     error);
+  if (status == HR_OK) status = run_sql(store, "INSERT OR IGNORE INTO main.runs SELECT * FROM part.runs", error);
+  if (status == HR_OK) status = run_sql(store, "COMMIT", error);
+  return status == HR_OK ? run_sql(store, "DETACH part", error) : status;
+}
+
+static enum hr_status fact_number(struct hr__store *store, const char *key, uint64_t *number, struct hr_error *error) {
+  char *text = NULL;
+  enum hr_status status = read_fact(store, "main", key, &text, error);
+  *number = text ? strtoull(text, NULL, 10) : 0;
+  free(text);
+  return status;
+}
+
+static enum hr_status count_runs(struct hr__store *store, struct hr_sweep_counts *counts, struct hr_error *error) {
+  enum hr_status status = fact_number(store, "points", &counts->points, error);
+  if (status == HR_OK) status = fact_number(store, "runs", &counts->runs, error);
+  if (status != HR_OK) return status;
+  counts->now = hr__store_number(store, "SELECT count(*) FROM runs");
+  counts->missing = counts->runs > counts->now ? counts->runs - counts->now : 0;
+  /* The smallest missing number is 0 or follows an existing one. */
+  if (counts->missing)
+    counts->first_missing =
+        hr__store_number(store, "SELECT min(n) FROM (SELECT 0 AS n UNION ALL SELECT run + 1 FROM runs) "
+                                "WHERE n NOT IN (SELECT run FROM runs)");
+  return HR_OK;
+}
+
+static enum hr_status check_target(const char *file, const char *const *shards, size_t n_shards,
+                                   struct hr_error *error) {
+  struct stat target, shard;
+  if (n_shards == 0) return hr_fail(error, HR_BAD_INPUT, "merge: no input files");
+  if (stat(file, &target) != 0) return HR_OK;
+  for (size_t i = 0; i < n_shards; i++)
+    if (stat(shards[i], &shard) == 0 && shard.st_dev == target.st_dev && shard.st_ino == target.st_ino)
+      return hr_fail(error, HR_BAD_INPUT, "%s: is also an input file; the first argument is the output file", file);
+  return check_head(file, error); /* never replace another kind of file */
+}
+
+/* Collects the rows in a draft. An existing output file is the first part: it must be of the same sweep, and keeps its
+   runs. */
+static enum hr_status gather(struct hr__store *store, const char *file, const char *const *shards, size_t n_shards,
+                             struct hr_error *error) {
+  struct stat target;
+  bool exists = stat(file, &target) == 0;
+  const char *first = exists ? file : shards[0];
+  enum hr_status status = exists ? add_part(store, first, file, error) : HR_OK;
+  for (size_t i = 0; i < n_shards && status == HR_OK; i++) status = add_part(store, first, shards[i], error);
+  return status;
+}
+
+enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_t n_shards,
+                              struct hr_sweep_counts *counts, struct hr_error *error) {
+  struct hr__store store = {0};
+  struct store_draft draft = {0}, sorted = {0};
+  *counts = (struct hr_sweep_counts){0};
+  enum hr_status status = check_target(file, shards, n_shards, error);
+  if (status == HR_OK) status = draft_begin(&draft, file, error);
+  if (status == HR_OK) status = draft_begin(&sorted, file, error);
+  if (status == HR_OK) status = draft_open(&draft, file, &store, error);
+  if (status == HR_OK) status = gather(&store, file, shards, n_shards, error);
+  if (status == HR_OK) status = count_runs(&store, counts, error);
+  if (status == HR_OK) status = rewrite(&store, &sorted, error);
+  hr__store_close(&store);
+  status = draft_end(&sorted, status, file, error);
+  draft_drop(&draft);
   return status;
 }

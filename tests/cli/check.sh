@@ -130,9 +130,9 @@ case_says_what_moved() {
   check_suite 1
   says stdout 'FAILED gangs/easy'
   matches stdout '^  wait_s.mean .* [+][0-9.,]+ % FAILED$'
-  says stdout 'The first job whose start differs: '
+  says stdout 'First job whose start differs: '
   matches stdout '^  It waited .* (for|behind) .*'
-  says stdout 'gang-heavy.json was changed since.'
+  says stdout 'gang-heavy.json was changed since the baseline.'
   says stdout '3 of 5 runs failed'
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
   if grep -q ' $' stdout; then fail "a line ends in a space"; fi
@@ -143,8 +143,9 @@ case_decisions_where_no_start_moves() {
   printf 'job_id,submit_s,duration_s,gpus\n1,0,100,2\n2,10,100,2\n3,20,50,4\n' >jobs.csv
   try 0 check s.json --trace jobs.csv --baseline base.json --update
   try 1 check s.json --trace jobs.csv --baseline base.json --set policy.placement=worst-fit
-  says stdout 'Every job starts when it did, but a decision that differs is one of 1 to 3'
-  says stdout 'policy: placement worst-fit, not placement best-fit as before.'
+  says stdout 'All jobs start at the same times. The first decision that differs is between 1'
+  says stdout 'and 3 of 3; this range begins with'
+  says stdout 'policy: placement worst-fit; before: placement best-fit.'
 }
 
 case_new_and_gone_runs() {
@@ -162,12 +163,12 @@ case_new_and_gone_runs() {
 case_update_says_what_moved() {
   checked_suite
   check_suite 0 --update
-  says stdout '5 runs in the baseline, 0 of them other than before'
+  says stdout '5 runs in the baseline, 0 changed'
   cp base.json before
   edit suite/gang-heavy.json 's/1.6/1.7/'
   check_suite 0 --update
   matches stdout 'cost.total_usd .* [+]6.25 % FAILED'
-  says stdout '3 of them other than before'
+  says stdout '3 changed'
   if cmp -s before base.json; then fail "the baseline is as it was"; fi
   check_suite 0
 }
@@ -192,7 +193,7 @@ case_tolerances() {
   edit suite/gang-heavy.json 's/1.6/1.61/'
   check_suite 1
   check_suite 0 --tolerance '*=1%'
-  says stdout 'passed, and yet gangs/easy'
+  says stdout 'passed, changed gangs/easy'
   matches stdout 'monthly_usd .* [+]0.63 % allowed'
   check_suite 1 --tolerance 'wait_s.p95=1%'
   check_suite 1 --tolerance '*=0.5%'
@@ -214,7 +215,7 @@ case_tolerances_of_a_suite() {
   check_suite 1
   edit suite/suite.json 's/, "digest": "exact"//'
   check_suite 0
-  says stdout "The trace gang-heavy.csv is another than the baseline's, so jobs are not"
+  says stdout "The trace gang-heavy.csv differs from the baseline"
 }
 
 case_replications() {
@@ -337,9 +338,9 @@ case_bad_tolerances() {
   check_suite 2 --tolerance wait_s.p95
   says stderr '--tolerance wait_s.p95: FIGURE=BY is wanted'
   check_suite 2 --tolerance 'wait_s.p96=1%'
-  says stderr "--tolerance wait_s.p96=1%: unknown figure 'wait_s.p96'; did you mean"
+  says stderr "--tolerance wait_s.p96=1%: unknown metric 'wait_s.p96'; did you mean"
   check_suite 2 --tolerance 'wait_s.p95 of nobody=1%'
-  says stderr "'wait_s.p95 of nobody' is a figure of none of the runs that it is for"
+  says stderr "'wait_s.p95 of nobody' matches no figure of its runs"
   check_suite 0 --tolerance 'wait_s.p95 of tenant-1=1%' --tolerance 'cost_usd of pool spot=1%'
 }
 
@@ -354,7 +355,7 @@ case_options_of_scenarios() {
   says stderr 's.json: names no trace; name one with --trace FILE'
   printf 'when;x,submit_s,long,gpus\n0,1,100,2\n0,10,x,2\n' >jobs.csv
   try 0 check s.json --trace jobs.csv --map duration=long --lenient --baseline b.json --update
-  says stderr 'note: jobs.csv: 1 row left out'
+  says stderr 'note: jobs.csv: 1 row skipped'
   try 0 check s.json --trace jobs.csv --map duration=long --lenient --format csv --policy fifo --seed 1 --baseline b.json
 }
 

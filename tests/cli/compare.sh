@@ -108,8 +108,8 @@ case_a_seed_of_a_replication_makes_its_run() {
 
 case_nothing_random() {
   try 0 compare "$demo" --policies fifo,sjf --replications 20 --json c.json
-  says stdout 'nothing in it is random'
-  says stderr 'the other replications were not run'
+  says stdout 'the scenario is deterministic'
+  says stderr 'the other replications were skipped'
   says c.json '"random": false,'
   says c.json '"replications": 1,'
   if grep -q '\*' stdout; then fail "marks where every difference is exact"; fi
@@ -123,7 +123,7 @@ case_random() {
   says stdout '* significant'
   grep -q '[a-z%0-9]\*' stdout || fail "nothing is significant"
   try 0 compare random.json --policies fifo,sjf --replications 1 --json c.json
-  says stdout 'replications are'
+  says stdout 'significance is unknown'
   says stderr '--replications 2 or more'
   says c.json '"significant": null'
   if grep -q '"significant": true' c.json; then fail "significant by one run"; fi

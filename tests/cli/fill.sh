@@ -81,9 +81,9 @@ case_what_is_refused() {
   try 2 fill "$demo" --policies fgd --csv same --json same
   [ ! -e same ] || fail "left behind: same"
   printf 'submit_s,duration_s,gpus\n0,1,0\n' >none.csv
-  refuses "none.csv: no job asks for a GPU" "$demo" --policies fgd --trace none.csv
+  refuses "none.csv: no job requests a GPU" "$demo" --policies fgd --trace none.csv
   printf 'submit_s,duration_s,gpus,within\n0,1,8,node\n' >near.csv
-  refuses "near.csv: jobs are to be 'within' a group" "$demo" --policies fgd --trace near.csv
+  refuses "near.csv: jobs have topology constraints ('within')" "$demo" --policies fgd --trace near.csv
 }
 
 # A pod list without times cannot be replayed, but it can fill a cluster.

@@ -217,7 +217,7 @@ goal() {
 case_goals_that_are_none() {
   goal '' 'the objective is unbounded'
   goal '"wait_s.p95 <= 1 h", "wait_s.p95 >= 2 h"' "contradictory goals: 'wait_s.p95 <= 1 h' and 'wait_s.p95 >= 2 h'"
-  goal '"wait_s.p96 <= 1 h"' "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9"
+  goal '"wait_s.p96 <= 1 h"' "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9"
   goal '"wait_s.p95 of inferense <= 1 h"' "'inferense' is neither a class nor a tenant of"
   goal '"wait_s.p95 of tenant nobody <= 1 h"' "'nobody' is no tenant of"
   goal '"wait_s.p95 <= 1 weeks"' "invalid bound '1 weeks'"
@@ -266,7 +266,7 @@ case_replications_that_are_none() {
   try 2 run p.json --replications '{"relative":0.1}'
   says stderr "'relative' wants a 'metric'"
   try 2 run p.json --replications '{"metric":"wait_s.p96","relative":0.1}'
-  says stderr "unknown figure 'wait_s.p96'"
+  says stderr "unknown metric 'wait_s.p96'"
   try 2 run p.json --replications '{"metric":"wait_s.p95","relative":0.1,"min":20,"max":5}'
   says stderr "'min' is 20, more than 'max', which is 5"
   try 2 run p.json --replications '{"metric'

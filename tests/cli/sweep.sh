@@ -31,7 +31,7 @@ case_threads_change_nothing() {
   small_grid
   try 0 sweep g.json --threads 1
   says stdout 'points     12'
-  says stdout 'runs       36: 0 there before, 36 now, none missing'
+  says stdout 'runs       36: 0 found, 36 new, none missing'
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
   is_empty stderr
   mkdir out
@@ -47,10 +47,10 @@ case_gone_on_with() {
   small_grid
   try 0 sweep g.json --db once.sqlite -q
   for shard in 2 1; do try 0 sweep g.json --shard $shard/2; done
-  says stdout '36: 18 there before, 18 now, none missing'
+  says stdout '36: 18 found, 18 new, none missing'
   same once.sqlite g.sqlite
   try 0 sweep g.json
-  says stdout '36: 36 there before, 0 now, none missing'
+  says stdout '36: 36 found, 0 new, none missing'
   same once.sqlite g.sqlite
 }
 
@@ -68,7 +68,7 @@ case_killed() {
   done
   rm -f out/g.sqlite.?????? # a draft of a process that could not remove it
   try 0 sweep g.json --db out/g.sqlite
-  matches stdout 'runs +240: [1-9][0-9]* there before, [0-9]+ now, none missing'
+  matches stdout 'runs +240: [1-9][0-9]* found, [0-9]+ new, none missing'
   same once.sqlite out/g.sqlite
   only g.sqlite
 }
@@ -153,8 +153,8 @@ case_nothing_random() {
   "replications": 3 }
 JSON
   try 0 sweep g.json
-  says stderr 'note: nothing is random: one run of each point tells all'
-  says stdout 'runs       2: 0 there before, 2 now, none missing'
+  says stderr 'note: the sweep is deterministic: one run of each point suffices'
+  says stdout 'runs       2: 0 found, 2 new, none missing'
   says stdout 'policy.order=sjf'
 }
 
@@ -185,12 +185,12 @@ case_foreign_files() {
   small_grid
   try 0 sweep g.json -q
   echo 'my notes' >notes.sqlite
-  untouched notes.sqlite "notes.sqlite: is no sweep's file, and is left as it is"
+  untouched notes.sqlite "notes.sqlite: not the file of a sweep; it was not changed"
   : >empty.sqlite
-  untouched empty.sqlite "empty.sqlite: is no sweep's file"
+  untouched empty.sqlite "empty.sqlite: not the file of a sweep"
   # A database of another program: all but the mark of a sweep.
   { head -c 68 g.sqlite; head -c 4 /dev/zero; tail -c +73 g.sqlite; } >other.sqlite
-  untouched other.sqlite "other.sqlite: is no sweep's file"
+  untouched other.sqlite "other.sqlite: not the file of a sweep"
 }
 
 case_other_sweeps() {
@@ -199,27 +199,27 @@ case_other_sweeps() {
   cp g.sqlite before
   sed -i 's/\[4, 6, 8\]/[4, 6]/' g.json
   try 2 sweep g.json
-  says stderr 'g.sqlite: is the file of another sweep: the grid is another; name another file with --db'
+  says stderr 'g.sqlite: the file belongs to another sweep: the grid differs; name another file with --db'
   small_grid
   sed -i 's/"boot_s": 60/"boot_s": 61/' s.json
   try 2 sweep g.json
-  says stderr 'is the file of another sweep: the scenario is another'
+  says stderr 'the file belongs to another sweep: the scenario differs'
   small_grid
   try 0 sweep g.json -q
   head -n 299 "$project/traces/reference/demo.csv" >jobs.csv
   try 2 sweep g.json
-  says stderr 'is the file of another sweep: a file that the scenario names is another'
+  says stderr 'the file belongs to another sweep: a file named by the scenario differs'
   same before g.sqlite
   try 0 sweep g.json --db other.sqlite -q
   try 2 merge new.sqlite g.sqlite other.sqlite
-  says stderr 'other.sqlite: is the file of another sweep than g.sqlite'
+  says stderr 'other.sqlite: not of the same sweep as g.sqlite'
   [ ! -e new.sqlite ] || fail "new.sqlite was written"
   try 2 merge g.sqlite g.sqlite other.sqlite
-  says stderr 'g.sqlite: is one of the files that are merged'
+  says stderr 'g.sqlite: is also an input file'
   same before g.sqlite
   # A sweep that is there is not given up for another one.
   try 2 merge g.sqlite other.sqlite
-  says stderr 'other.sqlite: is the file of another sweep than g.sqlite'
+  says stderr 'other.sqlite: not of the same sweep as g.sqlite'
   same before g.sqlite
 }
 
@@ -233,7 +233,7 @@ case_a_run_fails() {
   try 2 sweep g.json --threads 4
   says stderr 'headroom: run 2, point 2 (gb=100000): '
   try 0 sweep g.json --shard 4/4
-  matches stdout 'runs +4: [23] there before, [01] now'
+  matches stdout 'runs +4: [23] found, [01] new'
   says stdout 'missing    1, the first is run 2'
 }
 
@@ -242,7 +242,7 @@ case_in_use() {
   "$headroom" sweep g.json --threads 1 -q &
   grown g.sqlite
   try 2 sweep g.json
-  says stderr 'g.sqlite: is in use by another process'
+  says stderr 'g.sqlite: in use by another process'
   kill -9 $!
   wait $! 2>/dev/null || :
 }
@@ -295,7 +295,7 @@ case_bad_axes() {
   refuses "an axis is called 'NODES' already"
   small_grid
   sed -i 's/"name": "rate"/"name": "wait_mean_s"/' g.json
-  refuses "axis 'wait_mean_s': a column of every sweep is called so"
+  refuses "axis 'wait_mean_s': the name is reserved"
   small_grid
   sed -i 's/"values"/"valeus"/' g.json
   refuses "unknown key 'axes.0.valeus'; did you mean 'axes.0.values'?"
@@ -312,10 +312,10 @@ case_bad_designs() {
   sed -i 's/"replications": 3/"design": "sobol"/' g.json
   refuses "a sobol design wants 'points'"
   small_grid
-  refuses "g.json: has more than 11 points" --max-runs 11
-  refuses "g.json: makes 36 runs of 12 points, and 'max_runs' (--max-runs) allows 35" --max-runs 35
+  refuses "g.json: the grid has more than 11 points" --max-runs 11
+  refuses "g.json: 36 runs of 12 points exceed the limit 'max_runs' (--max-runs) of 35" --max-runs 35
   sed -i 's/"replications": 3/"replications": 3, "max_runs": 35/' g.json
-  refuses "allows 35"
+  refuses "(--max-runs) of 35"
   try 0 sweep g.json --max-runs 36 -q
 }
 

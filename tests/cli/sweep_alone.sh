@@ -8,7 +8,7 @@ case_ranks_are_refused() {
   small_grid
   export OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0
   try 2 sweep g.json
-  says stderr 'this is one rank of 3, and this Headroom was built without MPI'
+  says stderr 'this is one rank of 3, but Headroom was built without MPI'
   export OMPI_COMM_WORLD_RANK=1
   try 0 sweep g.json
   is_empty stderr

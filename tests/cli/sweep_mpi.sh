@@ -25,7 +25,7 @@ case_ranks_change_nothing() {
   try 0 sweep g.json --db once.sqlite -q
   for count in 1 2 3; do
     ranks 0 $count sweep g.json --db $count.sqlite
-    [ "$(grep -c '36: 0 there before, 36 now, none missing' stdout)" -eq 1 ] || fail "$count ranks do not tell once"
+    [ "$(grep -c '36: 0 found, 36 new, none missing' stdout)" -eq 1 ] || fail "$count ranks do not tell once"
     cmp once.sqlite $count.sqlite >stderr || fail "$count ranks: other bytes"
   done
   ranks 0 3 sweep g.json --threads 2 --db threads.sqlite --csv ranks.csv -q
@@ -47,7 +47,7 @@ SH
   wait $! && fail "the job ended well"
   is_empty stdout
   ranks 0 3 sweep g.json --db g.sqlite
-  matches stdout 'runs +240: [1-9][0-9]* there before, [1-9][0-9]* now, none missing'
+  matches stdout 'runs +240: [1-9][0-9]* found, [1-9][0-9]* new, none missing'
   cmp once.sqlite g.sqlite >stderr || fail "other bytes"
 }
 
@@ -75,7 +75,7 @@ case_the_first_rank_fails_alone() {
   small_grid
   echo 'my notes' >g.sqlite
   ranks 2 3 sweep g.json
-  [ "$(grep -c "g.sqlite: is no sweep's file" stderr)" -eq 1 ] || fail "not told once"
+  [ "$(grep -c "g.sqlite: not the file of a sweep" stderr)" -eq 1 ] || fail "not told once"
   [ "$(cat g.sqlite)" = 'my notes' ] || fail "the file was changed"
 }
 

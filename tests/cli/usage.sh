@@ -845,7 +845,7 @@ case_no_nodes_at_all() {
   done
   try 0 compare s.json --trace t.csv --set cluster.pools.0.nodes=0 --policies fifo,easy
   try 2 fill s.json --trace t.csv --set cluster.pools.0.nodes=0 --policies best-fit,fgd
-  says stderr 's.json: no pool has a node, so there is nothing to fill; one is needed at least'
+  says stderr 's.json: no pool has a node; at least one is needed'
 }
 
 case_horizon() {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Alerts of whole runs against a second way to find them: everything that happened is written down, and each rule is
-   then looked for in it with no thought of time or memory. And what is known by hand. */
+/* Alerts of whole runs against a naive implementation, which records all events and searches them for each rule without
+   regard to time and memory; and against results computed by hand. */
 
 #include "harness.h"
 #include "headroom/unstable/replay.h"
@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POOLS = 8, HOUR_S = 3600 };
+enum { MAX_POOLS = 8, HOUR_S = 3600 };
 
 /* ---- What happened ---------------------------------------------------------------------------------- */
 
-/* The pools as a pass left them. */
+/* The state of the pools after a pass. */
 struct snapshot {
   int64_t at_us;
-  uint64_t allocated_milli[MOST_POOLS], total_milli[MOST_POOLS], max_milli[MOST_POOLS];
-  uint32_t nodes[MOST_POOLS];
+  uint64_t allocated_milli[MAX_POOLS], total_milli[MAX_POOLS], max_milli[MAX_POOLS];
+  uint32_t nodes[MAX_POOLS];
 };
 
 struct note {
@@ -86,7 +86,7 @@ static void world_run(struct world *world, const char *path, const char *const *
   CU_ASSERT_EQUAL_FATAL(hr_scenario_load(path, overrides, n_overrides, &world->scenario, &error), HR_OK);
   const struct hr_trace_options options = {.format = world->scenario->trace_format, .map = &world->scenario->columns};
   CU_ASSERT_EQUAL_FATAL(hr_trace_read(world->scenario->trace_file, &options, &world->trace, &error), HR_OK);
-  CU_ASSERT_FATAL(world->scenario->cluster.n_pools <= MOST_POOLS);
+  CU_ASSERT_FATAL(world->scenario->cluster.n_pools <= MAX_POOLS);
   const struct hr_replay_config config = {
       .scenario = world->scenario, .trace = world->trace, .seed = world->scenario->seed, .alerts = true};
   const struct hr_observer observer = {&world->record, on_event, on_instant};
@@ -106,7 +106,7 @@ static void world_finish(struct world *world) {
 
 /* ---- The second way --------------------------------------------------------------------------------- */
 
-/* The next alert of a rule and place after `*at` in the list, NULL when there is none. */
+/* The next alert of a rule and subject after `*at` in the list; NULL if there is none. */
 static const struct hr_alert *next_alert(const struct world *world, enum hr_alert_rule rule, const char *where,
                                          size_t *at) {
   for (; *at < world->count; (*at)++)
@@ -136,7 +136,7 @@ static bool is_amiss(const struct snapshot *snapshot, uint32_t pool, enum hr_ale
   return snapshot->max_milli[pool] && used / (double)snapshot->max_milli[pool] > rules->saturated_above;
 }
 
-/* Snapshots of one instant follow each other; the last of them holds. */
+/* An instant may have several snapshots; the last one counts. */
 static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert_rule rule, int64_t for_us) {
   const struct record *record = &world->record;
   const struct hr_alert_rules *rules = &world->scenario->alerts;
@@ -166,7 +166,7 @@ static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert
   return found;
 }
 
-/* A time in which a job was late. */
+/* An interval in which a job was late. */
 struct late {
   int64_t begin_us, end_us;
   unsigned class_;
@@ -182,7 +182,7 @@ static bool may_lose(const struct world *world, const struct note *note, unsigne
          world->scenario->classes[class_].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
-/* Begins a clock, ends it, both, or neither. */
+/* Starts or ends an interval, or both, or neither. */
 static void clock_of(const struct world *world, enum hr_alert_rule rule, const struct note *note, unsigned class_,
                      bool *begins, bool *ends) {
   enum hr_event_kind kind = note->kind;
@@ -218,7 +218,7 @@ static size_t find_late(const struct world *world, enum hr_alert_rule rule, stru
   return count;
 }
 
-/* Times that overlap are one alert. */
+/* Overlapping intervals are one alert. */
 static size_t jobs_agree(const struct world *world, enum hr_alert_rule rule, unsigned class_) {
   struct late *lates = malloc((world->record.n_notes + world->trace->n_jobs + 1) * sizeof *lates);
   CU_ASSERT_PTR_NOT_NULL_FATAL(lates);
@@ -249,7 +249,7 @@ static size_t jobs_agree(const struct world *world, enum hr_alert_rule rule, uns
   return found;
 }
 
-/* Nodes that went in (t - window, t], and those that are there. */
+/* Nodes lost in (t - window, t], and present nodes. */
 static double reclaimed_share(const struct world *world, uint32_t pool, size_t snapshot, int64_t t_us) {
   int64_t within_us = world->scenario->alerts.reclaims_within_us;
   double reclaimed = 0, gone = 0;
@@ -264,7 +264,7 @@ static double reclaimed_share(const struct world *world, uint32_t pool, size_t s
   return nodes > 0 ? reclaimed / nodes : 0;
 }
 
-/* The share is looked at where it may change: at snapshots, and as a departure leaves the window. */
+/* The share can change at snapshots and when a loss leaves the window. */
 static size_t reclaims_agree(const struct world *world, uint32_t pool) {
   const struct record *record = &world->record;
   const struct hr_alert_rules *rules = &world->scenario->alerts;
@@ -276,7 +276,8 @@ static size_t reclaims_agree(const struct world *world, uint32_t pool) {
     int64_t next_us = i + 1 < record->n_snapshots ? record->snapshots[i + 1].at_us : end_us;
     int64_t t_us = record->snapshots[i].at_us;
     if (next_us == t_us && i + 1 < record->n_snapshots) continue;
-    for (size_t k = 0; k <= record->n_notes; k++) { /* this instant, then departures that leave before the next */
+    for (size_t k = 0; k <= record->n_notes;
+         k++) { /* this instant, then losses that leave the window before the next one */
       if (k > 0) {
         const struct note *note = &record->notes[k - 1];
         bool goes = note->pool == pool && (note->kind == HR_EVENT_NODE_DOWN || note->kind == HR_EVENT_RELEASE);
@@ -340,9 +341,10 @@ static void put_file(const char *name, const char *text) {
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
 }
 
-/* One node of 4 GPUs at $2 an hour. Job 1 holds all of them for ten hours from zero: full for 10 h. Job 2, of one GPU,
-   waits for it from hour 1 to hour 10, runs to hour 30: a quarter of the GPUs. Job 3 comes at hour 40, the last submit:
-   from hour 30 on nothing runs. Tenant a spends $80 by hour 10; a budget of $60 is passed after 7.5 h. */
+/* One node of 4 GPUs at $2 per GPU-hour. Job 1 has all of them for ten hours from time zero: full for 10 h. Job 2, of
+   one GPU, waits from hour 1 to hour 10 and runs to hour 30: a quarter of the GPUs. Job 3 is submitted at hour 40, as
+   the last one: nothing runs from hour 30 on. Tenant a spends $80 by hour 10; a budget of $60 is exceeded after 7.5 h.
+ */
 static void one_node(void) {
   put_file("jobs.csv",
            "job_id,submit_s,gpus,duration_s,tenant,class\n1,0,4,36000,a,training\n2,3600,1,72000,b,interactive\n"
@@ -361,7 +363,7 @@ static void one_node(void) {
   expect(&world, HR_ALERT_WAITING, "interactive", &at, hour_us + hour_us / 4, 10 * hour_us, 1);
   const struct hr_alert *budget = next_alert(&world, HR_ALERT_BUDGET, "a", &at);
   CU_ASSERT_PTR_NOT_NULL_FATAL(budget);
-  CU_ASSERT_EQUAL(budget->begin_us, hour_us * 15 / 2 + 1); /* the first microsecond after it */
+  CU_ASSERT_EQUAL(budget->begin_us, hour_us * 15 / 2 + 1); /* the first microsecond above it */
   CU_ASSERT_EQUAL(budget->end_us, 41 * hour_us);
   CU_ASSERT_DOUBLE_EQUAL(budget->value, 82.0 / 60, 1e-9);
   CU_ASSERT_EQUAL(world.count, at);

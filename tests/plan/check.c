@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole checks: a baseline comes back as it was written, every figure in it counts, the first start that differs is the
-   one that a naive search finds, and the files are what their schemas say. */
+/* Whole checks: a baseline survives a round trip, every figure is compared, the first start that differs equals that of
+   a naive search, and the output files fit their schemas. */
 
 #include "harness.h"
 
@@ -31,7 +31,7 @@ static void put_file(const char *name, const char *text) {
   CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
 }
 
-/* Some two hundred jobs of odd lengths, of two tenants and two classes. */
+/* About two hundred jobs of irregular lengths, of two tenants and two classes. */
 static void put_jobs(void) {
   FILE *file = fopen(files_path("jobs.csv"), "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -109,7 +109,7 @@ static void what_was_written_passes(void) {
   hr_suite_destroy(suite);
 }
 
-/* A figure that is compared with nothing would be a hole. */
+/* A change of any single figure must fail the check. */
 static void every_figure_counts(void) {
   struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
   struct hr_baseline *baseline = make_baseline(suite);
@@ -134,7 +134,7 @@ static void every_figure_counts(void) {
   CU_ASSERT_FALSE(passes(suite, baseline));
   run->figures[0].path = path;
   CU_ASSERT_TRUE(passes(suite, baseline));
-  run->seed++; /* told, and no more */
+  run->seed++; /* reported, but no failure */
   CU_ASSERT_TRUE(passes(suite, baseline));
   hr_baseline_destroy(baseline);
   hr_suite_destroy(suite);
@@ -174,7 +174,7 @@ static struct hr_result *run_under(const char *policy, const struct hr_trace *tr
   return result;
 }
 
-/* The earliest start that only one of two runs has, by looking at all. */
+/* The earliest start that only one of two runs has, by exhaustive search. */
 static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b) {
   uint32_t first = HR_NONE;
   int64_t first_us = HR_NEVER_US;
@@ -187,8 +187,8 @@ static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b
   return first;
 }
 
-/* What held it back is told of a job that starts later. */
-static void expect_held(const cJSON *start, bool later) {
+/* The result says what a job waited for if it starts later. */
+static void expect_wait_reason(const cJSON *start, bool later) {
   const cJSON *held = schema_get(start, "held");
   CU_ASSERT_EQUAL(cJSON_IsString(held), later);
   if (later) CU_ASSERT_EQUAL(strncmp(held->valuestring, "It waited ", 10), 0);
@@ -218,7 +218,7 @@ static void the_first_start_is_the_first(void) {
                     round((double)(now->start_us[job] - trace->submit_us[job]) / 1e6));
     CU_ASSERT_EQUAL(schema_get(start, "baseline_wait_s")->valuedouble,
                     round((double)(before->start_us[job] - trace->submit_us[job]) / 1e6));
-    expect_held(start, now->start_us[job] > before->start_us[job]);
+    expect_wait_reason(start, now->start_us[job] > before->start_us[job]);
     hr_result_destroy(before);
     hr_result_destroy(now);
     hr_scenario_destroy(scenarios[0]);
@@ -248,8 +248,8 @@ static bool passes_replicated(const struct hr_baseline *baseline, int seed, int 
   return passed;
 }
 
-/* Under other seeds everything differs and nothing is other: one check in twenty may fail. A change that matters is
-   seen among all those figures, with the same seeds and with others. */
+/* With other seeds all figures differ but their distributions are equal: one check in twenty may fail. A real change is
+   detected among all those figures, with equal and with different seeds. */
 static void chance_is_told_from_change(void) {
   enum { REPLICATIONS = 8, SEEDS = 60 };
   static const char dearer[] = ",\"cluster.pools.1.usd_per_gpu_hour\":0.500001",
@@ -264,7 +264,7 @@ static void chance_is_told_from_change(void) {
   CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, dearer));
   CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, smaller));
   CU_ASSERT_FALSE(passes_replicated(baseline, 9, REPLICATIONS, smaller));
-  CU_ASSERT_TRUE(passes_replicated(baseline, 1, REPLICATIONS - 2, "")); /* the same, and fewer of them */
+  CU_ASSERT_TRUE(passes_replicated(baseline, 1, REPLICATIONS - 2, "")); /* the same seeds, but fewer */
   hr_baseline_destroy(baseline);
   hr_suite_destroy(suite);
 }
@@ -290,13 +290,13 @@ static void files_fit_their_schemas(void) {
                      "{\"cluster.pools.0.nodes\":1}},{\"name\":\"b\",\"scenario\":\"s.json\",\"set\":"
                      "{\"replications.count\":3,\"cluster.pools.1.usd_per_gpu_hour\":1}}]}");
   cJSON *tree = result_of(suite, baseline);
-  CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 4); /* moved, new, gone, moved */
+  CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 4); /* changed, new, gone, changed */
   expect_fit(tree, PROJECT_DIR "/docs/reference/schemas/check-result.schema.json");
   hr_suite_destroy(suite);
   hr_baseline_destroy(baseline);
 }
 
-/* Names are told apart in a table of 80 columns. */
+/* Names remain distinguishable in a table of 80 columns. */
 static void long_names_are_told_apart(void) {
   static const char *const names[] = {"fairness.finish_time_fairness.mean", "fairness.finish_time_fairness.p95",
                                       "fairness.finish_time_fairness.share_above_1"};

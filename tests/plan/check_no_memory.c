@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a check, of the files that it reads and of those that it writes fails once: each time the caller
-   is told, and nothing is left. */
+/* Every allocation of a check, of the files that it reads and of those that it writes fails once: each time an error is
+   returned, and no memory or file is left. */
 
 #include "harness.h"
 #include "headroom/unstable/check.h"

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of a check against naive ones: coded starts, marks of decisions, tolerances. */
+/* The parts of a check against naive implementations: encoded starts, marks of decisions, tolerances. */
 
 #include "harness.h"
 
-#include "plan/check/checking.h"
+#include "plan/check/check.h"
 #include "plan/check/decisions.h"
-#include "plan/check/tolerance.h"
-#include "plan/compare/compare_table.h"
+#include "plan/runner/measures.h"
 
 #include <string.h>
 
-/* Numbers that look random, the same in every run. */
+/* Pseudo-random numbers, equal in every run. */
 static uint32_t drawn;
 static uint32_t draw(uint32_t below) {
   drawn = drawn * 1664525u + 1013904223u;
@@ -19,11 +18,11 @@ static uint32_t draw(uint32_t below) {
 
 /* ---- Starts ----------------------------------------------------------------------------------------- */
 
-enum { MOST_JOBS = 3000 };
+enum { MAX_JOBS = 3000 };
 
 struct jobs {
-  int64_t submit_us[MOST_JOBS], start_us[MOST_JOBS];
-  uint8_t reason[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], start_us[MAX_JOBS];
+  uint8_t reason[MAX_JOBS];
   struct hr_trace trace;
   struct hr_result result;
 };
@@ -56,10 +55,10 @@ static void starts_come_back(void) {
   static struct jobs jobs;
   uint32_t cut = 0;
   for (uint32_t round = 0; round < 200; round++) {
-    uint32_t n_jobs = round < 3 ? round : 1 + draw(MOST_JOBS - 1), count;
+    uint32_t n_jobs = round < 3 ? round : 1 + draw(MAX_JOBS - 1), count;
     struct hr__job_start *starts;
     fill(&jobs, n_jobs, draw(101));
-    char *text = hr__job_starts_code(&jobs.result);
+    char *text = hr__job_starts_encode(&jobs.result);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT_TRUE(strlen(text) <= 4096);
     CU_ASSERT_EQUAL_FATAL(hr__job_starts_decode(text, n_jobs, &starts, &count), HR_OK);
@@ -72,8 +71,9 @@ static void starts_come_back(void) {
   CU_ASSERT_TRUE(cut > 10 && cut < 190);
 }
 
-/* Text that is none is told, whatever it is. */
+/* Damaged text is always detected. */
 static void damaged_starts(void) {
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   static const char *const texts[] = {"A", "AB", "gggggggggggggggggggggggg", "C C", "-", "CCC", "Ag", "D////////////B"};
   struct hr__job_start *starts;
   uint32_t count;
@@ -81,7 +81,7 @@ static void damaged_starts(void) {
     CU_ASSERT_EQUAL(hr__job_starts_decode(texts[i], i == 1 ? 1 : 2, &starts, &count), HR_BAD_INPUT);
   for (uint32_t round = 0; round < 2000; round++) {
     char text[20] = "";
-    for (uint32_t i = 0, length = draw(19); i < length; i++) text[i] = hr__letter_of(draw(64));
+    for (uint32_t i = 0, length = draw(19); i < length; i++) text[i] = letters[draw(64)];
     enum hr_status status = hr__job_starts_decode(text, 8, &starts, &count);
     CU_ASSERT_TRUE(status == HR_BAD_INPUT || (status == HR_OK && count <= 8));
     free(starts);
@@ -90,7 +90,7 @@ static void damaged_starts(void) {
 
 /* ---- Decisions -------------------------------------------------------------------------------------- */
 
-/* So many events, of which one in three is a move; at move `other`, something is other. */
+/* Records events, of which one in three is a decision; decision number `other` differs. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
   CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions));
   const struct hr_observer observer = hr__decisions_observer(decisions);
@@ -115,7 +115,7 @@ static void expect_first(uint32_t moves, uint32_t other, bool by_node) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(chain);
   CU_ASSERT_FALSE(hr__decisions_first(&before, chain, before.spacing, &from));
   CU_ASSERT_TRUE(hr__decisions_first(&now, chain, before.spacing, &from));
-  /* One chance in 4,096 is not met by these numbers. */
+  /* Equal marks in spite of a difference (probability 1/4096) do not occur with these numbers. */
   CU_ASSERT_TRUE(from <= other && other < from + now.spacing);
   const struct hr__decision_block *block = hr__decisions_block(&now, from);
   CU_ASSERT_PTR_NOT_NULL_FATAL(block);
@@ -133,7 +133,7 @@ static void decisions_are_found(void) {
   }
 }
 
-/* Runs of other lengths have blocks of other lengths. */
+/* Runs of different lengths have blocks of different sizes. */
 static void longer_runs_are_found(void) {
   struct hr__decisions before, now;
   uint64_t from;
@@ -166,7 +166,7 @@ static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const s
   struct hr_baseline_figure is = was;
   is.value = now;
   double chance;
-  return hr__evaluator_moved(&allowance, &was, &is, &chance);
+  return hr__tolerance_evaluate(&allowance, &was, &is, &chance);
 }
 
 static void exact_unless_said(void) {
@@ -175,8 +175,8 @@ static void exact_unless_said(void) {
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100), HR__SAME);
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100.000001), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 99), HR__WORSE);
-  CU_ASSERT_TRUE(hr__wants_digest(&allowance));
-  CU_ASSERT_FALSE(hr__wants_digest(&replicated));
+  CU_ASSERT_TRUE(hr__tolerance_wants_digest(&allowance));
+  CU_ASSERT_FALSE(hr__tolerance_wants_digest(&replicated));
 }
 
 static void the_nearest_name_counts(void) {
@@ -186,13 +186,13 @@ static void the_nearest_name_counts(void) {
   struct hr_tolerance of_run[] = {tolerance("*", 0.2, 0, HR_WORSE_UNSAID)};
   const struct hr_tolerances common = {.at = of_suite, .count = 3}, own = {.at = of_run, .count = 1}, none = {0};
   const struct hr__allowance allowance = {&none, &common, false, false};
-  CU_ASSERT_FALSE(hr__wants_digest(&allowance));
-  /* The suite's "*", the run's before it. */
+  CU_ASSERT_FALSE(hr__tolerance_wants_digest(&allowance));
+  /* The run's "*" precedes that of the suite. */
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 150), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 151), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 121), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 80), HR__ALLOWED);
-  /* A name, by any of its spellings, before "*"; also of classes, unless one is named. */
+  /* A name, in any spelling, precedes "*"; it also applies to classes, unless one is named. */
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 110), HR__ALLOWED);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 111), HR__WORSE);
   CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "inference", 100, 111), HR__WORSE);
@@ -225,7 +225,7 @@ static void directions(void) {
   CU_ASSERT_EQUAL(judge(&none, &said, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
 }
 
-/* What a figure of replications before and now is judged, and the chance of it. */
+/* The verdict on a figure with replications before and now, and its p-value. */
 static double chance(bool paired, enum hr_worse worse, double *before, double *now,
                      enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
@@ -238,13 +238,13 @@ static double chance(bool paired, enum hr_worse worse, double *before, double *n
     is.value += isnan(now[r]) ? 0 : now[r] / 4;
   }
   double chance;
-  CU_ASSERT_EQUAL(hr__evaluator_moved(&allowance, &was, &is, &chance), verdict);
+  CU_ASSERT_EQUAL(hr__tolerance_evaluate(&allowance, &was, &is, &chance), verdict);
   return chance;
 }
 
 static void replications(void) {
   double before[] = {10, 20, 30, 40}, up[] = {11, 21, 31, 41}, down[] = {9, 18, 29, 37}, far[] = {80, 90, 84, 86};
-  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, up, HR__WORSE), 0); /* every one is up by one */
+  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, up, HR__WORSE), 0); /* all increase by one */
   CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, up, HR__WORSE) > 0.9);
   CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, far, HR__WORSE) < 0.01);
   CU_ASSERT(isnan(chance(true, HR_WORSE_HIGHER, before, down, HR__BETTER)));
@@ -256,11 +256,11 @@ static void replications(void) {
 
 static void expect_change(double before, double now, const char *expected) {
   char text[HR__FIGURE_BYTES];
-  const struct hr__moved moved = {.before = before, .now = now};
-  CU_ASSERT_STRING_EQUAL(hr__change_text(&moved, text), expected);
+  const struct hr__check_change moved = {.before = before, .now = now};
+  CU_ASSERT_STRING_EQUAL(hr__check_change_text(&moved, text), expected);
 }
 
-/* Nothing that moved reads as if it had not. */
+/* No change is printed as if there were none. */
 static void changes_in_words(void) {
   expect_change(100, 112.344, "+12.3 %");
   expect_change(100, 98.766, "-1.23 %");
@@ -279,10 +279,10 @@ static void unknown_figures(void) {
   struct hr_error error = {0};
   struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSAID)};
   struct hr_tolerances tolerances = {.at = wrong, .count = 1};
-  CU_ASSERT_EQUAL(hr__tolerances_check(&tolerances, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9"));
+  CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9"));
   wrong[0] = tolerance("wait_s.p95 of anyone", 0, 0, HR_WORSE_UNSAID);
-  CU_ASSERT_EQUAL(hr__tolerances_check(&tolerances, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr__tolerance_check_names(&tolerances, &error), HR_OK);
 }
 
 TEST_MAIN("plan: parts of a check", TEST(starts_come_back), TEST(damaged_starts), TEST(decisions_are_found),

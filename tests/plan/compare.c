@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole comparisons: the runs are those that each policy makes alone, whatever the threads, and the files say it. */
+/* Whole comparisons: the runs equal those of each policy alone, for any number of threads, and the files contain them.
+ */
 
 #include "headroom/unstable/compare.h"
 #include "harness.h"
@@ -26,7 +27,7 @@ static void expect(double value, double expected) {
 static const char *const two[] = {"fifo", "sjf", NULL};
 static const char *const three[] = {"fifo", "sjf", "largest"};
 
-/* Waits are 0, 99, 148, 0 in order of submit and 0, 109, 98, 0 with the shortest first. */
+/* Waits are 0, 99, 148, 0 in submit order and 0, 109, 98, 0 with the shortest job first. */
 static void differences_are_exact_where_nothing_is_random(void) {
   struct setup setup;
   setup_make(&setup, POOL, "", two, 50);
@@ -45,12 +46,12 @@ static void differences_are_exact_where_nothing_is_random(void) {
   CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "cost_total_usd").value));
   CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "preemptions").value));
   CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "no such figure").value));
-  CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "nothing is random"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "deterministic"));
   hr_comparison_destroy(comparison);
   setup_finish(&setup);
 }
 
-/* What hr_sim_run makes of a policy under a seed. */
+/* The result of hr_sim_run for a policy and a seed. */
 static uint64_t digest_alone(const struct setup *setup, uint32_t contender, uint64_t seed) {
   struct hr_run_config config = {.trace = setup->trace,
                                  .cluster = &setup->scenario->cluster,
@@ -88,7 +89,7 @@ static void seeds_are_drawn_from_the_scenario_s(void) {
   }
 }
 
-/* A policy against itself: whatever is drawn, it is drawn for both. */
+/* A policy against itself: both have the same random events. */
 static void expect_common_events(const char *pool, bool shares) {
   static const char *const twins[] = {"queue", "fifo", NULL};
   struct setup setup;
@@ -159,7 +160,7 @@ static cJSON *read_schema(const char *path) {
   return schema;
 }
 
-/* Each summary, with an empty `perf` put in, fits the schema of summaries. */
+/* Each summary, with an empty `perf` added, fits the schema of summaries. */
 static void expect_summaries_fit(const cJSON *tree) {
   cJSON *schema = read_schema(PROJECT_DIR "/docs/reference/schemas/summary.schema.json"), *policy;
   cJSON_ArrayForEach(policy, schema_get(tree, "policies")) {

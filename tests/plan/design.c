@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Designs by properties that need no second implementation: the order of the product, the first points of Sobol's
-   sequence, strata of a Latin hypercube, nets. */
+/* Designs by properties that need no second implementation: the order of a full design, the first points of Sobol's
+   sequence, the strata of a Latin hypercube, nets. */
 
-#include "plan/sweep/design.h"
+#include "plan/sweep/sweep.h"
 
 #include "harness.h"
 #include "headroom/unstable/experiments.h"
@@ -10,13 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_AXES = 4 };
+enum { MAX_AXES = 4 };
 
-/* A grid of axes with so many levels, 0: any number from 0 to 1. */
+/* A grid of axes with the given numbers of levels; 0: a range from 0 to 1. */
 struct lab {
   struct hr_grid grid;
-  struct hr_grid_axis axes[MOST_AXES];
-  struct hr_grid_level level; /* stands for all: designs only count them */
+  struct hr_grid_axis axes[MAX_AXES];
+  struct hr_grid_level level; /* shared by all: designs only use the number of levels */
 };
 
 static void lab_make(struct lab *lab, enum hr_design design, uint32_t n_points, const uint32_t *levels,
@@ -32,7 +32,7 @@ static void lab_make(struct lab *lab, enum hr_design design, uint32_t n_points, 
 
 static struct hr__sweep_design expect_made(const struct lab *lab) {
   struct hr__sweep_design design;
-  CU_ASSERT_EQUAL_FATAL(hr__design_make(&lab->grid, 1000000, &design, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__sweep_design_make(&lab->grid, 1000000, &design, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(design.n_axes, lab->grid.n_axes);
   return design;
 }
@@ -49,10 +49,10 @@ static void the_product(void) {
   struct hr__sweep_design design = expect_made(&lab);
   CU_ASSERT_EQUAL_FATAL(design.n_points, 24);
   for (size_t i = 0; i < 24; i++) {
-    const double *at = hr__design_point(&design, i);
+    const double *at = hr__sweep_design_point(&design, i);
     CU_ASSERT_TRUE(at[0] == (double)(i / 12) && at[1] == (double)(i / 4 % 3) && at[2] == (double)(i % 4));
   }
-  hr__design_finish(&design);
+  hr__sweep_design_finish(&design);
 }
 
 static void too_many_points(void) {
@@ -60,13 +60,13 @@ static void too_many_points(void) {
   struct hr__sweep_design design;
   struct hr_error error = {0};
   lab_make(&lab, HR_DESIGN_FULL, 0, (const uint32_t[]){10000, 10000, 10000, 10000}, 4);
-  CU_ASSERT_EQUAL(hr__design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "g.json: has more than 99 points"));
+  CU_ASSERT_EQUAL(hr__sweep_design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "g.json: the grid has more than 99 points"));
   lab_make(&lab, HR_DESIGN_SOBOL, 100, (const uint32_t[]){0}, 1);
-  CU_ASSERT_EQUAL(hr__design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr__sweep_design_make(&lab.grid, 99, &design, &error), HR_BAD_INPUT);
 }
 
-/* Its first points, as the literature has them. */
+/* The first points of the sequence, from the literature. */
 static void first_points_of_sobol(void) {
   static const double expected[][2] = {{0.5, 0.5},     {0.75, 0.25},   {0.25, 0.75},  {0.375, 0.375},
                                        {0.875, 0.875}, {0.625, 0.125}, {0.125, 0.625}};
@@ -75,11 +75,11 @@ static void first_points_of_sobol(void) {
   struct hr__sweep_design design = expect_made(&lab);
   CU_ASSERT_EQUAL_FATAL(design.n_points, 7);
   for (size_t i = 0; i < 7; i++)
-    for (size_t k = 0; k < 2; k++) CU_ASSERT_TRUE(hr__design_point(&design, i)[k] == expected[i][k]);
-  hr__design_finish(&design);
+    for (size_t k = 0; k < 2; k++) CU_ASSERT_TRUE(hr__sweep_design_point(&design, i)[k] == expected[i][k]);
+  hr__sweep_design_finish(&design);
 }
 
-/* With the origin, which the sequence leaves out, 2^k points have one in each of 2^k strata of each axis. */
+/* Together with the origin, which the sequence omits, 2^k points have one in each of 2^k strata of each axis. */
 static void sobol_fills_strata(void) {
   enum { N = 256 };
   struct lab lab;
@@ -88,12 +88,12 @@ static void sobol_fills_strata(void) {
   for (size_t k = 0; k < 4; k++) {
     bool seen[N] = {true};
     for (size_t i = 0; i < N - 1; i++) {
-      size_t stratum = (size_t)(hr__design_point(&design, i)[k] * N);
+      size_t stratum = (size_t)(hr__sweep_design_point(&design, i)[k] * N);
       CU_ASSERT_FALSE(seen[stratum]);
       seen[stratum] = true;
     }
   }
-  hr__design_finish(&design);
+  hr__sweep_design_finish(&design);
 }
 
 static void one_point_in_each_stratum(void) {
@@ -106,7 +106,7 @@ static void one_point_in_each_stratum(void) {
   for (size_t k = 0; k < 3; k++) {
     bool seen[N] = {false};
     for (size_t i = 0; i < N; i++) {
-      double at = hr__design_point(&design, i)[k];
+      double at = hr__sweep_design_point(&design, i)[k];
       CU_ASSERT_TRUE_FATAL(at > 0 && at < 1);
       size_t stratum = (size_t)(at * N);
       CU_ASSERT_FALSE(seen[stratum]);
@@ -114,11 +114,11 @@ static void one_point_in_each_stratum(void) {
       at_home += stratum == i;
     }
   }
-  CU_ASSERT(at_home < 20); /* of 291, three are expected of permutations */
-  hr__design_finish(&design);
+  CU_ASSERT(at_home < 20); /* of 291; permutations have three on average */
+  hr__sweep_design_finish(&design);
 }
 
-/* A seed is a design; axes do not follow each other. */
+/* Each seed gives its own design; axes are not correlated. */
 static void hypercubes_by_seed(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 50, (const uint32_t[]){0, 0}, 2);
@@ -130,32 +130,32 @@ static void hypercubes_by_seed(void) {
   double product = 0;
   for (size_t i = 0; i < 50; i++) product += (a.at[2 * i] - 0.5) * (a.at[2 * i + 1] - 0.5) * 12 / 50;
   CU_ASSERT(fabs(product) < 0.5); /* a correlation; its standard deviation is a seventh */
-  hr__design_finish(&a);
-  hr__design_finish(&b);
-  hr__design_finish(&c);
+  hr__sweep_design_finish(&a);
+  hr__sweep_design_finish(&b);
+  hr__sweep_design_finish(&c);
 }
 
-/* Each of k levels has n / k of n points of a hypercube, where that is whole. */
+/* Each of k levels has n / k of n points of a hypercube if k divides n. */
 static void levels_are_even(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_LATIN_HYPERCUBE, 60, (const uint32_t[]){5, 0}, 2);
   struct hr__sweep_design design = expect_made(&lab);
   unsigned count[5] = {0};
   CU_ASSERT_EQUAL_FATAL(design.n_points, 60);
-  for (size_t i = 0; i < 60; i++) count[(size_t)hr__design_point(&design, i)[0]]++;
+  for (size_t i = 0; i < 60; i++) count[(size_t)hr__sweep_design_point(&design, i)[0]]++;
   for (size_t i = 0; i < 5; i++) CU_ASSERT_EQUAL(count[i], 12);
-  hr__design_finish(&design);
+  hr__sweep_design_finish(&design);
 }
 
-/* All of few levels, each once, in the order in which the sequence comes to them. */
+/* With few levels every combination appears once, in the order of the sequence. */
 static void twins_are_kept_once(void) {
   struct lab lab;
   lab_make(&lab, HR_DESIGN_SOBOL, 64, (const uint32_t[]){2, 2}, 2);
   struct hr__sweep_design design = expect_made(&lab);
   static const double expected[][2] = {{1, 1}, {1, 0}, {0, 1}, {0, 0}};
   CU_ASSERT_EQUAL_FATAL(design.n_points, 4);
-  for (size_t i = 0; i < 4; i++) CU_ASSERT_TRUE(same(hr__design_point(&design, i), expected[i], 2));
-  hr__design_finish(&design);
+  for (size_t i = 0; i < 4; i++) CU_ASSERT_TRUE(same(hr__sweep_design_point(&design, i), expected[i], 2));
+  hr__sweep_design_finish(&design);
 }
 
 static void ratios_on_a_log_scale(void) {
@@ -167,7 +167,7 @@ static void ratios_on_a_log_scale(void) {
   struct hr__sweep_design design = expect_made(&lab);
   static const double expected[] = {1, 10, 0.1};
   for (size_t i = 0; i < 3; i++) CU_ASSERT_TRUE(design.at[i] == expected[i]);
-  hr__design_finish(&design);
+  hr__sweep_design_finish(&design);
 }
 
 TEST_MAIN("plan: designs", TEST(the_product), TEST(too_many_points), TEST(first_points_of_sobol),

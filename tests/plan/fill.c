@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills whose rows are known; the same rows on any number of threads; jobs of several tasks. */
+/* Fill experiments with known rows; equal rows for any number of threads; jobs of several tasks. */
 
 #include "plan/fill/fill.h"
 #include "fill_setup.h"
@@ -16,7 +16,7 @@ static struct hr_fill *fill_of(const struct hr_fill_config *config) {
   return fill;
 }
 
-/* 4 GPUs, pods of one: six come, the last two fail. A GPU that is idle is no fragment. */
+/* 4 GPUs, pods of one: six arrive, the last two fail. An idle GPU is not a fragment. */
 static void whole_gpus(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 2, "1\n", "first-fit");
@@ -39,7 +39,7 @@ static void whole_gpus(void) {
   fill_setup_finish(&setup);
 }
 
-/* Pods of two GPUs on nodes of three: a third of each used node is left, and useless. */
+/* Pods of two GPUs on nodes of three: a third of each used node remains idle and is too small. */
 static void what_is_left_is_fragments(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 3, "2\n", "first-fit");
@@ -57,7 +57,8 @@ static void what_is_left_is_fragments(void) {
   fill_setup_finish(&setup);
 }
 
-/* A job of three tasks of two GPUs, on two nodes of three: one task too many, and what it took it gives back. */
+/* A job of three tasks of two GPUs on two nodes of three GPUs: the third task does not fit, so the others are undone.
+ */
 static void jobs_are_placed_whole(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 3, "6,3\n", "first-fit");
@@ -87,7 +88,7 @@ static bool same_rows(const struct hr_fill *a, const struct hr_fill *b) {
   return true;
 }
 
-/* Every rule, on pods of all sorts. */
+/* All rules, on pods of many kinds. */
 static void threads_do_not_matter(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 9, 4, "1\n0.5\n0.3\n2\n4\n0\n1\n0.7\n", NULL);
@@ -106,14 +107,13 @@ static void threads_do_not_matter(void) {
   fill_setup_finish(&setup);
 }
 
-/* The list asks for the target with its last pod and not before, and holds what the trace holds, about as often. */
+/* The requests reach the target with the last pod, and their frequencies are those of the trace. */
 static void pods_are_drawn_from_the_trace(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 500, 8, "1\n3\n0\n0.5\n", "first-fit");
-  struct hr__fill_input input;
-  CU_ASSERT_EQUAL_FATAL(hr__fill_input_make(&input, &setup.config, NULL), HR_OK);
+  struct hr_fill *fill = fill_of(&setup.config);
   uint32_t count, seen[4] = {0};
-  uint32_t *pods = hr__fill_pods(&input, 3, &count);
+  uint32_t *pods = hr__fill_pods(&fill->input, 3, &count);
   CU_ASSERT_PTR_NOT_NULL_FATAL(pods);
   static const uint64_t milli[] = {1000, 3000, 0, 500};
   uint64_t asked = 0;
@@ -121,10 +121,10 @@ static void pods_are_drawn_from_the_trace(void) {
     seen[pods[i]]++;
     asked += milli[pods[i]];
   }
-  CU_ASSERT_TRUE(asked >= input.target_milli && asked < input.target_milli + 3000);
+  CU_ASSERT_TRUE(asked >= fill->input.target_milli && asked < fill->input.target_milli + 3000);
   for (size_t i = 0; i < 4; i++) CU_ASSERT_TRUE(seen[i] > count / 5 && seen[i] < count * 3 / 10);
   free(pods);
-  hr__fill_input_finish(&input);
+  hr_fill_destroy(fill);
   fill_setup_finish(&setup);
 }
 
@@ -140,14 +140,14 @@ static bool refused(const struct hr_fill_config *config, const char *text) {
 static void what_cannot_be_filled(void) {
   struct fill_setup setup;
   fill_setup_make(&setup, 2, 65, "1\n", "first-fit");
-  CU_ASSERT_TRUE(refused(&setup.config, "pool 'p': a node has 65 GPUs; fill takes at most 64"));
+  CU_ASSERT_TRUE(refused(&setup.config, "pool 'p': a node has 65 GPUs; fill supports at most 64"));
   fill_setup_finish(&setup);
   fill_setup_make(&setup, 2, 4, "0\n0\n", "first-fit");
-  CU_ASSERT_TRUE(refused(&setup.config, "no job asks for a GPU"));
+  CU_ASSERT_TRUE(refused(&setup.config, "no job requests a GPU"));
   setup.config.to = 11;
-  CU_ASSERT_TRUE(refused(&setup.config, "0.01 to 10 are wanted"));
+  CU_ASSERT_TRUE(refused(&setup.config, "expected 0.01 to 10"));
   setup.config.to = 0;
-  CU_ASSERT_TRUE(refused(&setup.config, "0.01 to 10 are wanted"));
+  CU_ASSERT_TRUE(refused(&setup.config, "expected 0.01 to 10"));
   setup.config.to = 1;
   setup.config.n_rules = 0;
   CU_ASSERT_TRUE(refused(&setup.config, "at least one rule"));

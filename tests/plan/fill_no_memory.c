@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a fill and of its files fails once: each time the caller is told, and nothing is left. */
+/* Every allocation of a fill and of its files fails once: each time an error is returned, and nothing is left. */
 
 #include "fill_setup.h"
 #include "harness.h"
@@ -39,7 +39,7 @@ static enum hr_status print_table(void) {
   return status;
 }
 
-/* One thread, as memory is counted for one. */
+/* One thread, since allocations are counted for one. */
 static void starve_all(void) {
   fill_setup_make(&setup, 3, 4, "1\n0.5\n0\n", "fgd");
   setup.config.to = 0.1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The experiment of Weng et al. ("Beware of Fragmentation", ATC'23) on the openb trace: our means against theirs. */
+/* The experiment of Weng et al. ("Beware of Fragmentation", ATC'23) on the openb trace: our means against the published
+ * ones. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -10,7 +11,7 @@
 
 #define OPENB REAL_TRACES_DIR "/alibaba-openb2023/"
 
-/* Means of ten seeds at 100 % and 130 % arrived, as published, and how near ours must be. */
+/* Published means of ten seeds at 100 % and 130 % arrived, and the tolerance. */
 static const struct published {
   const char *rule;
   double alloc_pct[2], tolerance;
@@ -71,7 +72,7 @@ static void means_are_the_published_ones(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* What is taken, what is idle and useless, and what is idle and of use are all there is. */
+/* Allocated, fragmented and usable GPUs sum to the capacity. */
 static void other_pod_lists_fill_it_too(void) {
   static const char *const lists[] = {"cpu050",    "cpu100",    "gpushare40", "gpushare100",
                                       "gpuspec20", "gpuspec33", "multigpu20", "multigpu50"};
@@ -94,7 +95,7 @@ static void other_pod_lists_fill_it_too(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The scenario that ships has the pools and the order of the node list. */
+/* The shipped scenario has the pools and the order of the node list. */
 static void scenario_is_the_node_list(void) {
   if (real_trace_missing(OPENB "openb_node_list_gpu_node.csv")) return;
   struct hr_scenario *scenario = load();

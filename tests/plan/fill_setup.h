@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_PLAN_FILL_SETUP_H
 #define HR_TESTS_PLAN_FILL_SETUP_H
 
-/* Clusters to be filled: one pool 'p', and a trace that tells of jobs only what they ask for. */
+/* Fill experiments: one pool 'p', and a trace of requests without times. */
 
 #include "headroom/unstable/fill.h"
 
@@ -13,8 +13,7 @@ struct fill_setup {
   struct hr_fill_config config; /* 2 seeds, one thread, to 1.3 */
 };
 
-/* `rows`: a line for each job, its GPUs ("2", "0.5") and, if several, its tasks
-   ("6,3"). `rule`: NULL: all of them. */
+/* `rows`: a line per job with its GPUs ("2", "0.5") and, if several, its tasks ("6,3"). `rule` NULL: all rules. */
 void fill_setup_make(struct fill_setup *setup, unsigned nodes, unsigned gpus_per_node, const char *rows,
                      const char *rule);
 void fill_setup_finish(struct fill_setup *setup);

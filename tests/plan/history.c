@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attempts and changes of nodes as the history keeps them, against the engine's own books of the same run. */
+/* Attempts and node changes in the history against the accounting of the engine for the same run. */
 
 #include "harness.h"
 #include "headroom/unstable/exports.h"
@@ -50,7 +50,7 @@ struct books {
   uint32_t attempts;
 };
 
-/* Slices of single GPUs are told one for each task; they sum to what the job has. */
+/* Slices of single GPUs have one entry per task; they sum to the GPUs of the job. */
 static void slices_sum(const struct hr_history *history, const struct hr_attempt *attempt) {
   const struct hr_slice *slices = hr_history_slices(history, attempt);
   uint64_t sum_milli = 0;
@@ -58,7 +58,7 @@ static void slices_sum(const struct hr_history *history, const struct hr_attempt
   CU_ASSERT(attempt->n_slices == 0 || sum_milli == attempt->gpu_milli);
 }
 
-/* One after the other, each of which knows the one before it; the last ended as the job did. */
+/* Attempts follow each other and are linked; the last one ends like the job. */
 static void chain_holds(const struct kept *kept, uint32_t job) {
   const struct hr_attempt *attempts;
   hr_history_attempts(kept->history, &attempts);
@@ -122,7 +122,7 @@ static void attempts_agree(const struct kept *kept) {
 
 /* ---- Nodes ------------------------------------------------------------------------------------------ */
 
-/* Nodes that went and came as often as the pools' own counters have it. */
+/* Losses and returns of nodes equal the counters of the pools. */
 static void changes_agree(const struct kept *kept) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(kept->history, &changes);
@@ -162,7 +162,7 @@ static void shipped_scenarios(void) {
   agrees("shared-inference", NULL, 0);
 }
 
-/* It names records of spot capacity. */
+/* References to records of spot capacity. */
 static void recorded_spot_capacity(void) {
   if (real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
     return;

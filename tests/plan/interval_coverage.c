@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * How often the intervals of replications cover the long-run value: experiments of 10 and of 20 replications of a small
- * system whose spot nodes come and go, against a great many replications of the same. What is redrawn is the events, as
- * a run would; the jobs stay. The load is moderate: with four spot nodes in place of six the mean wait is so skewed
- * that Student's interval of it covers in 91 to 92 %, those of the median and of the cost in 95 % as well.
+ * system with changing spot capacity, against very many replications of the same system. Only the random events differ
+ * between replications; the jobs are fixed. The load is moderate: with four spot nodes instead of six the mean wait is
+ * so skewed that its Student interval covers in 91 to 92 %; those of the median and of the cost still cover in 95 %.
  *
  *   test_plan_interval_coverage [EXPERIMENTS]      500 of them are the target coverage_of_intervals
  */
@@ -17,7 +17,7 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
-enum { N_FIGURES = 3, MOST = 20, JOBS = 300 };
+enum { N_FIGURES = 3, MAX_REPLICATIONS = 20, JOBS = 300 };
 static uint32_t n_experiments = 60;
 
 static const struct hr__figure figures[N_FIGURES] = {
@@ -30,41 +30,41 @@ static const char text[] =
     "\"on_demand_usd_per_gpu_hour\":2,\"boot_s\":100,\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}]},"
     "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}";
 
-/* All replications, a thousand at a time. */
-static void run_all(struct hr__runner *lab, uint32_t mix, uint32_t count) {
+/* All replications, in batches of a thousand. */
+static void run_all(struct hr__runner *runner, uint32_t candidate, uint32_t count) {
   enum { AT_A_TIME = 1000 };
   struct hr__trial trials[AT_A_TIME];
   for (uint32_t from = 0; from < count; from += AT_A_TIME) {
     uint32_t n = count - from < AT_A_TIME ? count - from : AT_A_TIME;
-    for (uint32_t i = 0; i < n; i++) trials[i] = (struct hr__trial){mix, from + i};
-    CU_ASSERT_EQUAL_FATAL(hr__runner_run(lab, trials, n, NULL), HR_OK);
+    for (uint32_t i = 0; i < n; i++) trials[i] = (struct hr__trial){candidate, from + i};
+    CU_ASSERT_EQUAL_FATAL(hr__runner_run(runner, trials, n, NULL), HR_OK);
   }
 }
 
-static void values_of(const struct hr__runner *lab, uint32_t mix, uint32_t from, uint32_t count, size_t figure,
+static void values_of(const struct hr__runner *runner, uint32_t candidate, uint32_t from, uint32_t count, size_t figure,
                       double *values) {
-  for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(lab, mix, from + r)[figure];
+  for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(runner, candidate, from + r)[figure];
 }
 
-static double truth_of(const struct hr__runner *lab, uint32_t mix, uint32_t count, size_t figure) {
+static double truth_of(const struct hr__runner *runner, uint32_t candidate, uint32_t count, size_t figure) {
   double *values = malloc(count * sizeof *values);
   CU_ASSERT_PTR_NOT_NULL_FATAL(values);
-  values_of(lab, mix, 0, count, figure, values);
+  values_of(runner, candidate, 0, count, figure, values);
   gsl_sort(values, 1, count);
   bool quantile = hr__measure_infos[figures[figure].measure].kind == HR__QUANTILE;
   double truth = quantile ? gsl_stats_median_from_sorted_data(values, 1, count) : gsl_stats_mean(values, 1, count);
-  CU_ASSERT(values[0] < values[count - 1]); /* or there is nothing to cover */
+  CU_ASSERT(values[0] < values[count - 1]); /* else there is nothing to cover */
   free(values);
   return truth;
 }
 
-static double share_covered(const struct hr__runner *lab, uint32_t mix, uint32_t from, uint32_t replications,
+static double share_covered(const struct hr__runner *runner, uint32_t candidate, uint32_t from, uint32_t replications,
                             size_t figure, double truth) {
   uint32_t covered = 0;
   for (uint32_t i = 0; i < n_experiments; i++) {
-    double values[MOST];
+    double values[MAX_REPLICATIONS];
     struct hr__interval interval;
-    values_of(lab, mix, from + i * MOST, replications, figure, values);
+    values_of(runner, candidate, from + i * MAX_REPLICATIONS, replications, figure, values);
     CU_ASSERT_EQUAL_FATAL(
         hr__interval_of(values, replications, hr__measure_infos[figures[figure].measure].kind, 0.95, false, &interval),
         HR_OK);
@@ -73,7 +73,7 @@ static double share_covered(const struct hr__runner *lab, uint32_t mix, uint32_t
   return (double)covered / n_experiments;
 }
 
-/* 500 experiments must cover in 93 to 97 %, fewer within three standard errors of 95 %. */
+/* With 500 experiments the coverage must be 93 to 97 %; with fewer, within three standard errors of 95 %. */
 static void expect_coverage(double share) {
   double margin = n_experiments >= 500 ? 0.02 : 3 * sqrt(0.95 * 0.05 / n_experiments);
   CU_ASSERT(share >= 0.95 - margin && share <= 0.95 + margin);
@@ -81,29 +81,29 @@ static void expect_coverage(double share) {
 
 static void intervals_cover(void) {
   n_experiments = test_argument(1, n_experiments);
-  uint32_t long_run = 40 * n_experiments, world, mix;
+  uint32_t long_run = 40 * n_experiments, environment, candidate;
   struct hr_scenario *scenario = planned_scenario(text);
   struct hr_trace *trace = planned_queue(5, JOBS, 4, 1000);
   struct hr__runner_config config = {
       .scenario = scenario, .trace = trace, .figures = figures, .n_figures = N_FIGURES, .n_threads = 2};
   struct hr__environment spec = {.workload = scenario->replications.workload};
   hr_stress_init(&spec.stress);
-  struct hr__runner *lab = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(lab);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(lab, &spec, &world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(lab, NULL, 0, world, &mix, NULL), HR_OK);
-  run_all(lab, mix, long_run + n_experiments * MOST);
+  struct hr__runner *runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(runner);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(runner, &spec, &environment, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(runner, NULL, 0, environment, &candidate, NULL), HR_OK);
+  run_all(runner, candidate, long_run + n_experiments * MAX_REPLICATIONS);
   for (size_t i = 0; i < N_FIGURES; i++) {
-    double truth = truth_of(lab, mix, long_run, i);
-    for (uint32_t replications = 10; replications <= MOST; replications += 10) {
-      double share = share_covered(lab, mix, long_run, replications, i, truth);
+    double truth = truth_of(runner, candidate, long_run, i);
+    for (uint32_t replications = 10; replications <= MAX_REPLICATIONS; replications += 10) {
+      double share = share_covered(runner, candidate, long_run, replications, i, truth);
       printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g",
              hr__measure_infos[figures[i].measure].path, replications, 100 * share, n_experiments, truth);
       expect_coverage(share);
-      CU_ASSERT(share_covered(lab, mix, long_run, replications, i, 1.5 * truth) < 0.9);
+      CU_ASSERT(share_covered(runner, candidate, long_run, replications, i, 1.5 * truth) < 0.9);
     }
   }
-  hr__runner_destroy(lab);
+  hr__runner_destroy(runner);
   hr_trace_destroy(trace);
   hr_scenario_destroy(scenario);
 }

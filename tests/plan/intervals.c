@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Intervals over runs: Student's against the tables, that of the median against one worked by hand and one from a count
-   of all outcomes, and how often both cover what they should. */
+/* Intervals over runs: Student's against tables, that of the median against one computed by hand and an enumeration of
+   all outcomes, and the coverage of both. */
 
 #include "plan/runner/intervals.h"
 
@@ -25,7 +25,7 @@ static struct hr__interval interval_of(const double *values, uint32_t count, enu
 
 /* ---- Student ---------------------------------------------------------------------------------------- */
 
-/* t(0.975; 4) = 2.7764451051977987, t(0.95; 9) = 1.8331129326536335, t(0.995; 1) = 63.65674116287399, by the tables. */
+/* t(0.975; 4) = 2.7764451051977987, t(0.95; 9) = 1.8331129326536335, t(0.995; 1) = 63.65674116287399, from tables. */
 static void student_by_the_tables(void) {
   static const double five[] = {3, 1, 5, 2, 4}, ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, two[] = {1, 3};
   struct hr__interval interval = interval_of(five, 5, HR__MEAN, 0.95, false);
@@ -84,11 +84,11 @@ static void too_few_for_a_median(void) {
   static const double five[] = {1, 2, 3, 4, 5};
   struct hr__interval interval = interval_of(five, 5, HR__QUANTILE, 0.95, false);
   CU_ASSERT(isnan(interval.low) && isnan(interval.high) && interval.median == 3);
-  interval = interval_of(five, 5, HR__QUANTILE, 0.93749, false); /* the outermost cover with 0.9375 */
+  interval = interval_of(five, 5, HR__QUANTILE, 0.93749, false); /* the outermost values cover with 0.9375 */
   CU_ASSERT(interval.low >= 1 && interval.low < 1.001 && interval.high <= 5 && interval.high > 4.999);
 }
 
-/* The chance that the k-th of `count` from either end are on either side of the median: all outcomes counted. */
+/* Probability that the k-th of `count` values from both ends enclose the median, by enumeration of all outcomes. */
 static double counted_cover(uint32_t k, uint32_t count) {
   uint32_t covered = 0;
   for (uint32_t outcome = 0; outcome < 1u << count; outcome++) {
@@ -107,12 +107,12 @@ static void median_by_counting(void) {
       uint32_t k = 0;
       for (uint32_t i = 0; i < count; i++) sorted[i] = i + 1;
       while (k + 1 <= count / 2 && counted_cover(k + 1, count) >= confidences[c]) k++;
-      hr__median_interval(sorted, count, confidences[c], &low, &high);
+      hr__interval_of_median(sorted, count, confidences[c], &low, &high);
       if (k == 0) {
         CU_ASSERT(isnan(low) && isnan(high));
         continue;
       }
-      /* Between the k-th and the next, or the middle. */
+      /* Between the k-th value and the next, or the middle. */
       CU_ASSERT(low >= k && low <= (k + 1 <= (count + 1) / 2 ? k + 1 : k));
       expect(low + high, count + 1);
     }
@@ -136,14 +136,14 @@ static double share_covered(uint32_t count, enum hr__measure_kind kind, bool ske
   return (double)covered / SAMPLES;
 }
 
-/* Six thousand samples tell 95 % to within 0.85 points, at three standard errors. */
+/* The coverage of six thousand samples has three standard errors of 0.85 points. */
 static void they_cover(void) {
   for (uint32_t count = 10; count <= 20; count += 10) {
     double student = share_covered(count, HR__MEAN, false, 0),
            median = share_covered(count, HR__QUANTILE, true, log(2));
     CU_ASSERT(student > 0.9415 && student < 0.9585);
     CU_ASSERT(median > 0.9415 && median < 0.9585);
-    CU_ASSERT(share_covered(count, HR__QUANTILE, true, 1.3 * log(2)) < 0.94); /* of what is not the median */
+    CU_ASSERT(share_covered(count, HR__QUANTILE, true, 1.3 * log(2)) < 0.94); /* of another value than the median */
   }
 }
 

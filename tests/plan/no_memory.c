@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a comparison and of its files, and of a run that is followed, fails once: each time the caller is
- * told, and nothing is left. */
+/* Every allocation of a comparison and its files, and of a run with observers, fails once: each time an error is
+ * returned, and nothing is left. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"
@@ -69,7 +69,7 @@ static enum hr_status replay(void) {
   return status;
 }
 
-/* One thread, as memory is counted for one. */
+/* One thread, since allocations are counted for one. */
 static void starve_all(const char *pool, const char *more, const char *second) {
   const char *const names[] = {"fifo", second, NULL};
   setup_make(&setup, pool, more, names, 2);

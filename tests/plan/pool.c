@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every task is run once, and the first that fails is told, whatever the number of threads. */
+/* Every task is run once, and the error of the first failing one is returned, for any number of threads. */
 
 #include "base/threads.h"
 

@@ -93,8 +93,8 @@ static void figures_by_name(void) {
 static void figures_that_are_none(void) {
   static const struct job plain[] = {{0, 10, 1, NULL, HR_CLASS_UNKNOWN}};
   struct hr_trace *trace = trace_of(clients, 3), *bare = trace_of(plain, 1);
-  figure_fails(trace, "wait_s.p96", "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9");
-  figure_fails(trace, "monthly_eur of retail", "unknown figure 'monthly_eur'");
+  figure_fails(trace, "wait_s.p96", "unknown metric 'wait_s.p96'; did you mean 'wait_s.p9");
+  figure_fails(trace, "monthly_eur of retail", "unknown metric 'monthly_eur'");
   figure_fails(trace, "wait_s.p95 of inferense",
                "'inferense' is neither a class nor a tenant of jobs.csv; did you mean "
                "'inference'?");
@@ -102,9 +102,9 @@ static void figures_that_are_none(void) {
   figure_fails(trace, "wait_s.p95 of tenant inference", "'inference' is no tenant of jobs.csv");
   figure_fails(trace, "wait_s.p95 of tenant helth", "did you mean 'health'?");
   figure_fails(trace, "wait_s.p95 of class retail", "'retail' is no class");
-  figure_fails(trace, "utilization.submit_window of inference", "known of all jobs together");
+  figure_fails(trace, "utilization.submit_window of inference", "known only for all jobs together");
   figure_fails(bare, "wait_s.p95 of inference", "have no classes");
-  figure_fails(trace, "", "unknown figure ''");
+  figure_fails(trace, "", "unknown metric ''");
   hr_trace_destroy(trace);
   hr_trace_destroy(bare);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What runs are made for a plan or for replications, and what is made of them: the lab, the judge, the selection of
-   the best finalist, replications until a precision is reached. */
+/* Runs of plans and replications: the runner, the evaluator, the selection of the best finalist, replications until a
+   precision is reached. */
 
 #include "harness.h"
 #include "headroom/unstable/compare.h"
 #include "output_files.h"
-#include "plan/runner/replicate.h"
+#include "plan/runner/runner.h"
 #include "planned.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Own nodes and spot ones that come and go; `%s` is what more there is. */
+/* Owned and spot nodes; `%s` is for further keys. */
 static const char scenario_text[] =
     "{\"seed\":3,\"cluster\":{\"pools\":["
     "{\"name\":\"own\",\"gpu\":\"A\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"owned\",\"usd_per_gpu_hour\":1},"
@@ -27,14 +27,14 @@ static struct hr_scenario *scenario_with(const char *more) {
   return planned_scenario(text);
 }
 
-/* ---- The lab ---------------------------------------------------------------------------------------- */
+/* ---- The runner ---------------------------------------------------------------------------------------- */
 
 struct bench {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
   struct hr__figure figures[3];
-  struct hr__runner *lab;
-  uint32_t world;
+  struct hr__runner *runner;
+  uint32_t environment;
 };
 
 static void set_up(struct bench *bench, uint32_t threads) {
@@ -47,51 +47,51 @@ static void set_up(struct bench *bench, uint32_t threads) {
                                      .figures = bench->figures,
                                      .n_figures = 3,
                                      .n_threads = threads};
-  struct hr__environment world = {.workload = bench->scenario->replications.workload};
-  hr_stress_init(&world.stress);
-  bench->lab = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
+  struct hr__environment environment = {.workload = bench->scenario->replications.workload};
+  hr_stress_init(&environment.stress);
+  bench->runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->runner);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->runner, &environment, &bench->environment, NULL), HR_OK);
 }
 
 static void tear_down(struct bench *bench) {
-  hr__runner_destroy(bench->lab);
+  hr__runner_destroy(bench->runner);
   hr_trace_destroy(bench->trace);
   hr_scenario_destroy(bench->scenario);
 }
 
-static uint32_t add_mix(struct bench *bench, const char *override, uint32_t world) {
-  uint32_t mix;
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(bench->lab, &override, 1, world, &mix, NULL), HR_OK);
-  return mix;
+static uint32_t add_candidate(struct bench *bench, const char *override, uint32_t environment) {
+  uint32_t candidate;
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_candidate(bench->runner, &override, 1, environment, &candidate, NULL), HR_OK);
+  return candidate;
 }
 
 static void nothing_is_run_twice(void) {
   struct bench bench;
   set_up(&bench, 2);
-  uint32_t drawn = add_mix(&bench, "cluster.pools.0.nodes=5", bench.world),
-           exact = add_mix(&bench, "cluster.pools.1.nodes=0", bench.world);
+  uint32_t drawn = add_candidate(&bench, "cluster.pools.0.nodes=5", bench.environment),
+           exact = add_candidate(&bench, "cluster.pools.1.nodes=0", bench.environment);
   const struct hr__trial trials[] = {{drawn, 0}, {drawn, 1}, {drawn, 0}, {exact, 0},
                                      {exact, 1}, {exact, 7}, {drawn, 9}};
-  CU_ASSERT(hr__runner_is_random(bench.lab, drawn) && !hr__runner_is_random(bench.lab, exact));
-  CU_ASSERT_PTR_NULL(hr__runner_values(bench.lab, drawn, 0));
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__runner_runs(bench.lab), 4);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 7, NULL), HR_OK);
-  CU_ASSERT_EQUAL(hr__runner_runs(bench.lab), 4);
-  CU_ASSERT_PTR_NULL(hr__runner_values(bench.lab, drawn, 2));
-  CU_ASSERT_PTR_EQUAL(hr__runner_values(bench.lab, exact, 5), hr__runner_values(bench.lab, exact, 0));
+  CU_ASSERT(hr__runner_is_random(bench.runner, drawn) && !hr__runner_is_random(bench.runner, exact));
+  CU_ASSERT_PTR_NULL(hr__runner_values(bench.runner, drawn, 0));
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(bench.runner), 4);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__runner_runs(bench.runner), 4);
+  CU_ASSERT_PTR_NULL(hr__runner_values(bench.runner, drawn, 2));
+  CU_ASSERT_PTR_EQUAL(hr__runner_values(bench.runner, exact, 5), hr__runner_values(bench.runner, exact, 0));
   tear_down(&bench);
 }
 
 static void values_are_those_of_a_run(void) {
   struct bench bench;
   set_up(&bench, 2);
-  uint32_t mix = add_mix(&bench, "cluster.pools.0.nodes=3", bench.world);
-  const struct hr__trial trials[] = {{mix, 0}, {mix, 1}, {mix, 2}};
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 3, NULL), HR_OK);
+  uint32_t candidate = add_candidate(&bench, "cluster.pools.0.nodes=3", bench.environment);
+  const struct hr__trial trials[] = {{candidate, 0}, {candidate, 1}, {candidate, 2}};
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 3, NULL), HR_OK);
   for (uint32_t r = 0; r < 3; r++) {
-    const struct hr_scenario *scenario = hr__runner_scenario(bench.lab, mix);
+    const struct hr_scenario *scenario = hr__runner_scenario(bench.runner, candidate);
     struct hr__one_run_config config = {.scenario = scenario,
                                         .trace = bench.trace,
                                         .policy = &scenario->policy,
@@ -101,73 +101,74 @@ static void values_are_those_of_a_run(void) {
     CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
     hr__measures_of_run(&run, values);
     for (size_t i = 0; i < 3; i++)
-      CU_ASSERT_EQUAL(hr__runner_values(bench.lab, mix, r)[i], values[bench.figures[i].measure]);
+      CU_ASSERT_EQUAL(hr__runner_values(bench.runner, candidate, r)[i], values[bench.figures[i].measure]);
     hr__one_run_finish(&run);
   }
-  CU_ASSERT(hr__runner_values(bench.lab, mix, 0)[0] != hr__runner_values(bench.lab, mix, 1)[0]);
+  CU_ASSERT(hr__runner_values(bench.runner, candidate, 0)[0] != hr__runner_values(bench.runner, candidate, 1)[0]);
   tear_down(&bench);
 }
 
-/* Prices that are twice as high are all that differs between two worlds. */
+/* Two environments that differ only in prices, by a factor of two. */
 static void worlds_differ_in_what_they_say(void) {
   struct bench bench;
   set_up(&bench, 1);
   struct hr__environment dear = {.workload = bench.scenario->replications.workload}, more = dear;
-  uint32_t dear_world, more_world;
+  uint32_t dear_environment, more_environment;
   hr_stress_init(&dear.stress);
   hr_stress_init(&more.stress);
   dear.stress.spot_price = 2;
   more.workload.growth = 1.5;
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.lab, &dear, &dear_world, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.lab, &more, &more_world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.runner, &dear, &dear_environment, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench.runner, &more, &more_environment, NULL), HR_OK);
   const char *none = "cluster.pools.0.nodes=0";
-  const struct hr__trial trials[] = {{add_mix(&bench, none, bench.world), 0},
-                                     {add_mix(&bench, none, dear_world), 0},
-                                     {add_mix(&bench, none, more_world), 0}};
-  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.lab, trials, 3, NULL), HR_OK);
-  const double *plain = hr__runner_values(bench.lab, trials[0].mix, 0),
-               *at_twice = hr__runner_values(bench.lab, trials[1].mix, 0);
+  const struct hr__trial trials[] = {{add_candidate(&bench, none, bench.environment), 0},
+                                     {add_candidate(&bench, none, dear_environment), 0},
+                                     {add_candidate(&bench, none, more_environment), 0}};
+  CU_ASSERT_EQUAL_FATAL(hr__runner_run(bench.runner, trials, 3, NULL), HR_OK);
+  const double *plain = hr__runner_values(bench.runner, trials[0].candidate, 0),
+               *at_twice = hr__runner_values(bench.runner, trials[1].candidate, 0);
   CU_ASSERT_EQUAL(plain[0], at_twice[0]);
   CU_ASSERT(fabs(at_twice[1] / plain[1] - 2) < 1e-6);
-  CU_ASSERT(hr__runner_values(bench.lab, trials[2].mix, 0)[0] > plain[0]);
+  CU_ASSERT(hr__runner_values(bench.runner, trials[2].candidate, 0)[0] > plain[0]);
   tear_down(&bench);
 }
 
 /* ---- The evaluator and the selection ---------------------------------------------------------------- */
 
-struct court {
+struct selection_setup {
   struct bench bench;
   struct hr__goals goals;
   struct hr__space space;
   struct hr__evaluator evaluator;
 };
 
-static void open_court(struct court *court) {
-  *court = (struct court){.bench = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
-  struct bench *bench = &court->bench;
-  CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &court->goals, NULL), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, NULL, &court->space, NULL), HR_OK);
+static void selection_setup_make(struct selection_setup *setup) {
+  *setup = (struct selection_setup){.bench = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
+  struct bench *bench = &setup->bench;
+  CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &setup->goals, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, NULL, &setup->space, NULL), HR_OK);
   struct hr__runner_config config = {.scenario = bench->scenario,
                                      .trace = bench->trace,
-                                     .figures = court->goals.figures,
-                                     .n_figures = court->goals.n_figures,
+                                     .figures = setup->goals.figures,
+                                     .n_figures = setup->goals.n_figures,
                                      .n_threads = 1};
-  struct hr__environment world = {.workload = bench->scenario->replications.workload};
-  hr_stress_init(&world.stress);
-  bench->lab = hr__runner_create(&config);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
-  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->lab, &world, &bench->world, NULL), HR_OK);
+  struct hr__environment environment = {.workload = bench->scenario->replications.workload};
+  hr_stress_init(&environment.stress);
+  bench->runner = hr__runner_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->runner);
+  CU_ASSERT_EQUAL_FATAL(hr__runner_add_environment(bench->runner, &environment, &bench->environment, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(
-      hr__evaluator_make(&court->evaluator, bench->lab, &court->space, &court->goals, bench->world, NULL), HR_OK);
+      hr__evaluator_make(&setup->evaluator, bench->runner, &setup->space, &setup->goals, bench->environment, NULL),
+      HR_OK);
 }
 
-static void close_court(struct court *court) {
-  hr__evaluator_finish(&court->evaluator);
-  hr__goals_finish(&court->goals);
-  tear_down(&court->bench);
+static void selection_setup_finish(struct selection_setup *setup) {
+  hr__evaluator_finish(&setup->evaluator);
+  hr__goals_finish(&setup->goals);
+  tear_down(&setup->bench);
 }
 
-/* Own GPUs, and the level of spot ones. */
+/* Owned GPUs, and the level of the spot axis. */
 static uint32_t candidate(uint32_t own, uint32_t spot) {
   return 4 * own + spot;
 }
@@ -182,36 +183,36 @@ static uint32_t count_runs(const struct hr__evaluator *evaluator, uint32_t candi
 }
 
 static void verdicts_by_hand(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   uint32_t few = candidate(3, 1), none = candidate(0, 0), both[] = {few, none};
-  CU_ASSERT_EQUAL(count_runs(&court.evaluator, few), 0);
-  CU_ASSERT_EQUAL_FATAL(hr__evaluator_run(&court.evaluator, both, 2, 4, NULL), HR_OK);
-  CU_ASSERT_EQUAL(count_runs(&court.evaluator, few), 4);
-  CU_ASSERT_EQUAL(count_runs(&court.evaluator, none), UINT32_MAX);
+  CU_ASSERT_EQUAL(count_runs(&setup.evaluator, few), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__evaluator_run(&setup.evaluator, both, 2, 4, NULL), HR_OK);
+  CU_ASSERT_EQUAL(count_runs(&setup.evaluator, few), 4);
+  CU_ASSERT_EQUAL(count_runs(&setup.evaluator, none), UINT32_MAX);
   double monthly = 0, wait = 0;
-  size_t cost_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
-         wait_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
+  size_t cost_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
+         wait_at = hr__goals_find(&setup.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
   for (uint32_t r = 0; r < 4; r++) {
-    const double *values = hr__runner_values(court.bench.lab, court.evaluator.runner_ids[few], r);
+    const double *values = hr__runner_values(setup.bench.runner, setup.evaluator.runner_ids[few], r);
     monthly += values[cost_at] / 4;
     wait += values[wait_at] / 4;
   }
-  struct hr__evaluation evaluation = hr__evaluator_evaluate(&court.evaluator, few, 4),
-                        of_none = hr__evaluator_evaluate(&court.evaluator, none, 4);
+  struct hr__evaluation evaluation = hr__evaluator_evaluate(&setup.evaluator, few, 4),
+                        of_none = hr__evaluator_evaluate(&setup.evaluator, none, 4);
   CU_ASSERT(fabs(evaluation.objective / monthly - 1) < 1e-12);
   CU_ASSERT(fabs(evaluation.violation - fmax(0, wait / 500 - 1)) < 1e-9);
-  CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, of 99 % */
-  CU_ASSERT_TRUE(hr__evaluator_is_short(&court.evaluator, none, 4));
-  CU_ASSERT_TRUE(hr__evaluation_is_better(&court.space, few, &evaluation, none, &of_none));
+  CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes; the goal is 99 % */
+  CU_ASSERT_TRUE(hr__evaluator_is_short(&setup.evaluator, none, 4));
+  CU_ASSERT_TRUE(hr__evaluation_is_better(&setup.space, few, &evaluation, none, &of_none));
   CU_ASSERT_TRUE(
-      hr__evaluation_is_better(&court.space, few, &evaluation, candidate(4, 1), &evaluation)); /* fewer GPUs */
-  close_court(&court);
+      hr__evaluation_is_better(&setup.space, few, &evaluation, candidate(4, 1), &evaluation)); /* fewer GPUs */
+  selection_setup_finish(&setup);
 }
 
-static struct hr__selection selected(struct court *court, const uint32_t *finalists, uint32_t count, uint32_t most,
-                                     double indifference) {
-  struct hr__selection_config config = {.evaluator = &court->evaluator,
+static struct hr__selection selected(struct selection_setup *setup, const uint32_t *finalists, uint32_t count,
+                                     uint32_t most, double indifference) {
+  struct hr__selection_config config = {.evaluator = &setup->evaluator,
                                         .first = 5,
                                         .max_replications = most,
                                         .confidence = 0.95,
@@ -223,45 +224,46 @@ static struct hr__selection selected(struct court *court, const uint32_t *finali
   return selection;
 }
 
-/* Seven own GPUs more are dearer by far: dropped after the first stage, and the choice is sure. */
+/* Seven more owned GPUs are much more expensive: dropped after the first stage, and the choice is certain. */
 static void a_clear_winner(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(12, 1), candidate(5, 1), candidate(11, 1)};
-  struct hr__selection selection = selected(&court, finalists, 3, 40, 0.01);
+  struct hr__selection selection = selected(&setup, finalists, 3, 40, 0.01);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
   CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
   CU_ASSERT_EQUAL(selection.probability, 1);
-  CU_ASSERT_EQUAL(count_runs(&court.evaluator, finalists[0]), 5);
-  CU_ASSERT_EQUAL(hr__runner_runs(court.bench.lab), 15);
-  close_court(&court);
+  CU_ASSERT_EQUAL(count_runs(&setup.evaluator, finalists[0]), 5);
+  CU_ASSERT_EQUAL(hr__runner_runs(setup.bench.runner), 15);
+  selection_setup_finish(&setup);
 }
 
-/* More spot nodes than are ever wanted change nothing: within the zone both are as good, and the smaller is taken. */
+/* More spot nodes than are ever used change nothing: both are equal within the indifference zone, and the smaller wins.
+ */
 static void a_tie_within_the_zone(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(7, 3), candidate(7, 2)};
-  struct hr__selection selection = selected(&court, finalists, 2, 12, 0.5);
+  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.5);
   CU_ASSERT(selection.choice == finalists[0] || selection.choice == finalists[1]);
   CU_ASSERT(selection.probability > 0.99);
   CU_ASSERT(selection.zone > 0);
-  close_court(&court);
+  selection_setup_finish(&setup);
 }
 
 static void one_that_misses_a_goal(void) {
-  struct court court;
-  open_court(&court);
+  struct selection_setup setup;
+  selection_setup_make(&setup);
   const uint32_t finalists[] = {candidate(4, 0), candidate(12, 1)}, hopeless[] = {candidate(2, 0), candidate(4, 0)};
-  struct hr__selection selection = selected(&court, finalists, 2, 12, 0.01); /* the cheaper one waits too long */
-  CU_ASSERT(hr__evaluator_evaluate(&court.evaluator, finalists[0], 1).objective <
-            hr__evaluator_evaluate(&court.evaluator, finalists[1], 1).objective);
+  struct hr__selection selection = selected(&setup, finalists, 2, 12, 0.01); /* the cheaper one has long waits */
+  CU_ASSERT(hr__evaluator_evaluate(&setup.evaluator, finalists[0], 1).objective <
+            hr__evaluator_evaluate(&setup.evaluator, finalists[1], 1).objective);
   CU_ASSERT_EQUAL(selection.choice, finalists[1]);
-  selection = selected(&court, hopeless, 2, 12, 0.01);
+  selection = selected(&setup, hopeless, 2, 12, 0.01);
   CU_ASSERT_EQUAL(selection.choice, HR_NONE);
   CU_ASSERT_EQUAL(selection.nearest, hopeless[1]);
   CU_ASSERT_EQUAL(selection.probability, 0);
-  close_court(&court);
+  selection_setup_finish(&setup);
 }
 
 /* ---- Replications ----------------------------------------------------------------------------------- */

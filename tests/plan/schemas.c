@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What plans and replications write, against docs/reference/schemas/plan.schema.json and
+/* The output of plans and replications against docs/reference/schemas/plan.schema.json and
  * docs/reference/schemas/summary.schema.json. */
 
 #include "harness.h"
@@ -26,7 +26,7 @@
 
 #define GPUS(pool) "{\"pool\":\"" pool "\",\"from\":0,\"to\":4,\"step\":1}"
 
-/* Eight jobs of one GPU, three at once at most; of two tenants, some with a class and a deadline. */
+/* Eight jobs of one GPU, at most three at a time; of two tenants, some with a class and a deadline. */
 static const char jobs_csv[] =
     "job_id,submit_s,gpus,duration_s,tenant,class,deadline_s\n"
     "1,0,1,3000,a,inference,4000\n2,100,1,3000,b,training,\n3,200,1,3000,b,training,\n"
@@ -45,7 +45,7 @@ struct setup {
   struct hr_trace *trace;
 };
 
-/* `more` are further keys of the scenario. */
+/* `more`: further keys of the scenario. */
 static struct setup load(const char *pools, const char *more) {
   struct setup setup = {0};
   struct hr_error error = {0};
@@ -77,7 +77,7 @@ static cJSON *read_json(const char *path) {
   return tree;
 }
 
-/* The file that was written fits, and would not with one key more. The caller deletes what was read. */
+/* The file fits the schema, and does not with an additional key. The caller deletes the returned tree. */
 static cJSON *expect_fit(const char *path, const char *schema_path) {
   cJSON *schema = read_json(schema_path), *tree = read_json(path);
   CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
@@ -203,7 +203,7 @@ static void replications_without_chance_fit(void) {
 
 /* ---- The schema itself ------------------------------------------------------------------------------ */
 
-/* An answer has all keys, always. */
+/* Every answer has all keys. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {

@@ -7,7 +7,7 @@
 #include <CUnit/CUnit.h>
 #include <string.h>
 
-/* Four jobs of 8 GPUs on 8 GPUs, all there at once but the last: in order of submit, or the shortest first. */
+/* Four jobs of 8 GPUs on 8 GPUs; all but the last are submitted at about the same time. */
 static const char jobs_csv[] = "job_id,submit_s,gpus,duration_s,tenant\n"
                                "1,0,8,100,a\n2,1,8,50,b\n3,2,8,10,b\n4,300,8,20,\n";
 
@@ -44,7 +44,7 @@ void setup_make(struct setup *setup, const char *pool, const char *more, const c
                 uint32_t replications) {
   *setup = (struct setup){.scenario = load(pool, more), .trace = read_trace()};
   uint32_t count = 0;
-  for (; count < MOST_POLICIES && names[count]; count++) {
+  for (; count < MAX_POLICIES && names[count]; count++) {
     CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&setup->choices[count], names[count], NULL), HR_OK);
     setup->contenders[count] = (struct hr_contender){names[count], names[count], &setup->choices[count]};
   }

@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_PLAN_SETUP_H
 #define HR_TESTS_PLAN_SETUP_H
 
-/* Comparisons to be made: four jobs of 8 GPUs, on one node of 8 that is there or on four spot ones that come and go. */
+/* Comparisons of four jobs of 8 GPUs, on one owned node of 8 GPUs or on four spot nodes. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/compare.h"
@@ -16,18 +16,19 @@
   "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":20%s}}"
 #define DRAWN ",\"price\":{\"model\":\"ou\",\"volatility\":0.3,\"reversion_h\":1,\"interval_s\":3600}"
 
-enum { MOST_POLICIES = 3 };
+enum { MAX_POLICIES = 3 };
 
 /* A scenario, the trace and policies by name. */
 struct setup {
   struct hr_scenario *scenario;
   struct hr_trace *trace;
-  struct hr_policy_choice choices[MOST_POLICIES];
-  struct hr_contender contenders[MOST_POLICIES];
+  struct hr_policy_choice choices[MAX_POLICIES];
+  struct hr_contender contenders[MAX_POLICIES];
   struct hr_compare_config config;
 };
 
-/* `pool` is POOL or SPOT, `more` what is put into the latter. `names` end with NULL or are MOST_POLICIES. */
+/* `pool` is POOL or SPOT, `more` is inserted into the latter. `names` has a NULL at the end or MAX_POLICIES entries.
+ */
 void setup_make(struct setup *setup, const char *pool, const char *more, const char *const *names,
                 uint32_t replications);
 void setup_finish(struct setup *setup);

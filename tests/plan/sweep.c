@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of a sweep: what is in it, whom it belongs to, and that what was made is not made again. */
+/* The file of a sweep: its content, the sweep that it belongs to, and that existing runs are not repeated. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -21,7 +21,7 @@ static enum hr_status sweep(const struct sweep_paths *paths, uint32_t shard, uin
   return status;
 }
 
-/* The first value that a query gives, as text; "" for none. */
+/* The first value that a query returns, as text; "" if none. */
 static const char *ask(const char *path, const char *sql, char text[200]) {
   sqlite3 *db = NULL;
   sqlite3_stmt *row = NULL;
@@ -41,7 +41,7 @@ static void expect(const struct sweep_paths *paths, const char *sql, const char 
   CU_ASSERT_STRING_EQUAL(text, value);
 }
 
-/* One node: the jobs of 100, 50, 10 s begin at 0, 100, 150; the shortest first at 0, 110, 100. The last finds it empty.
+/* One node: the jobs of 100, 50, 10 s start at 0, 100, 150; shortest first at 0, 110, 100. The last finds it empty.
  */
 static void rows(void) {
   struct sweep_paths paths;
@@ -78,7 +78,7 @@ static void what_is_there_is_not_made_again(void) {
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 2, 3, &counts, &error), HR_OK);
   CU_ASSERT(counts.before == 0 && counts.now == 1 && counts.missing == 3 && counts.first_missing == 0);
   char text[200];
-  ask(paths.file, "UPDATE runs SET wait_mean_s = -7", text); /* to be known again */
+  ask(paths.file, "UPDATE runs SET wait_mean_s = -7", text); /* a recognizable value */
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 1, 3, &counts, &error), HR_OK);
   CU_ASSERT(counts.before == 1 && counts.now == 2 && counts.missing == 1 && counts.first_missing == 2);
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 0, 0, &counts, &error), HR_OK);
@@ -103,16 +103,16 @@ static void files_of_others(void) {
   sweep_setup(&paths);
   CU_ASSERT_EQUAL_FATAL(sweep(&paths, 0, 0, &counts, &error), HR_OK);
   ask(paths.file, "UPDATE meta SET value = '0.0.1' WHERE key = 'headroom'", text);
-  expect_refused(&paths, "is a sweep file from another version of Headroom, 0.0.1, and this is");
+  expect_refused(&paths, "a sweep file from Headroom 0.0.1");
   CU_ASSERT_EQUAL(hr_sweep_write_csv("/dev/null", paths.file, &error), HR_BAD_INPUT);
   ask(paths.file, "UPDATE meta SET value = 'headroom-sweep 2' WHERE key = 'format'", text);
-  expect_refused(&paths, "is a sweep's file of the format 'headroom-sweep 2'; 'headroom-sweep 1' is wanted");
+  expect_refused(&paths, "format 'headroom-sweep 2', expected 'headroom-sweep 1'");
   ask(paths.file, "DELETE FROM meta", text);
-  expect_refused(&paths, "is no sweep's file: it does not say of which format it is");
+  expect_refused(&paths, "not the file of a sweep: it has no format");
   ask(paths.file, "PRAGMA application_id = 1", text);
-  expect_refused(&paths, "is no sweep's file, and is left as it is");
+  expect_refused(&paths, "not the file of a sweep; it was not changed");
   sweep_write("g.sqlite", "my notes");
-  expect_refused(&paths, "is no sweep's file, and is left as it is");
+  expect_refused(&paths, "not the file of a sweep; it was not changed");
 }
 
 static void files_that_disagree(void) {
@@ -132,7 +132,7 @@ static void files_that_disagree(void) {
   CU_ASSERT(counts.now == 4 && counts.missing == 0);
   ask(other, "UPDATE runs SET wait_mean_s = 0 WHERE run = 2", text);
   CU_ASSERT_EQUAL(hr_sweep_merge(out, parts, 2, &counts, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "has another result of run 2 than a file before it"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "the result of run 2 differs"));
 }
 
 static bool same(const double *a, const double *b) {
@@ -144,14 +144,14 @@ static bool same(const double *a, const double *b) {
 static void records_as_bytes(void) {
   static char tenant[] = "a tenant", empty[] = "";
   const double nan = HR__UNKNOWN;
-  struct hr__group_record groups[] = {{HR__SWEEP_TENANT, tenant, {1, 2, nan}}, {HR__SWEEP_CLASS, empty, {4}}};
-  struct hr__record record = {
+  struct hr__sweep_group groups[] = {{HR__SWEEP_TENANT, tenant, {1, 2, nan}}, {HR__SWEEP_CLASS, empty, {4}}};
+  struct hr__sweep_record record = {
       .run = 3, .seed = UINT64_MAX, .digest = 9, .values = {nan, 0.1}, .groups = groups, .n_groups = 2};
-  struct hr__record copy;
+  struct hr__sweep_record copy;
   size_t size;
-  void *bytes = hr__record_pack(&record, &size);
+  void *bytes = hr__sweep_record_pack(&record, &size);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
-  CU_ASSERT_TRUE_FATAL(hr__record_unpack(&copy, bytes, size));
+  CU_ASSERT_TRUE_FATAL(hr__sweep_record_unpack(&copy, bytes, size));
   CU_ASSERT(copy.run == 3 && copy.seed == UINT64_MAX && copy.digest == 9 && copy.n_groups == 2);
   CU_ASSERT_TRUE(same(copy.values, record.values));
   for (size_t i = 0; i < 2; i++) {
@@ -159,7 +159,7 @@ static void records_as_bytes(void) {
     CU_ASSERT_STRING_EQUAL(copy.groups[i].name, groups[i].name);
     CU_ASSERT_TRUE(same(copy.groups[i].values, groups[i].values));
   }
-  hr__record_finish(&copy);
+  hr__sweep_record_finish(&copy);
   free(bytes);
 }
 

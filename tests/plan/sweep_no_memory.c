@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a sweep, of a merge and of what is told of them fails once: each time the caller is told, nothing
-   is left, and the file can be gone on with. */
+/* Every allocation of a sweep, of a merge and of their reports fails once: each time an error is returned, nothing is
+   left, and the file can be continued. */
 
 #include "harness.h"
 #include "headroom/unstable/sweep.h"
 #include "output_files.h"
-#include "plan/sweep/sweep_record.h"
+#include "plan/sweep/sweep.h"
 #include "scarce_memory.h"
 #include "sweep_setup.h"
 
@@ -14,7 +14,7 @@
 static struct sweep_paths paths;
 static char merged[300];
 
-/* One thread, as memory is counted for one. */
+/* One thread, since allocations are counted for one. */
 static enum hr_status sweep_once(void) {
   struct hr_sweep_counts counts;
   struct hr_error error;
@@ -48,12 +48,12 @@ static enum hr_status print_table(void) {
 
 static enum hr_status pack_and_unpack(void) {
   static char name[] = "t";
-  struct hr__group_record group = {HR__SWEEP_TENANT, name, {1}};
-  struct hr__record record = {.groups = &group, .n_groups = 1}, copy = {0};
+  struct hr__sweep_group group = {HR__SWEEP_TENANT, name, {1}};
+  struct hr__sweep_record record = {.groups = &group, .n_groups = 1}, copy = {0};
   size_t size;
-  void *bytes = hr__record_pack(&record, &size);
-  bool whole = bytes && hr__record_unpack(&copy, bytes, size);
-  hr__record_finish(&copy);
+  void *bytes = hr__sweep_record_pack(&record, &size);
+  bool whole = bytes && hr__sweep_record_unpack(&copy, bytes, size);
+  hr__sweep_record_finish(&copy);
   free(bytes);
   return whole ? HR_OK : HR_NO_MEMORY;
 }

@@ -2,14 +2,13 @@
 #ifndef HR_TESTS_PLAN_SWEEP_SETUP_H
 #define HR_TESTS_PLAN_SWEEP_SETUP_H
 
-/* A grid of four points to be swept, of four jobs of 8 GPUs: one node or two, in order of submit or the shortest first.
- */
+/* A sweep of four points with four jobs of 8 GPUs: one node or two, in submit order or shortest first. */
 
 struct sweep_paths {
   char grid[300], file[300];
 };
 
-/* Writes grid, scenario and trace; the sweep's file is not there. */
+/* Writes grid, scenario and trace; the file of the sweep does not exist. */
 void sweep_setup(struct sweep_paths *paths);
 void sweep_write(const char *name, const char *text);
 
