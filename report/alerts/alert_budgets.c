@@ -15,6 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert alert) {
+  if (log->count == log->capacity) {
+    struct hr_alert *grown = hr__grown(log->list, &log->capacity, sizeof *grown);
+    if (!grown) {
+      log->failed = true;
+      return;
+    }
+    log->list = grown;
+  }
+  log->list[log->count++] = alert;
+}
+
 struct purse {
   const struct hr_budget *budget;
   uint32_t tenant; /* of the trace; HR_NONE: none of its jobs are theirs */

@@ -2,9 +2,19 @@
 #ifndef HR_REPORT_ALERTS_ALERT_BUDGETS_H
 #define HR_REPORT_ALERTS_ALERT_BUDGETS_H
 
-/* Alerts on tenants that spend more than their budget, month by month. */
+#include "headroom/report.h"
 
-#include "report/alerts/alert_log.h"
+/* Where the parts of the alerts leave what they found. */
+
+struct hr__alert_log {
+  struct hr_alert *list;
+  uint32_t count, capacity;
+  bool failed; /* out of memory: something was lost */
+};
+
+void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert alert);
+
+/* Alerts on tenants that spend more than their budget, month by month. */
 
 struct hr__alert_budgets;
 /* NULL when out of memory; what `config` points to, and the log, must outlive it. */

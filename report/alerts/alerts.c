@@ -6,7 +6,6 @@
 #include "base/int128.h"
 #include "headroom/report.h"
 #include "report/alerts/alert_budgets.h"
-#include "report/alerts/alert_log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -484,18 +483,6 @@ void hr_alert_rules_init(struct hr_alert_rules *rules) {
   for (unsigned i = 0; i < HR_N_CLASSES; i++) rules->waiting_us[i] = 24 * hour_us;
   rules->waiting_us[HR_CLASS_INFERENCE] = 5 * minute_us;
   rules->waiting_us[HR_CLASS_INTERACTIVE] = 15 * minute_us;
-}
-
-void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert alert) {
-  if (log->count == log->capacity) {
-    struct hr_alert *grown = hr__grown(log->list, &log->capacity, sizeof *grown);
-    if (!grown) {
-      log->failed = true;
-      return;
-    }
-    log->list = grown;
-  }
-  log->list[log->count++] = alert;
 }
 
 struct hr_alerts *hr_alerts_create(const struct hr_alerts_config *config) {

@@ -5,11 +5,6 @@
 
 #include <stdlib.h>
 
-hr_amount hr__divided(hr_amount part, hr_amount whole) {
-  hr_amount twice = 2 * part + whole, quotient = twice / (2 * whole);
-  return twice % (2 * whole) < 0 ? quotient - 1 : quotient;
-}
-
 struct remainder {
   hr_amount rest;
   size_t at;

@@ -7,7 +7,10 @@
 #include "headroom/market.h"
 
 /* The nearest whole number to part / whole, halves up; whole > 0. */
-hr_amount hr__divided(hr_amount part, hr_amount whole);
+static inline hr_amount hr__divided(hr_amount part, hr_amount whole) {
+  hr_amount twice = 2 * part + whole, quotient = twice / (2 * whole);
+  return twice % (2 * whole) < 0 ? quotient - 1 : quotient;
+}
 
 /* Each of `amounts` (none negative) in `unit`s, rounded down or up so that the parts sum to the rounded sum: who has
    the largest remainder is rounded up first, the first of equals. HR_BAD_INPUT when the sum passes what dollars may

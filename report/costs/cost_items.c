@@ -1,14 +1,41 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of items, and who is in it. */
 
-#include "report/costs/cost_items.h"
+
+#include "report/costs/costs.h"
 
 #include "report/costs/apportion.h"
-#include "report/costs/meter.h"
-#include "report/metrics/deadlines.h"
+#include "report/metrics/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+const char *hr_idle_split_name(enum hr_idle_split split) {
+  static const char *const names[] = {
+#define SPLIT_TEXT(name, text) text,
+      HR_IDLE_SPLIT_TABLE(SPLIT_TEXT)
+#undef SPLIT_TEXT
+  };
+  return split < HR_N_IDLE_SPLITS ? names[split] : "";
+}
+
+static void free_texts(char **text, size_t count) {
+  for (size_t i = 0; i < count; i++) free(text[i]);
+  free(text);
+}
+
+void hr_cost_spec_finish(struct hr_cost_spec *spec) {
+  for (size_t i = 0; i < spec->storage.n_datasets; i++) free(spec->storage.datasets[i].tenant);
+  for (size_t i = 0; i < spec->n_budgets; i++) free(spec->budgets[i].tenant);
+  for (size_t i = 0; i < spec->n_plans; i++) {
+    free_texts(spec->plans[i].pools, spec->plans[i].n_pools);
+    free_texts(spec->plans[i].gpus, spec->plans[i].n_gpus);
+  }
+  free(spec->storage.datasets);
+  free(spec->budgets);
+  free(spec->plans);
+  *spec = (struct hr_cost_spec){0};
+}
 
 uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name) {
   for (uint32_t i = 0; i < costing->n_tenants; i++)
@@ -78,22 +105,7 @@ static uint32_t count_months(const struct hr__costing *costing) {
   return months ? months : 1;
 }
 
-enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_trace *trace,
-                                const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                const struct hr_cost_basis *basis) {
-  *costing = (struct hr__costing){.trace = trace, .cluster = cluster, .result = result, .basis = basis};
-  costing->n_months = count_months(costing);
-  enum hr_status status = list_tenants(costing);
-  return status == HR_OK ? list_gpus(costing) : status;
-}
-
-void hr__costing_finish(struct hr__costing *costing) {
-  free(costing->tenants);
-  free(costing->first_of_gpu);
-  free(costing->items);
-}
-
-static enum hr_status hr__costing_add(struct hr__costing *costing, struct hr__cost_item item) {
+static enum hr_status add_item(struct hr__costing *costing, struct hr__cost_item item) {
   if (costing->n_items == costing->capacity) {
     size_t capacity = costing->capacity ? 2 * costing->capacity : 64;
     struct hr__cost_item *items = realloc(costing->items, capacity * sizeof *items);
@@ -128,7 +140,7 @@ static enum hr_status add_charges(struct hr__costing *costing) {
                                  .class_ = account->class_,
                                  .amount = charges[i].amount,
                                  .gpu_time = charges[i].gpu_time};
-    status = hr__costing_add(costing, item);
+    status = add_item(costing, item);
   }
   return status;
 }
@@ -160,7 +172,7 @@ static enum hr_status add_idle(struct hr__costing *costing, uint32_t pool, size_
   enum hr_status status = HR_OK;
   for (uint32_t month = 0; month < n_months && status == HR_OK; month++)
     if (amounts[month] || times[month])
-      status = hr__costing_add(costing, (struct hr__cost_item){.kind = HR__COST_IDLE,
+      status = add_item(costing, (struct hr__cost_item){.kind = HR__COST_IDLE,
                                                                .tenant = HR_NONE,
                                                                .month = month,
                                                                .pool = pool,
@@ -183,7 +195,7 @@ static enum hr_status round_items(struct hr__costing *costing) {
   return status;
 }
 
-enum hr_status hr__cost_capacity(struct hr__costing *costing) {
+static enum hr_status add_capacity(struct hr__costing *costing) {
   hr_amount *room = calloc((size_t)costing->n_months * 3, sizeof *room);
   enum hr_status status = room ? add_charges(costing) : HR_NO_MEMORY;
   size_t cursor = 0;
@@ -220,7 +232,7 @@ static enum hr_status add_line(struct services *services, enum hr__cost_kind kin
                                .month = month,
                                .pool = HR_NONE,
                                .uusd = (int64_t)uusd};
-  return hr__costing_add(services->costing, item);
+  return add_item(services->costing, item);
 }
 
 /* Likewise of an amount at a price; HR_BAD_INPUT where it is more than can be counted. */
@@ -395,7 +407,7 @@ static enum hr_status add_plans(struct services *services) {
   return status;
 }
 
-enum hr_status hr__cost_services(struct hr__costing *costing) {
+static enum hr_status add_services(struct hr__costing *costing) {
   struct services services = {.costing = costing, .spec = costing->basis->spec};
   if (!services.spec) return HR_OK;
   services.sums = calloc((size_t)costing->n_tenants * costing->n_months, sizeof *services.sums);
@@ -406,4 +418,21 @@ enum hr_status hr__cost_services(struct hr__costing *costing) {
   if (status == HR_OK) status = add_plans(&services);
   free(services.sums);
   return status;
+}
+
+enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_trace *trace,
+                                const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                const struct hr_cost_basis *basis) {
+  *costing = (struct hr__costing){.trace = trace, .cluster = cluster, .result = result, .basis = basis};
+  costing->n_months = count_months(costing);
+  enum hr_status status = list_tenants(costing);
+  if (status == HR_OK) status = list_gpus(costing);
+  if (status == HR_OK) status = add_capacity(costing);
+  return status == HR_OK ? add_services(costing) : status;
+}
+
+void hr__costing_finish(struct hr__costing *costing) {
+  free(costing->tenants);
+  free(costing->first_of_gpu);
+  free(costing->items);
 }

@@ -1,44 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a scenario says of costs: its names and its memory. */
 
+
 #include "report/costs/costs.h"
 
 #include "base/writers.h"
 #include "headroom/report.h"
 #include "report/costs/apportion.h"
-#include "report/costs/meter.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *hr_idle_split_name(enum hr_idle_split split) {
-  static const char *const names[] = {
-#define SPLIT_TEXT(name, text) text,
-      HR_IDLE_SPLIT_TABLE(SPLIT_TEXT)
-#undef SPLIT_TEXT
-  };
-  return split < HR_N_IDLE_SPLITS ? names[split] : "";
-}
-
-static void free_texts(char **text, size_t count) {
-  for (size_t i = 0; i < count; i++) free(text[i]);
-  free(text);
-}
-
-void hr_cost_spec_finish(struct hr_cost_spec *spec) {
-  for (size_t i = 0; i < spec->storage.n_datasets; i++) free(spec->storage.datasets[i].tenant);
-  for (size_t i = 0; i < spec->n_budgets; i++) free(spec->budgets[i].tenant);
-  for (size_t i = 0; i < spec->n_plans; i++) {
-    free_texts(spec->plans[i].pools, spec->plans[i].n_pools);
-    free_texts(spec->plans[i].gpus, spec->plans[i].n_gpus);
-  }
-  free(spec->storage.datasets);
-  free(spec->budgets);
-  free(spec->plans);
-  *spec = (struct hr_cost_spec){0};
-}
 
 /* The total by market, pool, class and GPU type: one walk over the items for each. */
 
@@ -551,9 +524,7 @@ static void fill_ratios(const struct hr__costing *costing, hr_amount useful_mill
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
 static enum hr_status fill(struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {
-  enum hr_status status = hr__cost_capacity(costing);
-  if (status == HR_OK) status = hr__cost_services(costing);
-  if (status == HR_OK) status = sum_items(costing, costs);
+  enum hr_status status = sum_items(costing, costs);
   if (status != HR_OK) return status;
   fill_ratios(costing, useful_milli_us, costs);
   status = hr__cost_breakdowns(costing, costs);
@@ -573,13 +544,6 @@ enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_clus
   if (status == HR_OK) status = fill(&costing, useful_milli_us, *costs);
   hr__costing_finish(&costing);
   return status;
-}
-
-enum hr_status hr__cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
-  if (status == HR_BAD_INPUT)
-    return hr_fail(error, status, "%s: the costs pass 4 trillion dollars: prices or times are too large",
-                   trace->source);
-  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
 }
 
 static void free_lines(struct hr_cost_lines *lines) {

@@ -5,7 +5,8 @@
  * node events alone; what the spot market withholds is looked at after each pass, and only where it has a price.
  */
 
-#include "report/costs/meter.h"
+
+#include "report/costs/costs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/writers.h"
 #include "headroom/report.h"
 #include "report/costs/apportion.h"
-#include "report/metrics/goodput.h"
+#include "report/metrics/groups.h"
 #include "report/metrics/usage.h"
 
 #include <inttypes.h>
@@ -388,7 +388,7 @@ static void write_pending(struct hr_timeline *timeline) {
 }
 
 static void add_fragments(struct counts *counts, const struct hr_usage *usage) {
-  uint64_t pods = hr__fragments_pods(usage->fragments);
+  uint64_t pods = usage->fragment_pods;
   counts->tells_fragments = true;
   counts->fragmented_milli = (uint64_t)((usage->counts.fragment + pods / 2) / pods);
   counts->stranded_milli = usage->counts.stranded_milli;

@@ -2,13 +2,13 @@
 #ifndef HR_REPORT_EXPORTS_OPENMETRICS_H
 #define HR_REPORT_EXPORTS_OPENMETRICS_H
 
+#include "base/writers.h"
+#include "headroom/unstable/exports.h"
+
 /*
  * OpenMetrics text in the making: a family of metrics, then its series one after the other, each with its samples in
  * order of time. Sample k is at k steps from the run's begin; the last one is at its end or less than a step after it.
  */
-
-#include "base/writers.h"
-#include "headroom/unstable/exports.h"
 
 enum { HR__METRICS_LABEL_BYTES = 1 << 12 };
 
@@ -29,9 +29,10 @@ struct hr__metrics {
 void hr__metrics_family(struct hr__metrics *metrics, const char *name, const char *type, const char *unit,
                         const char *help);
 /* The labels of the series to come, one by one; a long value loses its end. */
-void hr__metrics_no_labels(struct hr__metrics *metrics);
+static inline void hr__metrics_no_labels(struct hr__metrics *metrics) {
+  metrics->labels_used = 0;
+}
 void hr__metrics_label(struct hr__metrics *metrics, const char *name, const char *value);
-void hr__metrics_number_label(struct hr__metrics *metrics, const char *name, const char *prefix, uint32_t number);
 /* Sample k of the series; the value in millionths. */
 void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t millionths);
 
@@ -39,9 +40,21 @@ void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t million
 
 /* HR_NO_MEMORY or HR_OK. */
 enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics);
-enum hr_status hr__metrics_of_jobs(struct hr__metrics *metrics);
 /* How many series they are at most. */
 uint64_t hr__metrics_gpu_series(const struct hr_export *run, const struct hr_openmetrics_config *config);
-uint64_t hr__metrics_job_series(const struct hr_export *run);
+/* From when to when each node was up. */
+
+struct hr__up_time {
+  int64_t from_us, to_us;
+};
+
+struct hr__node_times {
+  uint32_t *first; /* [nodes + 1] */
+  struct hr__up_time *times;
+};
+
+/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
+enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr_export *run);
+void hr__node_times_finish(struct hr__node_times *times);
 
 #endif

@@ -5,11 +5,10 @@
  * follow without a gap. Where the engine only counts the GPUs of a node, a job is given the first that are free.
  */
 
-#include "report/exports/openmetrics_gpus.h"
+#include "report/exports/openmetrics.h"
 
 #include "headroom/unstable/exports.h"
 #include "report/exports/lanes.h"
-#include "report/exports/openmetrics.h"
 #include "report/metrics/buckets.h"
 
 #include <stdio.h>
@@ -160,9 +159,9 @@ static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t fir
 }
 
 static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
-                                      uint32_t milli, const struct hr_attempt *times, struct hr__subqueues *lanes) {
+                                      uint32_t milli, const struct hr_attempt *times, struct hr__lanes *lanes) {
   for (; milli > 0; milli -= milli < 1000 ? milli : 1000) {
-    uint32_t gpu = hr__subqueues_take(lanes, times->begin_us, times->end_us);
+    uint32_t gpu = hr__lanes_take(lanes, times->begin_us, times->end_us);
     enum hr_status status =
         gpu == HR_NONE ? HR_NO_MEMORY : append(list, first_unit + gpu, attempt, milli < 1000 ? milli : 1000);
     if (status != HR_OK) return status;
@@ -171,7 +170,7 @@ static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32
 }
 
 static enum hr_status list_attempt(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
-                                   struct hr__subqueues *lanes, const struct hr_export *run,
+                                   struct hr__lanes *lanes, const struct hr_export *run,
                                    const struct hr_attempt *attempt, uint32_t place) {
   const struct hr_slice *slices = hr_history_slices(run->history, attempt);
   enum hr_status status = HR_OK;
@@ -194,12 +193,12 @@ static enum hr_status list_holds(const struct hr__gpu_units *units, struct openm
                                  const struct hr_export *run) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
-  struct hr__subqueues *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
+  struct hr__lanes *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
   enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
     if (attempts[i].end_us > attempts[i].begin_us)
       status = list_attempt(units, list, lanes, run, &attempts[i], (uint32_t)i);
-  for (uint32_t i = 0; lanes && i < units->n_nodes; i++) hr__subqueues_finish(&lanes[i]);
+  for (uint32_t i = 0; lanes && i < units->n_nodes; i++) hr__lanes_finish(&lanes[i]);
   free(lanes);
   return status;
 }
@@ -341,6 +340,12 @@ static void sum_use(struct gpus *gpus, const struct openmetrics_gpus_group *grou
 
 /* ---- Series ----------------------------------------------------------------------------------------- */
 
+static void number_label(struct hr__metrics *metrics, const char *name, const char *prefix, uint32_t number) {
+  char text[80];
+  snprintf(text, sizeof text, "%.40s%u", prefix, (unsigned)number);
+  hr__metrics_label(metrics, name, text);
+}
+
 /* Those of dcgm-exporter, and the one that Prometheus adds to what it scrapes from there. */
 static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   struct hr__metrics *metrics = gpus->metrics;
@@ -356,10 +361,10 @@ static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group)
     hr__metrics_label(metrics, "UUID", host);
     hr__metrics_label(metrics, "device", "all");
   } else {
-    hr__metrics_number_label(metrics, "gpu", "", group->gpu);
+    number_label(metrics, "gpu", "", group->gpu);
     snprintf(text, sizeof text, "GPU-%08x-0000-0000-0000-%012x", (unsigned)group->node, (unsigned)group->gpu);
     hr__metrics_label(metrics, "UUID", text);
-    hr__metrics_number_label(metrics, "device", "nvidia", group->gpu);
+    number_label(metrics, "device", "nvidia", group->gpu);
   }
   hr__metrics_label(metrics, "modelName", pool->gpu ? pool->gpu : "");
   hr__metrics_label(metrics, "Hostname", host);

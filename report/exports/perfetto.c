@@ -88,7 +88,7 @@ static uint32_t add_stays(struct hr__tracks *tracks, uint32_t count, const struc
 /* ---- Lanes ------------------------------------------------------------------------------------------ */
 
 /* Also a track for each node that something happened to. */
-static void number_tracks(struct hr__tracks *tracks, const struct hr__subqueues *lanes, const struct hr_history *history) {
+static void number_tracks(struct hr__tracks *tracks, const struct hr__lanes *lanes, const struct hr_history *history) {
   const struct hr_node_change *changes;
   size_t n_changes = hr_history_changes(history, &changes);
   for (uint32_t i = 0; i < tracks->n_owners; i++) tracks->first_track[i + 1] = lanes[i].n;
@@ -100,16 +100,16 @@ static void number_tracks(struct hr__tracks *tracks, const struct hr__subqueues 
 
 static enum hr_status lay_out(struct hr__tracks *tracks, const struct hr_attempt *attempts, size_t n_attempts,
                               const struct hr_history *history) {
-  struct hr__subqueues *lanes = calloc((size_t)tracks->n_owners + 1, sizeof *lanes);
+  struct hr__lanes *lanes = calloc((size_t)tracks->n_owners + 1, sizeof *lanes);
   enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
     for (uint32_t k = tracks->first_stay[i]; k < tracks->first_stay[i + 1] && status == HR_OK; k++) {
       struct hr__stay *stay = &tracks->stays[k];
-      stay->lane = hr__subqueues_take(&lanes[stay->owner], attempts[i].begin_us, attempts[i].end_us);
+      stay->lane = hr__lanes_take(&lanes[stay->owner], attempts[i].begin_us, attempts[i].end_us);
       if (stay->lane == HR_NONE) status = HR_NO_MEMORY;
     }
   if (status == HR_OK) number_tracks(tracks, lanes, history);
-  for (uint32_t i = 0; lanes && i < tracks->n_owners; i++) hr__subqueues_finish(&lanes[i]);
+  for (uint32_t i = 0; lanes && i < tracks->n_owners; i++) hr__lanes_finish(&lanes[i]);
   free(lanes);
   return status;
 }
@@ -213,13 +213,13 @@ static void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
   const struct hr_alerts *alerts = perfetto->run->label->alerts;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
   uint32_t first_thread = hr__perfetto_thread(perfetto, perfetto->tracks.n_owners, 0);
-  struct hr__subqueues lanes = {0};
+  struct hr__lanes lanes = {0};
   const struct hr_alert **sorted = calloc(count + 1, sizeof *sorted);
   for (size_t i = 0; sorted && i < count; i++) sorted[i] = &list[i];
   if (sorted) qsort(sorted, count, sizeof *sorted, by_begin);
   perfetto->out.out_of_memory |= !sorted;
   for (size_t i = 0; sorted && i < count; i++) {
-    uint32_t lane = hr__subqueues_take(&lanes, sorted[i]->begin_us, sorted[i]->end_us);
+    uint32_t lane = hr__lanes_take(&lanes, sorted[i]->begin_us, sorted[i]->end_us);
     perfetto->out.out_of_memory |= lane == HR_NONE;
     put_alert(perfetto, sorted[i], first_thread + lane);
   }
@@ -228,7 +228,7 @@ static void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
     if (i) snprintf(name, sizeof name, "alerts \xc2\xb7%" PRIu32, i + 1);
     hr__perfetto_name(perfetto, "thread_name", HR__PERFETTO_CLUSTER, first_thread + i, name);
   }
-  hr__subqueues_finish(&lanes);
+  hr__lanes_finish(&lanes);
   free(sorted);
 }
 

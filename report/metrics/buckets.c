@@ -14,11 +14,6 @@ enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room) {
   return buckets->bucket ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__buckets_finish(struct hr__buckets *buckets) {
-  free(buckets->bucket);
-  *buckets = (struct hr__buckets){0};
-}
-
 static void join(struct hr__bucket *into, const struct hr__bucket *other) {
   into->sum += other->sum;
   if (other->least < into->least) into->least = other->least;
@@ -71,11 +66,6 @@ void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us) {
   join(&buckets->bucket[buckets->n - 1], &buckets->bucket[buckets->n]);
 }
 
-int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i) {
-  int64_t left_us = buckets->until_us - i * buckets->width_us;
-  return left_us < buckets->width_us ? left_us : buckets->width_us;
-}
-
 /* Of a line of 60 cells, each has at least 16 of them: no cell is more than a sixteenth wider than another. */
 enum { ROOM = 1920 };
 
@@ -114,29 +104,11 @@ void hr_timeline_summary_close(struct hr_timeline_summary *course, const struct 
   hr__buckets_close(&course->waiting, result->end_us);
 }
 
-uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *course) {
-  uint64_t max_milli = 0;
-  for (uint32_t i = 0; i < course->total_milli.n; i++)
-    if (course->total_milli.bucket[i].most > max_milli) max_milli = course->total_milli.bucket[i].most;
-  return (max_milli + 999) / 1000;
-}
-
 enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t end_us) {
   *steps = (struct hr__steps){.step_us = step_us, .end_us = end_us, .n = (uint32_t)((end_us + step_us - 1) / step_us)};
   steps->part = calloc((size_t)steps->n + 1, sizeof *steps->part);
   steps->change = calloc((size_t)steps->n + 1, sizeof *steps->change);
   return steps->part && steps->change ? HR_OK : HR_NO_MEMORY;
-}
-
-void hr__steps_finish(struct hr__steps *steps) {
-  free(steps->part);
-  free(steps->change);
-  *steps = (struct hr__steps){0};
-}
-
-void hr__steps_clear(struct hr__steps *steps) {
-  memset(steps->part, 0, ((size_t)steps->n + 1) * sizeof *steps->part);
-  memset(steps->change, 0, ((size_t)steps->n + 1) * sizeof *steps->change);
 }
 
 void hr__steps_add(struct hr__steps *steps, int64_t from_us, int64_t to_us, int64_t weight) {

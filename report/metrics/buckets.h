@@ -14,6 +14,9 @@
 #include "headroom/report.h"
 #include "headroom/sim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct hr__bucket {
   hr__wide sum;         /* of the count x microseconds */
   uint64_t least, most; /* of all that it was, even for no time */
@@ -30,13 +33,19 @@ struct hr__buckets {
 /* Room for at least 2 buckets; more than half of it is used by a run of at least as many microseconds. HR_NO_MEMORY on
    failure; may be finished then, too. */
 enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room);
-void hr__buckets_finish(struct hr__buckets *buckets);
+static inline void hr__buckets_finish(struct hr__buckets *buckets) {
+  free(buckets->bucket);
+  *buckets = (struct hr__buckets){0};
+}
 /* The count is `value` from `at_us` on, which is at least 0 and never before that of the last call. */
 void hr__buckets_set(struct hr__buckets *buckets, int64_t at_us, uint64_t value);
 /* Nothing is set any more: the count holds up to `end_us`. */
 void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us);
 /* The time that a bucket covers; of a closed series the last one may cover less than its width, and one alone none. */
-int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i);
+static inline int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i) {
+  int64_t left_us = buckets->until_us - i * buckets->width_us;
+  return left_us < buckets->width_us ? left_us : buckets->width_us;
+}
 
 /* What the course fold has gathered; drawn by the table. */
 
@@ -45,7 +54,12 @@ struct hr_timeline_summary {
 };
 
 /* The most GPUs that were there at once, as whole ones. */
-uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *course);
+static inline uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *course) {
+  uint64_t max_milli = 0;
+  for (uint32_t i = 0; i < course->total_milli.n; i++)
+    if (course->total_milli.bucket[i].most > max_milli) max_milli = course->total_milli.bucket[i].most;
+  return (max_milli + 999) / 1000;
+}
 
 /* Sums of weights x microseconds in equal steps of the time of a run, exact, whatever order the stretches come in. */
 
@@ -58,8 +72,15 @@ struct hr__steps {
 
 /* HR_NO_MEMORY on failure; may be finished then, too. */
 enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t end_us);
-void hr__steps_finish(struct hr__steps *steps);
-void hr__steps_clear(struct hr__steps *steps);
+static inline void hr__steps_finish(struct hr__steps *steps) {
+  free(steps->part);
+  free(steps->change);
+  *steps = (struct hr__steps){0};
+}
+static inline void hr__steps_clear(struct hr__steps *steps) {
+  memset(steps->part, 0, ((size_t)steps->n + 1) * sizeof *steps->part);
+  memset(steps->change, 0, ((size_t)steps->n + 1) * sizeof *steps->change);
+}
 /* A weight from one time to another, cut to the run's. */
 void hr__steps_add(struct hr__steps *steps, int64_t from_us, int64_t to_us, int64_t weight);
 /* Turns `part` into the sums; nothing is added any more until it is cleared. */

@@ -10,14 +10,11 @@
  * sums kept for every place, whatever the order in which jobs end.
  */
 
-#include "report/metrics/fairness.h"
-
+#include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define SHORT_RUN_US (10 * HR_SECOND_US) /* a shorter run time counts as this one, as in slowdowns */
 
 /* ---- Who shares ------------------------------------------------------------------------------------- */
 
@@ -162,7 +159,8 @@ struct fairness_course {
 };
 
 static struct fairness_course course_of(const struct hr_result *result, uint32_t job) {
-  int64_t work_us = result->trace->work_us[job], short_by_us = work_us < SHORT_RUN_US ? SHORT_RUN_US - work_us : 0;
+  int64_t work_us = result->trace->work_us[job],
+          short_by_us = work_us < HR__SHORT_RUN_US ? HR__SHORT_RUN_US - work_us : 0;
   int64_t jct_us = hr_result_end_us(result, (hr_job){job}) - result->trace->submit_us[job];
   return (struct fairness_course){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
 }

@@ -7,24 +7,13 @@
 
 #include "report/metrics/groups.h"
 
-#include "report/metrics/deadlines.h"
-#include "report/metrics/goodput.h"
 #include "report/metrics/quantiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT_RUN_US (10 * HR_SECOND_US) /* below which a run time does not blow slowdown up */
-
 enum { N_SIZES = HR__SIZES };
 static const char *const size_names[N_SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
-
-uint32_t hr__size_of(uint32_t gpus) {
-  if (gpus <= 1) return gpus;
-  if (gpus <= 4) return 2;
-  uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
-  return doublings < N_SIZES - 1 ? doublings : N_SIZES - 1;
-}
 
 const char *hr__size_name(uint32_t size) {
   return size < N_SIZES ? size_names[size] : NULL;
@@ -97,7 +86,7 @@ static void begin_cursors(const struct grouper *grouper) {
 }
 
 static double slowdown_of_job(int64_t jct_us, int64_t work_us) {
-  double slowdown = (double)jct_us / (double)(work_us > SHORT_RUN_US ? work_us : SHORT_RUN_US);
+  double slowdown = (double)jct_us / (double)(work_us > HR__SHORT_RUN_US ? work_us : HR__SHORT_RUN_US);
   return slowdown > 1 ? slowdown : 1;
 }
 
@@ -246,11 +235,4 @@ enum hr_status hr__samples_init(struct hr__samples *samples, const struct hr_res
   if (samples->wait_us && samples->jct_us && samples->slowdown_key) return HR_OK;
   hr__samples_finish(samples);
   return HR_NO_MEMORY;
-}
-
-void hr__samples_finish(struct hr__samples *samples) {
-  free(samples->wait_us);
-  free(samples->jct_us);
-  free(samples->slowdown_key);
-  *samples = (struct hr__samples){0};
 }

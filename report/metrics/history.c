@@ -94,8 +94,8 @@ static void begin_attempt(struct hr_history *history, const struct hr_view *view
 }
 
 /* Where nobody could be interrupted there are no books, and all of the time was work that counts. */
-static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us, const struct hr_job_accounting *accounting,
-                        enum hr_attempt_end end, enum hr_reason reason) {
+static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
+                        const struct hr_job_accounting *accounting, enum hr_attempt_end end, enum hr_reason reason) {
   if (history->last[job.id] == HR_NONE) return;
   struct hr_attempt *attempt = &history->attempts[history->last[job.id]];
   attempt->end_us = at_us;

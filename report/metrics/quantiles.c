@@ -182,13 +182,6 @@ struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wid
                                   .max = (double)brackets.max / (double)HR_SECOND_US};
 }
 
-/* Doubles that are not negative are ordered as their bits are. */
-int64_t hr__slowdown_key(double slowdown) {
-  int64_t key;
-  memcpy(&key, &slowdown, sizeof key);
-  return key;
-}
-
 static double slowdown_of(int64_t key) {
   double slowdown;
   memcpy(&slowdown, &key, sizeof slowdown);
@@ -232,14 +225,6 @@ void hr__sketch_add(struct hr__sketch *sketch, int64_t us) {
   sketch->sum += (uint64_t)us;
   if (us > sketch->max) sketch->max = us;
   sketch->in[bucket_of((uint64_t)us)]++;
-}
-
-void hr__sketch_merge(struct hr__sketch *sketch, const struct hr__sketch *other) {
-  if (other->count && (other->min < sketch->min || !sketch->count)) sketch->min = other->min;
-  sketch->count += other->count;
-  sketch->sum += other->sum;
-  if (other->max > sketch->max) sketch->max = other->max;
-  for (uint32_t i = 0; i < HR__SKETCH_BUCKETS; i++) sketch->in[i] += other->in[i];
 }
 
 /* What about stands at a place among all durations in order. */

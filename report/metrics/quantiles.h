@@ -7,11 +7,17 @@
 #include "base/int128.h"
 #include "headroom/report.h"
 
+#include <string.h>
+
 /* Reorders `keys` so that keys[ranks[i]], which out[i] becomes, is as if they were sorted. Ranks ascend. */
 void hr__select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out);
 
-/* A slowdown as a key: keys are ordered as slowdowns are. */
-int64_t hr__slowdown_key(double slowdown);
+/* Doubles that are not negative are ordered as their bits are. */
+static inline int64_t hr__slowdown_key(double slowdown) {
+  int64_t key;
+  memcpy(&key, &slowdown, sizeof key);
+  return key;
+}
 
 /* The distribution in seconds of `count` durations of which the sum is known. Reorders `us`. */
 struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wide sum_us);
@@ -42,7 +48,6 @@ struct hr__sketch {
 
 /* `us` is not negative. All zero is the empty sketch. */
 void hr__sketch_add(struct hr__sketch *sketch, int64_t us);
-void hr__sketch_merge(struct hr__sketch *sketch, const struct hr__sketch *other);
 /* In seconds; quantiles as hr__distribution_of_us defines them. */
 struct hr_distribution hr__sketch_distribution(const struct hr__sketch *sketch);
 

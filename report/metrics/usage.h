@@ -2,12 +2,21 @@
 #ifndef HR_REPORT_METRICS_USAGE_H
 #define HR_REPORT_METRICS_USAGE_H
 
-/* Pool by pool: GPUs that were allocated and GPUs that were there, over time; and where each job ran last. */
-
 #include "base/int128.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"
-#include "report/metrics/fragments.h"
+
+/* What is idle and of how much use, in runs that tell GPUs apart. docs/reference/metrics.md defines each count. */
+
+struct hr__fragment_counts {
+  hr__wide fragment;       /* F of all nodes, in thousandths of a GPU x hr__fragments_pods */
+  uint64_t stranded_milli; /* idle on nodes whose CPU or memory keeps typical tasks out */
+  uint64_t largest_gang;   /* tasks of a whole GPU each that one pool has room for */
+};
+
+/* For one run, whose cluster it asks until the run ends. */
+struct hr__fragments;
+/* Pool by pool: GPUs that were allocated and GPUs that were there, over time; and where each job ran last. */
 
 /* From time zero on, thousandths of GPUs x microseconds. */
 struct hr__pool_time {
@@ -47,11 +56,12 @@ struct hr_usage {
   bool submits_over, ended; /* at_last_submit is known; a job ended at the instant under way */
   /* Made at the first event: the run's cluster is not known before. */
   bool begun, out_of_memory;
-  struct hr__by_pool *by_pool;       /* NULL where there is one pool */
+  struct hr__by_pool *by_pool; /* NULL where there is one pool */
+  uint64_t fragment_pods;
   struct hr__fragments *fragments;   /* NULL where GPUs are not told apart */
   struct hr__fragment_counts counts; /* what holds since now.until_us */
   struct hr__fragment_share most;    /* of the GPUs that were there, after any pass */
-  uint64_t min_gang;               /* likewise; not known where there was no pass */
+  uint64_t min_gang;                 /* likewise; not known where there was no pass */
 };
 
 #endif

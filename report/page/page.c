@@ -1,15 +1,147 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What was amiss, when, where and for how long. */
 
+#include "report/page/page.h"
+#include "headroom/unstable/exports.h"
 #include "report/alerts/alert_report.h"
-#include "report/page/page_parts.h"
+#include "report/metrics/buckets.h"
+#include "report/metrics/usage.h"
 #include "report/page/page_template.h"
-#include "report/page/page_watch.h"
 #include "report/tables/json_tree.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum hr__page_count {
+  HR__PAGE_WAITING,
+  HR__PAGE_WAITING_MILLI,
+  HR__PAGE_RUNNING,
+  HR__PAGE_ALLOCATED_MILLI,
+  HR__PAGE_TOTAL_MILLI,
+  HR__PAGE_FRAGMENTED_MILLI,
+  HR__PAGE_STRANDED_MILLI,
+  HR__PAGE_COUNTS
+};
+
+/* Spot pools beyond these are not drawn. */
+enum { HR__PAGE_SPOT_POOLS = 12 };
+
+/* Nodes that could be had, or were there; and those that were there, and are paid for. */
+struct hr__page_offer {
+  hr_pool pool;
+  struct hr__buckets nodes, up;
+};
+
+struct hr_page_watch {
+  const struct hr_trace *trace;
+  struct hr__page_offer offers[HR__PAGE_SPOT_POOLS];
+  uint32_t n_offers;
+  const struct hr_usage *usage; /* NULL: fragments are not known */
+  uint64_t waiting_milli;
+  bool knows_fragments;
+  struct hr__buckets counts[HR__PAGE_COUNTS];
+};
+
+/* Twice as many as a wide screen shows, as a long run may fill but half of them. */
+enum { MOST_BUCKETS = 1200 };
+
+static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools && watch->n_offers < HR__PAGE_SPOT_POOLS; i++) {
+    if (cluster->pools[i].market.market != HR_MARKET_SPOT || cluster->pools[i].nodes == 0) continue;
+    struct hr__page_offer *offer = &watch->offers[watch->n_offers++];
+    offer->pool = (hr_pool){i};
+    if (hr__buckets_init(&offer->nodes, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+    if (hr__buckets_init(&offer->up, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+  }
+  return HR_OK;
+}
+
+struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                           const struct hr_usage *usage) {
+  struct hr_page_watch *watch = calloc(1, sizeof *watch);
+  if (!watch) return NULL;
+  watch->trace = trace;
+  watch->usage = usage;
+  enum hr_status status = watch_pools(watch, cluster);
+  for (unsigned i = 0; i < HR__PAGE_COUNTS && status == HR_OK; i++)
+    status = hr__buckets_init(&watch->counts[i], MOST_BUCKETS);
+  if (status == HR_OK) return watch;
+  hr_page_watch_destroy(watch);
+  return NULL;
+}
+
+void hr_page_watch_destroy(struct hr_page_watch *watch) {
+  if (!watch) return;
+  for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_finish(&watch->counts[i]);
+  for (uint32_t i = 0; i < watch->n_offers; i++) {
+    hr__buckets_finish(&watch->offers[i].nodes);
+    hr__buckets_finish(&watch->offers[i].up);
+  }
+  free(watch);
+}
+
+static uint64_t asked_milli(const struct hr_page_watch *watch, const struct hr_view *view, hr_job job) {
+  return view->cluster ? hr_cluster_asked_milli(view->cluster, job) : (uint64_t)watch->trace->gpus[job.id] * 1000;
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_page_watch *watch = self;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+  case HR_EVENT_INTERRUPT:
+  case HR_EVENT_PREEMPT:
+    watch->waiting_milli += asked_milli(watch, view, event->job);
+    break;
+  case HR_EVENT_START:
+  case HR_EVENT_REJECT:
+    watch->waiting_milli -= asked_milli(watch, view, event->job);
+    break;
+  default:
+    break;
+  }
+}
+
+static void count_fragments(struct hr_page_watch *watch, int64_t now_us) {
+  const struct hr_usage *usage = watch->usage;
+  uint64_t pods = usage->fragment_pods;
+  watch->knows_fragments = true;
+  hr__buckets_set(&watch->counts[HR__PAGE_FRAGMENTED_MILLI], now_us,
+                  (uint64_t)((usage->counts.fragment + pods / 2) / pods));
+  hr__buckets_set(&watch->counts[HR__PAGE_STRANDED_MILLI], now_us, usage->counts.stranded_milli);
+}
+
+static void count_nodes(struct hr__page_offer *offer, const struct hr_cluster *cluster, int64_t now_us) {
+  hr_pool pool = offer->pool;
+  uint32_t up = hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +
+                hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+  hr__buckets_set(&offer->up, now_us, up);
+  hr__buckets_set(&offer->nodes, now_us, up + hr_cluster_offer(cluster, pool));
+}
+
+static void on_instant(void *self, const struct hr_view *view) {
+  struct hr_page_watch *watch = self;
+  hr__buckets_set(&watch->counts[HR__PAGE_WAITING], view->now_us, view->n_waiting);
+  hr__buckets_set(&watch->counts[HR__PAGE_WAITING_MILLI], view->now_us, watch->waiting_milli);
+  hr__buckets_set(&watch->counts[HR__PAGE_RUNNING], view->now_us, view->n_running);
+  hr__buckets_set(&watch->counts[HR__PAGE_ALLOCATED_MILLI], view->now_us, view->allocated_milli);
+  hr__buckets_set(&watch->counts[HR__PAGE_TOTAL_MILLI], view->now_us, view->total_milli);
+  if (watch->usage && watch->usage->fragments) count_fragments(watch, view->now_us);
+  for (uint32_t i = 0; i < watch->n_offers && view->cluster; i++)
+    count_nodes(&watch->offers[i], view->cluster, view->now_us);
+}
+
+struct hr_observer hr_page_watch_observer(struct hr_page_watch *watch) {
+  return (struct hr_observer){.self = watch, .on_event = on_event, .on_instant = on_instant};
+}
+
+static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
+  for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_close(&watch->counts[i], end_us);
+  for (uint32_t i = 0; i < watch->n_offers; i++) {
+    hr__buckets_close(&watch->offers[i].nodes, end_us);
+    hr__buckets_close(&watch->offers[i].up, end_us);
+  }
+}
 
 enum { MOST_ALERTS = 5000 };
 
@@ -66,7 +198,7 @@ static enum hr_status put_groups(struct hr__page_json *json, const struct hr_ale
   return status;
 }
 
-enum hr_status hr__page_alerts(const struct hr_alerts *alerts, struct hr__page_json *json) {
+static enum hr_status put_alerts(const struct hr_alerts *alerts, struct hr__page_json *json) {
   const struct hr_alert *list = NULL;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
   enum hr_status status = put_groups(json, list, count);
@@ -80,30 +212,28 @@ enum hr_status hr__page_alerts(const struct hr_alerts *alerts, struct hr__page_j
 
 enum extremes { MEAN = 0, LEAST = 1, MOST = 2 };
 
-static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                                 double unit);
+static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 
-static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                              double unit);
+static void put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 
 static void put_counts(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, unsigned which,
                        double unit) {
   hr__page_open(json, key, '{');
-  hr__page_put_buckets(json, "mean", buckets, unit);
+  put_buckets(json, "mean", buckets, unit);
   if (which & LEAST) {
     hr__page_open(json, "min", '[');
     for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].least / unit);
     hr__page_close(json, ']');
   }
-  if (which & MOST) hr__page_put_most(json, "max", buckets, unit);
+  if (which & MOST) put_most(json, "max", buckets, unit);
   hr__page_close(json, '}');
 }
 
-static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json);
+static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json);
 
 /* Each writes a value of the document with its key; HR_NO_MEMORY is the only failure. A block that it fills is written
    behind the document. */
-static enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
   const struct hr__buckets *counts = watch->counts;
   hr__page_open(json, "series", '{');
@@ -119,11 +249,9 @@ static enum hr_status hr__page_series(const struct hr__page_view *view, struct h
     put_counts(json, "fragmented", &counts[HR__PAGE_FRAGMENTED_MILLI], MEAN, 1000);
     put_counts(json, "stranded", &counts[HR__PAGE_STRANDED_MILLI], MEAN, 1000);
   }
-  enum hr_status status = hr__page_use(view, json);
-  if (status == HR_OK) status = hr__page_waits(view, json);
-  if (status == HR_OK) status = hr__page_by(view, json);
+  enum hr_status status = hr__page_usage_series(view, json);
   if (status == HR_OK && view->run->summary->costs) status = hr__page_spend(view, json);
-  if (status == HR_OK) status = hr__page_spot(view, json);
+  if (status == HR_OK) status = put_spot(view, json);
   hr__page_close(json, '}');
   return status;
 }
@@ -162,10 +290,10 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct hr
     for (size_t i = 0; i < N; i++) hr__page_sums_close(all[i], &view->grid);
     hr__page_open(json, NULL, '{');
     hr__page_text(json, "pool", view->run->cluster->pools[pool].name);
-    hr__page_put_buckets(json, "offered", &offer->nodes, 1);
-    hr__page_put_most(json, "offered_max", &offer->nodes, 1);
-    hr__page_put_buckets(json, "up", &offer->up, 1);
-    hr__page_put_most(json, "up_max", &offer->up, 1);
+    put_buckets(json, "offered", &offer->nodes, 1);
+    put_most(json, "offered_max", &offer->nodes, 1);
+    put_buckets(json, "up", &offer->up, 1);
+    put_most(json, "up_max", &offer->up, 1);
     hr__page_put_sums(json, "reclaims", &spot.reclaims, &view->grid, 1);
     hr__page_put_sums(json, "interrupted", &spot.interrupted, &view->grid, 1);
     hr__page_close(json, '}');
@@ -174,7 +302,7 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct hr
   return status;
 }
 
-static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
   if (watch->n_offers == 0) return HR_OK;
   enum hr_status status = HR_OK;
@@ -199,7 +327,7 @@ static void number_pools(struct hr__page_view *view) {
 }
 
 /* HR_NO_MEMORY on failure; to be finished either way. Closes the run's watch. */
-static enum hr_status hr__page_view_init(struct hr__page_view *view, const struct hr_page_run *run) {
+static enum hr_status view_init(struct hr__page_view *view, const struct hr_page_run *run) {
   size_t n_pools = run->cluster->n_pools;
   *view = (struct hr__page_view){.run = run,
                                  .first_node = calloc(n_pools + 1, sizeof *view->first_node),
@@ -207,7 +335,7 @@ static enum hr_status hr__page_view_init(struct hr__page_view *view, const struc
   if (!view->first_node || !view->first_of_gpu) return HR_NO_MEMORY;
   number_pools(view);
   int64_t end_us = hr_history_end_us(run->history);
-  hr__page_watch_close(run->watch, end_us);
+  watch_close(run->watch, end_us);
   const struct hr__buckets *buckets = &run->watch->counts[0];
   view->grid = (struct hr__page_grid){buckets->width_us, end_us, buckets->n};
   view->n_attempts = hr_history_attempts(run->history, &view->attempts);
@@ -215,31 +343,13 @@ static enum hr_status hr__page_view_init(struct hr__page_view *view, const struc
   return HR_OK;
 }
 
-static void hr__page_view_finish(struct hr__page_view *view) {
+static void view_finish(struct hr__page_view *view) {
   free(view->first_node);
   free(view->first_of_gpu);
 }
 
-void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
-                        const struct hr__page_grid *grid, double unit) {
-  hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < grid->n; i++) {
-    int64_t span_us = hr__page_span_us(grid, i);
-    hr__page_number(json, NULL, span_us > 0 ? (double)sums->sum[i] / ((double)span_us * unit) : (double)NAN);
-  }
-  hr__page_close(json, ']');
-}
-
-void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
-                       const struct hr__page_grid *grid, double unit) {
-  hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < grid->n; i++) hr__page_number(json, NULL, (double)sums->sum[i] / unit);
-  hr__page_close(json, ']');
-}
-
 /* A list of a bucket's means, in `unit`s. */
-static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                                 double unit) {
+static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) {
     int64_t span_us = hr__buckets_span_us(buckets, i);
@@ -249,8 +359,7 @@ static void hr__page_put_buckets(struct hr__page_json *json, const char *key, co
 }
 
 /* Likewise of the most that it ever was in each. */
-static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                              double unit) {
+static void put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].most / unit);
   hr__page_close(json, ']');
@@ -266,6 +375,26 @@ struct blocks {
   struct hr__page_block occupancy;
 };
 
+/* In JSON a `<` stands in strings alone, where it may as well be escaped. */
+static void put_json_text(struct hr__page_json *json, const char *key, const char *text) {
+  if (!text) {
+    hr__page_null(json, key);
+    return;
+  }
+  hr__page_begin_value(json, key);
+  for (;;) {
+    size_t plain = strcspn(text, "<");
+    hr__out_bytes(json->out, text, plain);
+    if (!text[plain]) return;
+    hr__out_text(json->out, "\\u003c");
+    text += plain + 1;
+  }
+}
+
+static void put_note_texts(struct hr__page_json *json, const struct hr_notes *notes) {
+  for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
+}
+
 /* ---- The document ----------------------------------------------------------------------------------- */
 
 static void put_baseline(const struct hr_page *page, struct hr__page_json *json) {
@@ -275,7 +404,7 @@ static void put_baseline(const struct hr_page *page, struct hr__page_json *json)
   }
   hr__page_open(json, "baseline", '{');
   hr__page_text(json, "name", page->baseline_name);
-  hr__page_json_text(json, "run", page->baseline);
+  put_json_text(json, "run", page->baseline);
   hr__page_close(json, '}');
 }
 
@@ -295,26 +424,26 @@ static void put_clock(const struct hr__page_view *view, struct hr__page_json *js
 static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_json *json, struct blocks *blocks) {
   char *summary = hr_summary_json(run->summary, run->label, run->perf);
   struct hr__page_view view;
-  enum hr_status status = hr__page_view_init(&view, run);
+  enum hr_status status = view_init(&view, run);
   if (!summary) status = HR_NO_MEMORY;
   if (status == HR_OK) {
-    hr__page_json_text(json, "run", summary);
+    put_json_text(json, "run", summary);
     put_clock(&view, json);
-    status = hr__page_series(&view, json);
+    status = put_series(&view, json);
   }
   if (status == HR_OK) status = hr__page_distributions(&view, json);
-  if (status == HR_OK) status = hr__page_alerts(run->label->alerts, json);
+  if (status == HR_OK) status = put_alerts(run->label->alerts, json);
   if (status == HR_OK && run->summary->costs) status = hr__page_cells(&view, json);
   if (status == HR_OK) status = hr__page_occupancy(&view, json, &blocks->occupancy);
   if (status == HR_OK) status = hr__page_jobs(&view, json, &blocks->jobs);
-  hr__page_view_finish(&view);
+  view_finish(&view);
   free(summary);
   return status;
 }
 
 static enum hr_status put_no_run(struct hr__page_json *json) {
   hr__page_null(json, "run");
-  return hr__page_alerts(NULL, json);
+  return put_alerts(NULL, json);
 }
 
 /* A note that stands in several lists is told once. */
@@ -324,11 +453,11 @@ static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
     for (size_t k = 0; k < page->notes[i]->count; k++)
       if (hr_notes_add(&all, "%s", page->notes[i]->text[k]) != HR_OK) json->failed = true;
   hr__page_open(json, "notes", '[');
-  hr__page_notes(json, &all);
+  put_note_texts(json, &all);
   hr__page_close(json, ']');
   hr_notes_finish(&all);
   hr__page_open(json, "assumptions", '[');
-  if (page->assumptions) hr__page_notes(json, page->assumptions);
+  if (page->assumptions) put_note_texts(json, page->assumptions);
   hr__page_close(json, ']');
 }
 
@@ -339,11 +468,11 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   hr__page_text(json, "version", hr_version());
   hr__page_text(json, "title", page->title);
   hr__page_text(json, "command", page->command);
-  if (page->compare) hr__page_json_text(json, "compare", page->compare);
-  if (page->plan) hr__page_json_text(json, "plan", page->plan);
-  if (page->sweep) hr__page_json_text(json, "sweep", page->sweep);
-  if (page->why) hr__page_json_text(json, "why", page->why);
-  if (page->workload) hr__page_json_text(json, "workload", page->workload);
+  if (page->compare) put_json_text(json, "compare", page->compare);
+  if (page->plan) put_json_text(json, "plan", page->plan);
+  if (page->sweep) put_json_text(json, "sweep", page->sweep);
+  if (page->why) put_json_text(json, "why", page->why);
+  if (page->workload) put_json_text(json, "workload", page->workload);
   put_baseline(page, json);
   put_notes(page, json);
   enum hr_status status = HR_OK;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A table of the page, column by column, in a block of its own. */
 
-#include "report/page/page_jobs.h"
-
-#include "report/page/page_parts.h"
+#include "report/page/page.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

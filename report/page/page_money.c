@@ -2,7 +2,7 @@
 /* The nodes of pools that come and go, while they were paid for. */
 
 #include "report/costs/costs.h"
-#include "report/page/page_parts.h"
+#include "report/page/page.h"
 
 #include <stdlib.h>
 #include <string.h>

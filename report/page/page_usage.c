@@ -2,7 +2,7 @@
 /* Who held the GPUs, over time: by tenant, class, type of GPU, market and pool. */
 
 #include "report/metrics/groups.h"
-#include "report/page/page_parts.h"
+#include "report/page/page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static enum hr_status put_dimension(const struct hr__page_view *view, struct hr_
   return status;
 }
 
-enum hr_status hr__page_by(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_by(const struct hr__page_view *view, struct hr__page_json *json) {
   enum hr_status status = HR_OK;
   hr__page_open(json, "by", '{');
   for (unsigned i = 0; i < HR__PAGE_DIMENSIONS && status == HR_OK; i++)
@@ -100,7 +100,7 @@ static void add_use(struct use *use, const struct hr__page_grid *grid, const str
   }
 }
 
-enum hr_status hr__page_use(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_use(const struct hr__page_view *view, struct hr__page_json *json) {
   struct use use = {0};
   struct hr__page_sums *const all[] = {&use.busy, &use.useful, &use.lost};
   enum hr_status status = HR_OK;
@@ -146,7 +146,7 @@ static void put_waits(const struct hr__page_grid *grid, const struct waits *wait
 }
 
 /* Of the jobs that first started in the bucket. */
-enum hr_status hr__page_waits(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_wait_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr__page_grid *grid = &view->grid;
   const struct hr_result *result = view->run->result;
   size_t n = (size_t)grid->n + 1;
@@ -166,6 +166,12 @@ enum hr_status hr__page_waits(const struct hr__page_view *view, struct hr__page_
   free(waits.sum_us);
   free(waits.max_us);
   return good ? HR_OK : HR_NO_MEMORY;
+}
+
+enum hr_status hr__page_usage_series(const struct hr__page_view *view, struct hr__page_json *json) {
+  enum hr_status status = put_use(view, json);
+  if (status == HR_OK) status = put_wait_series(view, json);
+  return status == HR_OK ? put_by(view, json) : status;
 }
 
 /* Which nodes were held, over time: a picture with a row for each node, or for a few neighbours where there are many.

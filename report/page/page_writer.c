@@ -88,7 +88,7 @@ static void put_string(struct hr__page_json *json, const char *text) {
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
-static void begin_value(struct hr__page_json *json, const char *key) {
+void hr__page_begin_value(struct hr__page_json *json, const char *key) {
   if (json->more) hr__out_byte(json->out, ',');
   json->more = true;
   if (!key) return;
@@ -96,38 +96,12 @@ static void begin_value(struct hr__page_json *json, const char *key) {
   hr__out_byte(json->out, ':');
 }
 
-void hr__page_open(struct hr__page_json *json, const char *key, char bracket) {
-  begin_value(json, key);
-  hr__out_byte(json->out, bracket);
-  json->more = false;
-}
-
-void hr__page_close(struct hr__page_json *json, char bracket) {
-  hr__out_byte(json->out, bracket);
-  json->more = true;
-}
-
 void hr__page_text(struct hr__page_json *json, const char *key, const char *text) {
-  begin_value(json, key);
+  hr__page_begin_value(json, key);
   if (text)
     put_string(json, text);
   else
     hr__out_text(json->out, "null");
-}
-
-void hr__page_count(struct hr__page_json *json, const char *key, uint64_t count) {
-  begin_value(json, key);
-  hr__out_u64(json->out, count);
-}
-
-void hr__page_bool(struct hr__page_json *json, const char *key, bool value) {
-  begin_value(json, key);
-  hr__out_text(json->out, value ? "true" : "false");
-}
-
-void hr__page_null(struct hr__page_json *json, const char *key) {
-  begin_value(json, key);
-  hr__out_text(json->out, "null");
 }
 
 void hr__page_number(struct hr__page_json *json, const char *key, double value) {
@@ -135,49 +109,14 @@ void hr__page_number(struct hr__page_json *json, const char *key, double value) 
     hr__page_null(json, key);
     return;
   }
-  begin_value(json, key);
+  hr__page_begin_value(json, key);
   hr__out_to(json->out, hr__put_significant(hr__out_room(json->out, HR__NUMBER_BYTES), value));
-}
-
-void hr__page_seconds(struct hr__page_json *json, const char *key, int64_t us) {
-  begin_value(json, key);
-  hr__out_millionths(json->out, us);
-}
-
-void hr__page_usd(struct hr__page_json *json, const char *key, int64_t uusd) {
-  begin_value(json, key);
-  hr__out_millionths(json->out, uusd);
-}
-
-/* In JSON a `<` stands in strings alone, where it may as well be escaped. */
-void hr__page_json_text(struct hr__page_json *json, const char *key, const char *text) {
-  if (!text) {
-    hr__page_null(json, key);
-    return;
-  }
-  begin_value(json, key);
-  for (;;) {
-    size_t plain = strcspn(text, "<");
-    hr__out_bytes(json->out, text, plain);
-    if (!text[plain]) return;
-    put_escaped(json->out, '<');
-    text += plain + 1;
-  }
-}
-
-void hr__page_notes(struct hr__page_json *json, const struct hr_notes *notes) {
-  for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
 }
 
 /* A column begins at a multiple of 8 bytes, and has the narrowest type that holds all of its values, or of their
    differences; where 32 bits do not hold them it is of doubles, which are exact for all that a page shows. */
 
 /* ---- Bytes ------------------------------------------------------------------------------------------ */
-
-void hr__page_block_finish(struct hr__page_block *block) {
-  free(block->bytes);
-  *block = (struct hr__page_block){0};
-}
 
 unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes) {
   size_t capacity = block->capacity ? block->capacity : 4096;

@@ -7,28 +7,51 @@
 
 #include "base/writers.h"
 
+#include <stdlib.h>
+
 struct hr__page_json {
   struct hr__out *out;
   bool more;   /* a value stands before the next one */
   bool failed; /* memory ran out */
 };
 
+void hr__page_begin_value(struct hr__page_json *json, const char *key);
+
 /* `bracket`: the one that opens, or closes, an object or a list. */
-void hr__page_open(struct hr__page_json *json, const char *key, char bracket);
-void hr__page_close(struct hr__page_json *json, char bracket);
+static inline void hr__page_open(struct hr__page_json *json, const char *key, char bracket) {
+  hr__page_begin_value(json, key);
+  hr__out_byte(json->out, bracket);
+  json->more = false;
+}
+static inline void hr__page_close(struct hr__page_json *json, char bracket) {
+  hr__out_byte(json->out, bracket);
+  json->more = true;
+}
 
 void hr__page_text(struct hr__page_json *json, const char *key, const char *text); /* made UTF-8; null for NULL */
-void hr__page_count(struct hr__page_json *json, const char *key, uint64_t count);
-void hr__page_bool(struct hr__page_json *json, const char *key, bool value);
-void hr__page_null(struct hr__page_json *json, const char *key);
+static inline void hr__page_count(struct hr__page_json *json, const char *key, uint64_t count) {
+  hr__page_begin_value(json, key);
+  hr__out_u64(json->out, count);
+}
+static inline void hr__page_bool(struct hr__page_json *json, const char *key, bool value) {
+  hr__page_begin_value(json, key);
+  hr__out_text(json->out, value ? "true" : "false");
+}
+static inline void hr__page_null(struct hr__page_json *json, const char *key) {
+  hr__page_begin_value(json, key);
+  hr__out_text(json->out, "null");
+}
 /* In at most six significant digits; null for what is not finite. */
 void hr__page_number(struct hr__page_json *json, const char *key, double value);
 /* To the microsecond, in seconds; to the micro-dollar, in dollars. */
-void hr__page_seconds(struct hr__page_json *json, const char *key, int64_t us);
-void hr__page_usd(struct hr__page_json *json, const char *key, int64_t uusd);
-/* JSON that was made elsewhere; null for NULL. */
-void hr__page_json_text(struct hr__page_json *json, const char *key, const char *text);
-void hr__page_notes(struct hr__page_json *json, const struct hr_notes *notes);
+static inline void hr__page_seconds(struct hr__page_json *json, const char *key, int64_t us) {
+  hr__page_begin_value(json, key);
+  hr__out_millionths(json->out, us);
+}
+static inline void hr__page_usd(struct hr__page_json *json, const char *key, int64_t uusd) {
+  hr__page_begin_value(json, key);
+  hr__out_millionths(json->out, uusd);
+}
 
 /* A number in at most six significant digits, without a NUL; returns where it stopped. `value` is finite. */
 char *hr__put_significant(char *at, double value);
@@ -41,7 +64,10 @@ struct hr__page_block {
   bool failed; /* memory ran out */
 };
 
-void hr__page_block_finish(struct hr__page_block *block);
+static inline void hr__page_block_finish(struct hr__page_block *block) {
+  free(block->bytes);
+  *block = (struct hr__page_block){0};
+}
 /* Room for so many bytes more; NULL when out of memory. What is put there counts once `size` says so. */
 unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes);
 void hr__page_block_add(struct hr__page_block *block, const void *bytes, size_t count);

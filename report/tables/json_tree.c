@@ -19,28 +19,6 @@ void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const c
   if (!cJSON_AddRawToObject(object, key, text)) json->failed = true;
 }
 
-void hr__json_null(struct hr__json *json, cJSON *object, const char *key) {
-  hr__json_raw(json, object, key, "null");
-}
-
-void hr__json_count(struct hr__json *json, cJSON *object, const char *key, uint64_t count) {
-  char buffer[HR__NUMBER_BYTES];
-  *hr__put_u64(buffer, count) = '\0';
-  hr__json_raw(json, object, key, buffer);
-}
-
-void hr__json_number(struct hr__json *json, cJSON *object, const char *key, double value) {
-  char buffer[HR__NUMBER_BYTES];
-  hr__json_raw(json, object, key, hr__decimal_text(value, buffer));
-}
-
-void hr__json_number_if(struct hr__json *json, cJSON *object, const char *key, bool known, double value) {
-  if (known)
-    hr__json_number(json, object, key, value);
-  else
-    hr__json_null(json, object, key);
-}
-
 void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const char *text) {
   if (!text) {
     hr__json_null(json, object, key);
@@ -57,29 +35,6 @@ cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key) {
   if (!fresh) json->failed = true;
   free(utf8);
   return fresh;
-}
-
-cJSON *hr__json_array(struct hr__json *json, cJSON *object, const char *key) {
-  cJSON *fresh = cJSON_AddArrayToObject(object, key);
-  if (!fresh) json->failed = true;
-  return fresh;
-}
-
-cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON *item) {
-  if (item && cJSON_AddItemToArray(array, item)) return item;
-  cJSON_Delete(item);
-  json->failed = true;
-  return NULL;
-}
-
-void hr__json_bool(struct hr__json *json, cJSON *object, const char *key, bool value) {
-  hr__json_raw(json, object, key, value ? "true" : "false");
-}
-
-void hr__json_usd(struct hr__json *json, cJSON *object, const char *key, int64_t uusd) {
-  char buffer[HR__NUMBER_BYTES];
-  *hr__put_usd(buffer, uusd) = '\0';
-  hr__json_raw(json, object, key, uusd == HR_UNKNOWN_UUSD ? "null" : buffer);
 }
 
 /* ---- The file --------------------------------------------------------------------------------------- */

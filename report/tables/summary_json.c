@@ -2,7 +2,10 @@
 /* The summary as JSON (docs/reference/schemas/summary.schema.json). */
 
 #include "base/text.h"
+#include "headroom/unstable/streamed.h"
 #include "report/alerts/alert_report.h"
+#include "report/metrics/groups.h"
+#include "report/metrics/quantiles.h"
 #include "report/tables/json_tree.h"
 
 #include <errno.h>
@@ -66,8 +69,8 @@ void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed) {
   hr__json_append(json, array, make_seed(seed));
 }
 
-void hr__json_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
-                    const struct hr_run_label *label) {
+static void put_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
+                      const struct hr_run_label *label) {
   hr__json_text(json, root, "headroom", hr_version());
   hr__json_text(json, root, "scenario", label->scenario);
   cJSON *trace = hr__json_object(json, root, "trace");
@@ -86,7 +89,7 @@ void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *
   }
 }
 
-void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
+static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
   cJSON *notes = hr__json_array(json, root, "notes");
   for (size_t i = 0; i < label->n_notes; i++) hr__json_notes(json, notes, label->notes[i]);
   cJSON *skipped = hr__json_array(json, root, "skipped");
@@ -126,7 +129,7 @@ static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary
   hr__json_count(json, jobs, "missed_deadlines", summary->missed_deadlines);
 }
 
-void hr__json_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+static void put_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   bool spanned = summary->makespan_s > 0;
   put_jobs(json, root, summary);
   hr__json_distribution(json, root, "wait_s", &summary->wait_s);
@@ -303,7 +306,7 @@ static void put_oom(struct hr__json *json, cJSON *root, const struct hr_oom_figu
   hr__json_number(json, inner, "back_off_gpu_hours", oom->back_off_gpu_hours);
 }
 
-void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (summary->costs) {
     put_cost(json, root, summary->costs);
     put_budgets(json, root, summary->costs);
@@ -314,7 +317,7 @@ void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summar
   if (summary->oom.known) put_oom(json, root, &summary->oom);
 }
 
-void hr__json_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
   hr__json_count(json, root, "events", summary->n_events);
@@ -335,18 +338,18 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
 
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
-  hr__json_label(json, root, summary, label);
-  hr__json_figures(json, root, summary);
+  put_label(json, root, summary, label);
+  put_figures(json, root, summary);
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
   put_pools(json, root, summary);
   put_fairness(json, root, &summary->fairness);
   put_fragmentation(json, root, summary);
-  hr__json_markets(json, root, summary);
+  put_markets(json, root, summary);
   hr__json_alerts(json, root, label->alerts, label->clock_us);
-  hr__json_evidence(json, root, summary);
-  hr__json_remarks(json, root, label);
+  put_evidence(json, root, summary);
+  put_remarks(json, root, label);
 }
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_summary *summary, const struct hr_run_label *label,
@@ -368,6 +371,22 @@ enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *
                                      struct hr_error *error) {
   struct hr__json json = {false};
   cJSON *root = make_tree(&json, summary, label, perf);
+  return hr__json_write(&json, root, path, error);
+}
+
+enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
+                                      const struct hr_run_label *label, const struct hr_perf *perf,
+                                      struct hr_error *error) {
+  struct hr__json json = {false};
+  cJSON *root = cJSON_CreateObject();
+  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
+  put_label(&json, root, &summary, label);
+  put_figures(&json, root, &summary);
+  hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
+  put_markets(&json, root, &summary);
+  put_evidence(&json, root, &summary);
+  put_remarks(&json, root, label);
+  hr__json_perf(&json, root, &summary, perf);
   return hr__json_write(&json, root, path, error);
 }
 

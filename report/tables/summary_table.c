@@ -6,8 +6,8 @@
 #include "headroom/unstable/streamed.h"
 #include "report/alerts/alert_report.h"
 #include "report/metrics/buckets.h"
+#include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
-#include "report/tables/json_tree.h"
 #include "report/tables/policy_words.h"
 #include "report/tables/sparkline.h"
 
@@ -417,45 +417,12 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
 
 /* The figures of a streamed run for a person and as JSON: those of a summary, as far as they are there. */
 
-static struct hr_summary summary_of(const struct hr_streamed_figures *figures, const struct hr_cluster_spec *cluster) {
-  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
-                               .jobs_submitted = figures->jobs_submitted,
-                               .jobs_completed = figures->jobs_completed,
-                               .jobs_rejected = figures->jobs_rejected,
-                               .jobs_unfinished = figures->jobs_unfinished,
-                               .jobs_backfilled = figures->jobs_backfilled,
-                               .outcome_failed = figures->outcome_failed,
-                               .outcome_cancelled = figures->outcome_cancelled,
-                               .deadlines = figures->deadlines,
-                               .missed_deadlines = figures->missed_deadlines,
-                               .wait_s = figures->wait_s,
-                               .jct_s = figures->jct_s,
-                               .slowdown = figures->slowdown,
-                               .makespan_s = figures->makespan_s,
-                               .submit_window_s = figures->submit_window_s,
-                               .utilization_makespan = figures->utilization_makespan,
-                               .utilization_submit_window = figures->utilization_submit_window,
-                               .gpu_hours = figures->gpu_hours,
-                               .queue_mean = figures->queue_mean,
-                               .queue_max = figures->queue_max,
-                               .n_events = figures->n_events,
-                               .n_passes = figures->n_passes,
-                               .digest = figures->digest,
-                               .stoppable = figures->stoppable,
-                               .goodput = figures->goodput,
-                               .spot = figures->spot,
-                               .oom = figures->oom,
-                               .costs = figures->costs};
-  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
-  return summary;
-}
-
 /* ---- For a person ----------------------------------------------------------------------------------- */
 
 enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures, const struct hr_run_label *label,
                                  const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  const struct hr_summary summary = summary_of(figures, label->cluster);
+  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
   hr__put_run_head(&table, &summary, label);
   fputc('\n', out);
   hr__put_run_jobs(&table, &summary, label);
@@ -468,22 +435,4 @@ enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *fi
   hr__put_run_foot(&table, &summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
-}
-
-/* ---- As JSON ---------------------------------------------------------------------------------------- */
-
-enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
-                                      const struct hr_run_label *label, const struct hr_perf *perf,
-                                      struct hr_error *error) {
-  struct hr__json json = {false};
-  cJSON *root = cJSON_CreateObject();
-  const struct hr_summary summary = summary_of(figures, label->cluster);
-  hr__json_label(&json, root, &summary, label);
-  hr__json_figures(&json, root, &summary);
-  hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
-  hr__json_markets(&json, root, &summary);
-  hr__json_evidence(&json, root, &summary);
-  hr__json_remarks(&json, root, label);
-  hr__json_perf(&json, root, &summary, perf);
-  return hr__json_write(&json, root, path, error);
 }

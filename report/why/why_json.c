@@ -4,8 +4,7 @@
 #include "headroom/unstable/why.h"
 #include "report/costs/apportion.h"
 #include "report/tables/json_tree.h"
-#include "report/why/why_sums.h"
-#include "report/why/why_words.h"
+#include "report/why/why.h"
 
 #include <stdlib.h>
 

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Waits stand together by job: each job's are added up first, and then count where it belongs. */
 
-#include "report/why/why_sums.h"
+#include "report/why/why.h"
 
 #include "report/metrics/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-uint64_t hr__why_asked_milli(const struct hr_why *why, hr_job job) {
-  bool shares = why->result->gpu_milli && why->trace->gpu_milli;
-  return (uint64_t)why->trace->gpus[job.id] * (shares ? why->trace->gpu_milli[job.id] : 1000u);
-}
 
 static void add_wait(const struct hr_why *why, const struct hr_wait *wait, struct hr__why_row *row) {
   const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
@@ -132,10 +127,4 @@ enum hr_status hr__why_add_up(const struct hr_why *why, const struct hr_why_ques
     sums->rejected += why->result->state[i] == HR_JOB_REJECTED && is_asked_about(why, question, (hr_job){i});
   put_in_order(why, sums);
   return HR_OK;
-}
-
-void hr__why_sums_finish(struct hr__why_sums *sums) {
-  free(sums->tenants);
-  free(sums->sizes);
-  free(sums->jobs);
 }

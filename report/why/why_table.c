@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where waiting time went, 80 columns wide: by reason, by tenant, by size of request; and who waited longest. */
 
-#include "report/why/why_table.h"
-
-#include "base/text.h"
-#include "headroom/unstable/why.h"
-#include "report/why/why_words.h"
+#include "report/why/why.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -63,8 +59,8 @@ static void put_reasons(struct hr__console *console, const struct hr__why_sums *
             percent_text(sums->all.milli_us[reason], sums->all.all_milli_us, text[4]));
   }
   for (uint32_t i = 0; i < count; i++)
-    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_wait_reason_name(order[i]), hr_wait_reason_words(order[i]),
-            hr__plain(console));
+    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_wait_reason_name(order[i]),
+            hr_wait_reason_words(order[i]), hr__plain(console));
 }
 
 /* ---- By whom ---------------------------------------------------------------------------------------- */

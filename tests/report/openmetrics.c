@@ -5,7 +5,7 @@
 #include "exported.h"
 #include "files.h"
 #include "harness.h"
-#include "report/exports/openmetrics_gpus.h"
+#include "report/exports/openmetrics.h"
 
 #include <math.h>
 #include <string.h>

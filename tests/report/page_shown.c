@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which jobs a page shows where it cannot show all. */
 
-#include "report/page/page_jobs.h"
+#include "report/page/page.h"
 
 #include "harness.h"
 
