@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a job ran last; `one` is where a single slice is written. False when it never ran. */
-static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
-                               struct hr_placement *placement);
-/* Some placement could not be kept for want of memory. */
-static bool hr__placements_failed(const struct hr_placements *placements);
-
 /*
  * Where each job ran. Nearly all jobs sit on one node with all their GPUs: the node's number is then all there is to
  * keep, unless GPUs are told apart. The slices of all others stand one after the other in a slab. 12 bytes a job, 24
@@ -110,12 +104,14 @@ struct hr_observer hr_placements_observer(struct hr_placements *placements) {
   return (struct hr_observer){.self = placements, .on_event = on_event};
 }
 
-static bool hr__placements_failed(const struct hr_placements *placements) {
+/* Some placement could not be kept for want of memory. */
+static bool placements_failed(const struct hr_placements *placements) {
   return placements->failed;
 }
 
-static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
-                               struct hr_placement *placement) {
+/* Where a job ran last; `one` is where a single slice is written. False when it never ran. */
+static bool placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
+                           struct hr_placement *placement) {
   const struct entry *entry = &placements->entry[job.id];
   *placement = (struct hr_placement){.pool = {entry->pool}};
   if (entry->count == NEVER_PLACED) return false;
@@ -259,7 +255,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
   struct hr_placement placement = {0};
-  bool placed = hr__placements_get(out->placements, job, &one, &placement);
+  bool placed = placements_get(out->placements, job, &one, &placement);
   put_id(out, job);
   put_times(out, job);
   hr__csv_u64(&out->csv, trace->gpus[job.id]);
@@ -294,7 +290,7 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                              const struct hr_result *result, const struct hr_placements *placements,
                              const struct hr_ledger *ledger, struct hr_error *error) {
   uint32_t *job_at = trace->row ? jobs_by_row(trace) : NULL;
-  if ((trace->row && !job_at) || hr__placements_failed(placements)) {
+  if ((trace->row && !job_at) || placements_failed(placements)) {
     free(job_at);
     return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for %" PRIu32 " jobs", path, trace->n_jobs);
   }

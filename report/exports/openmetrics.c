@@ -45,7 +45,7 @@ static void put_series(struct jobs *jobs, int64_t unit) {
   }
 }
 
-/* ---- Tenants ---------------------------------------------------------------------------------------- */
+/* ---- Tenants ------------------------------------------------------------------------------------- */
 
 static uint32_t tenant_of(const struct jobs *jobs, uint32_t job) {
   const struct hr_trace *trace = jobs->metrics->run->trace;
@@ -84,7 +84,7 @@ static enum hr_status note_rejections(struct jobs *jobs) {
   return HR_OK;
 }
 
-/* ---- What happens to jobs --------------------------------------------------------------------------- */
+/* ---- What happens to jobs ------------------------------------------------------------------------ */
 
 static void add(struct jobs *jobs, int64_t at_us, int64_t amount) {
   if (amount) jobs->sum[sample_at(jobs, at_us)] += amount;
@@ -173,7 +173,7 @@ static void put_families(struct jobs *jobs) {
   }
 }
 
-/* ---- Waiting times ---------------------------------------------------------------------------------- */
+/* ---- Waiting times ------------------------------------------------------------------------------- */
 
 /* Kueue's own: 1 s, and 2.5 s doubled twelve times. */
 static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
@@ -242,7 +242,7 @@ static void put_waits(struct jobs *jobs) {
   }
 }
 
-/* ---- GPUs by tenant and pool ------------------------------------------------------------------------ */
+/* ---- GPUs by tenant and pool --------------------------------------------------------------------- */
 
 static bool add_usage(struct jobs *jobs, uint32_t tenant, uint32_t pool) {
   bool any = false;
@@ -276,7 +276,7 @@ static void put_usage(struct jobs *jobs) {
     }
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- All of it ----------------------------------------------------------------------------------- */
 
 static uint64_t job_series(const struct hr_export *run) {
   uint64_t n_tenants = run->trace->tenants.count ? run->trace->tenants.count : 1;
@@ -306,7 +306,7 @@ static enum hr_status put_all_jobs(struct hr__metrics *metrics) {
 /* The cluster as a whole, under the names of the exporter for Slurm that most use (slurm_gpus_..., slurm_queue_...),
    and what the spot market took back. */
 
-/* ---- Counts ----------------------------------------------------------------------------------------- */
+/* ---- Counts -------------------------------------------------------------------------------------- */
 
 enum count { QUEUE_PENDING, QUEUE_RUNNING, GPUS_ALLOC, GPUS_IDLE, GPUS_TOTAL, GPUS_UTILIZATION, N_COUNTS };
 
@@ -352,7 +352,7 @@ static void put_counts(struct hr__metrics *metrics) {
   }
 }
 
-/* ---- Reclaims --------------------------------------------------------------------------------------- */
+/* ---- Reclaims ------------------------------------------------------------------------------------ */
 
 static bool is_reclaim(const struct hr_node_change *change, uint32_t pool) {
   return change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED;
@@ -405,7 +405,7 @@ static void write_stamps(struct hr__metrics *metrics) {
 
 /* What is needed before the file is opened. HR_NO_MEMORY on failure; may be finished then, too. */
 static enum hr_status metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
-                                       const struct hr_openmetrics_config *config, int64_t step_us) {
+                                   const struct hr_openmetrics_config *config, int64_t step_us) {
   int64_t end_us = hr_history_end_us(run->history);
   uint32_t n_samples = (uint32_t)((end_us + step_us - 1) / step_us + 1);
   metrics->run = run;
@@ -467,8 +467,7 @@ enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *ru
                                     const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
                                     struct hr_error *error) {
   int64_t end_us = hr_history_end_us(run->history), step_us = config->step_us;
-  uint64_t n_series =
-      hr__metrics_gpu_series(run, config) + job_series(run) + cluster_series(run);
+  uint64_t n_series = hr__metrics_gpu_series(run, config) + job_series(run) + cluster_series(run);
   if (step_us == 0) step_us = chosen_step_us(end_us, n_series);
   enum hr_status status = check_step(path, step_us, end_us, error);
   if (status != HR_OK) return status;

@@ -14,23 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct hr__find_wait_reason {
+struct find_wait_reason {
   uint32_t attempt; /* its place in the history */
   uint32_t milli;   /* of GPUs */
 };
 
-struct hr__gpu_units {
+struct gpu_units {
   uint32_t n_nodes, n_pools;
   bool by_gpu;
-  uint32_t *first_node;               /* [n_pools + 1] */
-  uint32_t *first_unit;               /* [n_nodes + n_pools + 1], by owner: a node, or a pool behind the nodes */
-  uint32_t *first_hold;               /* [units + 1] */
-  struct hr__find_wait_reason *holds; /* by unit, in the order of their begins */
+  uint32_t *first_node;           /* [n_pools + 1] */
+  uint32_t *first_unit;           /* [n_nodes + n_pools + 1], by owner: a node, or a pool behind the nodes */
+  uint32_t *first_hold;           /* [units + 1] */
+  struct find_wait_reason *holds; /* by unit, in the order of their begins */
 };
-
-/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
-static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu);
-static void hr__gpu_units_finish(struct hr__gpu_units *units);
 
 /* Changes are told in order of time: they are followed once to count the times of each node, and once to list them. */
 
@@ -102,7 +98,7 @@ void hr__node_times_finish(struct hr__node_times *times) {
 
 struct listed {
   uint32_t unit;
-  struct hr__find_wait_reason hold;
+  struct find_wait_reason hold;
 };
 
 struct openmetrics_gpus_list {
@@ -122,9 +118,9 @@ static enum hr_status append(struct openmetrics_gpus_list *list, uint32_t unit, 
   return HR_OK;
 }
 
-/* ---- Units ------------------------------------------------------------------------------------------ */
+/* ---- Units --------------------------------------------------------------------------------------- */
 
-static enum hr_status number_units(struct hr__gpu_units *units, const struct hr_cluster_spec *cluster) {
+static enum hr_status number_units(struct gpu_units *units, const struct hr_cluster_spec *cluster) {
   uint32_t n_nodes = 0, node = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) n_nodes += cluster->pools[i].nodes;
   units->n_nodes = n_nodes;
@@ -142,11 +138,11 @@ static enum hr_status number_units(struct hr__gpu_units *units, const struct hr_
   return HR_OK;
 }
 
-static uint32_t count_units(const struct hr__gpu_units *units) {
+static uint32_t count_units(const struct gpu_units *units) {
   return units->first_unit[units->n_nodes + units->n_pools];
 }
 
-/* ---- Holds ------------------------------------------------------------------------------------------ */
+/* ---- Holds --------------------------------------------------------------------------------------- */
 
 /* A slice of GPUs that are told apart is the same part of each. */
 static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
@@ -169,7 +165,7 @@ static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32
   return HR_OK;
 }
 
-static enum hr_status list_attempt(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
+static enum hr_status list_attempt(const struct gpu_units *units, struct openmetrics_gpus_list *list,
                                    struct hr__lanes *lanes, const struct hr_export *run,
                                    const struct hr_attempt *attempt, uint32_t place) {
   const struct hr_slice *slices = hr_history_slices(run->history, attempt);
@@ -189,7 +185,7 @@ static enum hr_status list_attempt(const struct hr__gpu_units *units, struct ope
   return status;
 }
 
-static enum hr_status list_holds(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
+static enum hr_status list_holds(const struct gpu_units *units, struct openmetrics_gpus_list *list,
                                  const struct hr_export *run) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
@@ -204,7 +200,7 @@ static enum hr_status list_holds(const struct hr__gpu_units *units, struct openm
 }
 
 /* `first_hold` is used as where the next one goes, and put right at the end. */
-static enum hr_status deal(struct hr__gpu_units *units, const struct openmetrics_gpus_list *list) {
+static enum hr_status deal(struct gpu_units *units, const struct openmetrics_gpus_list *list) {
   uint32_t n_units = count_units(units);
   units->first_hold = calloc((size_t)n_units + 2, sizeof *units->first_hold);
   units->holds = calloc(list->count + 1, sizeof *units->holds);
@@ -216,9 +212,9 @@ static enum hr_status deal(struct hr__gpu_units *units, const struct openmetrics
   return HR_OK;
 }
 
-static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu) {
+static enum hr_status gpu_units_init(struct gpu_units *units, const struct hr_export *run, bool each_gpu) {
   struct openmetrics_gpus_list list = {0};
-  *units = (struct hr__gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
+  *units = (struct gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
   enum hr_status status = number_units(units, run->cluster);
   if (status == HR_OK) status = list_holds(units, &list, run);
   if (status == HR_OK) status = deal(units, &list);
@@ -226,12 +222,13 @@ static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const stru
   return status;
 }
 
-static void hr__gpu_units_finish(struct hr__gpu_units *units) {
+/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
+static void gpu_units_finish(struct gpu_units *units) {
   free(units->first_node);
   free(units->first_unit);
   free(units->first_hold);
   free(units->holds);
-  *units = (struct hr__gpu_units){0};
+  *units = (struct gpu_units){0};
 }
 
 /*
@@ -258,13 +255,13 @@ struct stretch {
 struct gpus {
   struct hr__metrics *metrics;
   const struct hr_attempt *attempts;
-  struct hr__gpu_units units;
+  struct gpu_units units;
   struct hr__node_times node_times;
   struct hr__steps up, use;
   struct stretch *stretches; /* as many as the unit with the most holds has */
 };
 
-/* ---- Sums ------------------------------------------------------------------------------------------- */
+/* ---- Sums ---------------------------------------------------------------------------------------- */
 
 static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   hr__steps_clear(&gpus->up);
@@ -277,13 +274,13 @@ static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group
 
 static void add_held(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
-    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
+    const struct find_wait_reason *hold = &gpus->units.holds[i];
     const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
     hr__steps_add(&gpus->use, attempt->begin_us, attempt->end_us, (int64_t)hold->milli * 1000);
   }
 }
 
-static struct stretch busy_stretch(const struct gpus *gpus, const struct hr__find_wait_reason *hold, int64_t weight) {
+static struct stretch busy_stretch(const struct gpus *gpus, const struct find_wait_reason *hold, int64_t weight) {
   const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
   int64_t work_us = attempt->kept_us + attempt->lost_us, rest_us = work_us + attempt->saving_us;
   if (rest_us > 0) weight = (int64_t)((hr_amount)weight * work_us / rest_us);
@@ -293,7 +290,7 @@ static struct stretch busy_stretch(const struct gpus *gpus, const struct hr__fin
 /* The parts of it that jobs have, while they are busy. */
 static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
-    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
+    const struct find_wait_reason *hold = &gpus->units.holds[i];
     struct stretch stretch = busy_stretch(gpus, hold, (int64_t)hold->milli * 1000);
     hr__steps_add(&gpus->use, stretch.from_us, stretch.to_us, stretch.weight);
   }
@@ -338,7 +335,7 @@ static void sum_use(struct gpus *gpus, const struct openmetrics_gpus_group *grou
   hr__steps_close(&gpus->use);
 }
 
-/* ---- Series ----------------------------------------------------------------------------------------- */
+/* ---- Series -------------------------------------------------------------------------------------- */
 
 static void number_label(struct hr__metrics *metrics, const char *name, const char *prefix, uint32_t number) {
   char text[80];
@@ -439,14 +436,14 @@ static void put_group(struct gpus *gpus, const struct openmetrics_gpus_family *f
   put_series(gpus, base, whole);
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static bool has_holds(const struct gpus *gpus, uint32_t unit) {
   return gpus->units.first_hold[unit] < gpus->units.first_hold[unit + 1];
 }
 
 static struct openmetrics_gpus_group whole_pool(const struct gpus *gpus, uint32_t pool) {
-  const struct hr__gpu_units *units = &gpus->units;
+  const struct gpu_units *units = &gpus->units;
   uint32_t first_node = units->first_node[pool], end_node = units->first_node[pool + 1];
   return (struct openmetrics_gpus_group){.pool = pool,
                                          .node = HR_NONE,
@@ -528,13 +525,13 @@ static enum hr_status make_stretches(struct gpus *gpus) {
 enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics) {
   struct gpus gpus = {.metrics = metrics};
   hr_history_attempts(metrics->run->history, &gpus.attempts);
-  enum hr_status status = hr__gpu_units_init(&gpus.units, metrics->run, metrics->config->place == HR_METRICS_BY_GPU);
+  enum hr_status status = gpu_units_init(&gpus.units, metrics->run, metrics->config->place == HR_METRICS_BY_GPU);
   if (status == HR_OK) status = hr__node_times_init(&gpus.node_times, metrics->run);
   if (status == HR_OK) status = hr__steps_init(&gpus.up, metrics->step_us, metrics->end_us);
   if (status == HR_OK) status = hr__steps_init(&gpus.use, metrics->step_us, metrics->end_us);
   if (status == HR_OK) status = make_stretches(&gpus);
   if (status == HR_OK) put_families(&gpus);
-  hr__gpu_units_finish(&gpus.units);
+  gpu_units_finish(&gpus.units);
   hr__node_times_finish(&gpus.node_times);
   hr__steps_finish(&gpus.up);
   hr__steps_finish(&gpus.use);

@@ -23,7 +23,7 @@ void hr__metrics_family(struct hr__metrics *metrics, const char *name, const cha
   put_line(metrics, "# HELP ", help);
 }
 
-/* ---- Labels ----------------------------------------------------------------------------------------- */
+/* ---- Labels -------------------------------------------------------------------------------------- */
 
 static void put_label_byte(struct hr__metrics *metrics, char byte) {
   if (metrics->labels_used < HR__METRICS_LABEL_BYTES) metrics->labels[metrics->labels_used++] = byte;
@@ -63,7 +63,7 @@ void hr__metrics_label(struct hr__metrics *metrics, const char *name, const char
   put_label_byte(metrics, '"');
 }
 
-/* ---- Samples ---------------------------------------------------------------------------------------- */
+/* ---- Samples ------------------------------------------------------------------------------------- */
 
 void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t millionths) {
   hr__out_text(&metrics->out, metrics->family);

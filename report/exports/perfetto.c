@@ -15,33 +15,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct hr__stay {
+struct perfetto_stay {
   uint32_t owner; /* a node, or, behind the last one, a pool */
   uint32_t gpu_milli;
   uint32_t lane; /* of the owner, from 0 */
 };
 
-struct hr__tracks {
+struct perfetto_tracks {
   uint32_t n_nodes, n_owners;
   uint32_t *first_track; /* [n_owners + 1]; those of an owner without any are none */
   uint32_t *pool_of;     /* [n_owners] */
-  struct hr__stay *stays;
+  struct perfetto_stay *stays;
   uint32_t *first_stay; /* [attempts + 1] */
 };
-
-/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
-static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run);
-static void hr__tracks_finish(struct hr__tracks *tracks);
 
 /* Trace events in the making, one a line. An event is begun, told its place and time, and then whatever else its kind
    has, up to the brace that closes it. */
 
 enum { HR__PERFETTO_CLUSTER = 1, HR__PERFETTO_FIRST_POOL = 2 };
 
-struct hr__perfetto {
+struct perfetto_writer {
   struct hr__out out;
   const struct hr_export *run;
-  struct hr__tracks tracks;
+  struct perfetto_tracks tracks;
   int64_t clock_us;  /* added to a time to show it */
   uint32_t first_id; /* of threads */
   bool any;          /* an event stands before the next one */
@@ -50,22 +46,7 @@ struct hr__perfetto {
 /* A text that is known when this is compiled. */
 #define HR__PUT(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
 
-/* `phase`: "M" names, "C" counters, "X" slices, "i" instants. */
-static void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase);
-static void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread);
-static void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us);
-/* A whole event: `what` is "process_name" or "thread_name". */
-static void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
-                              const char *name);
-
-static uint32_t hr__perfetto_pool_process(uint32_t pool);
-/* The thread of an owner's lane. */
-static uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane);
-
-/* Slices of the cluster, on as many threads as are amiss at once, behind those of the nodes. */
-static void hr__perfetto_alerts(struct hr__perfetto *perfetto);
-
-/* ---- Stays ------------------------------------------------------------------------------------------ */
+/* ---- Stays --------------------------------------------------------------------------------------- */
 
 static size_t max_stays(const struct hr_attempt *attempts, size_t n_attempts) {
   size_t count = 0;
@@ -73,22 +54,23 @@ static size_t max_stays(const struct hr_attempt *attempts, size_t n_attempts) {
   return count;
 }
 
-static uint32_t add_stays(struct hr__tracks *tracks, uint32_t count, const struct hr_attempt *attempt,
+static uint32_t add_stays(struct perfetto_tracks *tracks, uint32_t count, const struct hr_attempt *attempt,
                           const struct hr_slice *slices) {
   if (attempt->n_slices == 0)
-    tracks->stays[count++] = (struct hr__stay){tracks->n_nodes + attempt->pool.id, attempt->gpu_milli, 0};
+    tracks->stays[count++] = (struct perfetto_stay){tracks->n_nodes + attempt->pool.id, attempt->gpu_milli, 0};
   for (uint32_t i = 0; i < attempt->n_slices; i++) {
     if (i == 0 || slices[i].node.id != slices[i - 1].node.id)
-      tracks->stays[count++] = (struct hr__stay){slices[i].node.id, 0, 0};
+      tracks->stays[count++] = (struct perfetto_stay){slices[i].node.id, 0, 0};
     tracks->stays[count - 1].gpu_milli += slices[i].gpu_milli;
   }
   return count;
 }
 
-/* ---- Lanes ------------------------------------------------------------------------------------------ */
+/* ---- Lanes --------------------------------------------------------------------------------------- */
 
 /* Also a track for each node that something happened to. */
-static void number_tracks(struct hr__tracks *tracks, const struct hr__lanes *lanes, const struct hr_history *history) {
+static void number_tracks(struct perfetto_tracks *tracks, const struct hr__lanes *lanes,
+                          const struct hr_history *history) {
   const struct hr_node_change *changes;
   size_t n_changes = hr_history_changes(history, &changes);
   for (uint32_t i = 0; i < tracks->n_owners; i++) tracks->first_track[i + 1] = lanes[i].n;
@@ -98,13 +80,13 @@ static void number_tracks(struct hr__tracks *tracks, const struct hr__lanes *lan
   for (uint32_t i = 0; i < tracks->n_owners; i++) tracks->first_track[i + 1] += tracks->first_track[i];
 }
 
-static enum hr_status lay_out(struct hr__tracks *tracks, const struct hr_attempt *attempts, size_t n_attempts,
+static enum hr_status lay_out(struct perfetto_tracks *tracks, const struct hr_attempt *attempts, size_t n_attempts,
                               const struct hr_history *history) {
   struct hr__lanes *lanes = calloc((size_t)tracks->n_owners + 1, sizeof *lanes);
   enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
     for (uint32_t k = tracks->first_stay[i]; k < tracks->first_stay[i + 1] && status == HR_OK; k++) {
-      struct hr__stay *stay = &tracks->stays[k];
+      struct perfetto_stay *stay = &tracks->stays[k];
       stay->lane = hr__lanes_take(&lanes[stay->owner], attempts[i].begin_us, attempts[i].end_us);
       if (stay->lane == HR_NONE) status = HR_NO_MEMORY;
     }
@@ -114,13 +96,13 @@ static enum hr_status lay_out(struct hr__tracks *tracks, const struct hr_attempt
   return status;
 }
 
-static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run) {
+static enum hr_status tracks_init(struct perfetto_tracks *tracks, const struct hr_export *run) {
   const struct hr_cluster_spec *cluster = run->cluster;
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
   uint32_t n_nodes = 0, node = 0, count = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) n_nodes += cluster->pools[i].nodes;
-  *tracks = (struct hr__tracks){.n_nodes = n_nodes, .n_owners = n_nodes + cluster->n_pools};
+  *tracks = (struct perfetto_tracks){.n_nodes = n_nodes, .n_owners = n_nodes + cluster->n_pools};
   tracks->first_track = calloc((size_t)tracks->n_owners + 1, sizeof *tracks->first_track);
   tracks->pool_of = calloc((size_t)tracks->n_owners + 1, sizeof *tracks->pool_of);
   tracks->stays = calloc(max_stays(attempts, n_attempts) + 1, sizeof *tracks->stays);
@@ -137,44 +119,48 @@ static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr
   return lay_out(tracks, attempts, n_attempts, run->history);
 }
 
-static void hr__tracks_finish(struct hr__tracks *tracks) {
+/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
+static void tracks_finish(struct perfetto_tracks *tracks) {
   free(tracks->first_track);
   free(tracks->pool_of);
   free(tracks->stays);
   free(tracks->first_stay);
-  *tracks = (struct hr__tracks){0};
+  *tracks = (struct perfetto_tracks){0};
 }
 
-static void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase) {
+static void perfetto_begin(struct perfetto_writer *perfetto, const char *phase) {
   hr__out_text(&perfetto->out, perfetto->any ? ",\n{\"ph\":\"" : "{\"ph\":\"");
   hr__out_text(&perfetto->out, phase);
   perfetto->any = true;
 }
 
-static void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread) {
+static void perfetto_place(struct perfetto_writer *perfetto, uint32_t process, uint32_t thread) {
   HR__PUT(perfetto, "\",\"pid\":");
   hr__out_u64(&perfetto->out, process);
   HR__PUT(perfetto, ",\"tid\":");
   hr__out_u64(&perfetto->out, thread);
 }
 
-static void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us) {
+/* `phase`: "M" names, "C" counters, "X" slices, "i" instants. */
+static void perfetto_time(struct perfetto_writer *perfetto, int64_t at_us) {
   HR__PUT(perfetto, ",\"ts\":");
   hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
 }
 
-static uint32_t hr__perfetto_pool_process(uint32_t pool) {
+static uint32_t perfetto_pool_process(uint32_t pool) {
   return HR__PERFETTO_FIRST_POOL + pool;
 }
 
-static uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane) {
+/* The thread of an owner's lane. */
+static uint32_t perfetto_thread(const struct perfetto_writer *perfetto, uint32_t owner, uint32_t lane) {
   return perfetto->first_id + perfetto->tracks.first_track[owner] + lane;
 }
 
-static void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
-                              const char *name) {
-  hr__perfetto_begin(perfetto, "M");
-  hr__perfetto_place(perfetto, process, thread);
+/* A whole event: `what` is "process_name" or "thread_name". */
+static void perfetto_name(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
+                          const char *name) {
+  perfetto_begin(perfetto, "M");
+  perfetto_place(perfetto, process, thread);
   HR__PUT(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, what);
   HR__PUT(perfetto, "\",\"args\":{\"name\":");
@@ -182,16 +168,16 @@ static void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, u
   HR__PUT(perfetto, "}}");
 }
 
-static void put_alert(struct hr__perfetto *perfetto, const struct hr_alert *alert, uint32_t thread) {
+static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *alert, uint32_t thread) {
   char name[200], *words = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&words, &size);
   if (out) hr__put_alert_words(out, alert);
   if (!out || fclose(out) != 0) perfetto->out.out_of_memory = true;
   snprintf(name, sizeof name, "%s: %.100s", hr_alert_name(alert->rule), alert->where);
-  hr__perfetto_begin(perfetto, "X");
-  hr__perfetto_place(perfetto, HR__PERFETTO_CLUSTER, thread);
-  hr__perfetto_time(perfetto, alert->begin_us);
+  perfetto_begin(perfetto, "X");
+  perfetto_place(perfetto, HR__PERFETTO_CLUSTER, thread);
+  perfetto_time(perfetto, alert->begin_us);
   HR__PUT(perfetto, ",\"dur\":");
   hr__out_i64(&perfetto->out, alert->end_us - alert->begin_us);
   HR__PUT(perfetto, ",\"cat\":\"alert\",\"name\":");
@@ -208,11 +194,12 @@ static int by_begin(const void *left, const void *right) {
   return (a > b) - (a < b); /* of one list */
 }
 
-static void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
+/* Slices of the cluster, on as many threads as are amiss at once, behind those of the nodes. */
+static void perfetto_alerts(struct perfetto_writer *perfetto) {
   const struct hr_alert *list = NULL;
   const struct hr_alerts *alerts = perfetto->run->label->alerts;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
-  uint32_t first_thread = hr__perfetto_thread(perfetto, perfetto->tracks.n_owners, 0);
+  uint32_t first_thread = perfetto_thread(perfetto, perfetto->tracks.n_owners, 0);
   struct hr__lanes lanes = {0};
   const struct hr_alert **sorted = calloc(count + 1, sizeof *sorted);
   for (size_t i = 0; sorted && i < count; i++) sorted[i] = &list[i];
@@ -226,7 +213,7 @@ static void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
   for (uint32_t i = 0; i < lanes.n; i++) {
     char name[60] = "alerts";
     if (i) snprintf(name, sizeof name, "alerts \xc2\xb7%" PRIu32, i + 1);
-    hr__perfetto_name(perfetto, "thread_name", HR__PERFETTO_CLUSTER, first_thread + i, name);
+    perfetto_name(perfetto, "thread_name", HR__PERFETTO_CLUSTER, first_thread + i, name);
   }
   hr__lanes_finish(&lanes);
   free(sorted);
@@ -238,12 +225,12 @@ static void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
  * nesting, so each job that is on a node at the same time as others has a thread of its own there.
  */
 
-/* ---- Names ------------------------------------------------------------------------------------------ */
+/* ---- Names --------------------------------------------------------------------------------------- */
 
-static void put_rank(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
+static void put_rank(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
                      uint32_t rank) {
-  hr__perfetto_begin(perfetto, "M");
-  hr__perfetto_place(perfetto, process, thread);
+  perfetto_begin(perfetto, "M");
+  perfetto_place(perfetto, process, thread);
   HR__PUT(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, what);
   HR__PUT(perfetto, "\",\"args\":{\"sort_index\":");
@@ -251,42 +238,42 @@ static void put_rank(struct hr__perfetto *perfetto, const char *what, uint32_t p
   HR__PUT(perfetto, "}}");
 }
 
-static void put_processes(struct hr__perfetto *perfetto) {
+static void put_processes(struct perfetto_writer *perfetto) {
   const struct hr_cluster_spec *cluster = perfetto->run->cluster;
-  hr__perfetto_name(perfetto, "process_name", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, "cluster");
+  perfetto_name(perfetto, "process_name", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, "cluster");
   put_rank(perfetto, "process_sort_index", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, 0);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     char name[200];
     snprintf(name, sizeof name, "%.100s (%" PRIu32 " x %" PRIu32 " %.50s)", pool->name ? pool->name : "pool",
              pool->nodes, pool->gpus_per_node, pool->gpu ? pool->gpu : "GPUs");
-    hr__perfetto_name(perfetto, "process_name", hr__perfetto_pool_process(i), hr__perfetto_pool_process(i), name);
-    put_rank(perfetto, "process_sort_index", hr__perfetto_pool_process(i), hr__perfetto_pool_process(i), i + 1);
+    perfetto_name(perfetto, "process_name", perfetto_pool_process(i), perfetto_pool_process(i), name);
+    put_rank(perfetto, "process_sort_index", perfetto_pool_process(i), perfetto_pool_process(i), i + 1);
   }
 }
 
-static void put_threads(struct hr__perfetto *perfetto) {
-  const struct hr__tracks *tracks = &perfetto->tracks;
+static void put_threads(struct perfetto_writer *perfetto) {
+  const struct perfetto_tracks *tracks = &perfetto->tracks;
   for (uint32_t owner = 0; owner < tracks->n_owners; owner++)
     for (uint32_t track = tracks->first_track[owner]; track < tracks->first_track[owner + 1]; track++) {
-      uint32_t process = hr__perfetto_pool_process(tracks->pool_of[owner]), lane = track - tracks->first_track[owner];
+      uint32_t process = perfetto_pool_process(tracks->pool_of[owner]), lane = track - tracks->first_track[owner];
       char name[60];
       int used = owner < tracks->n_nodes ? snprintf(name, sizeof name, "node %" PRIu32, owner)
                                          : snprintf(name, sizeof name, "on any node");
       if (lane) snprintf(name + used, sizeof name - (size_t)used, " \xc2\xb7%" PRIu32, lane + 1);
-      hr__perfetto_name(perfetto, "thread_name", process, perfetto->first_id + track, name);
+      perfetto_name(perfetto, "thread_name", process, perfetto->first_id + track, name);
       put_rank(perfetto, "thread_sort_index", process, perfetto->first_id + track, track);
     }
 }
 
-/* ---- Counters --------------------------------------------------------------------------------------- */
+/* ---- Counters ------------------------------------------------------------------------------------ */
 
 /* One event with two values: viewers make a counter of each, "jobs waiting" and so on. */
-static void put_counters_at(struct hr__perfetto *perfetto, const char *name, const char *first, uint64_t first_milli,
+static void put_counters_at(struct perfetto_writer *perfetto, const char *name, const char *first, uint64_t first_milli,
                             const char *second, uint64_t second_milli, int64_t at_us) {
-  hr__perfetto_begin(perfetto, "C");
-  hr__perfetto_place(perfetto, HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER);
-  hr__perfetto_time(perfetto, at_us);
+  perfetto_begin(perfetto, "C");
+  perfetto_place(perfetto, HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER);
+  perfetto_time(perfetto, at_us);
   HR__PUT(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, name);
   HR__PUT(perfetto, "\",\"args\":{\"");
@@ -300,7 +287,7 @@ static void put_counters_at(struct hr__perfetto *perfetto, const char *name, con
   HR__PUT(perfetto, "}}");
 }
 
-static void put_counters(struct hr__perfetto *perfetto) {
+static void put_counters(struct perfetto_writer *perfetto) {
   const struct hr_count_change *changes, *before = NULL;
   size_t count = hr_counts_changes(perfetto->run->counts, &changes);
   for (const struct hr_count_change *now = changes; now < changes + count; before = now++) {
@@ -312,26 +299,26 @@ static void put_counters(struct hr__perfetto *perfetto) {
   }
 }
 
-/* ---- Slices ----------------------------------------------------------------------------------------- */
+/* ---- Slices -------------------------------------------------------------------------------------- */
 
 static const char *name_of(const uint32_t *column, const struct hr_names *names, hr_job job) {
   return column && column[job.id] != HR_NONE ? names->text[column[job.id]] : NULL;
 }
 
-static void put_text_argument(struct hr__perfetto *perfetto, const char *key, const char *text) {
+static void put_text_argument(struct perfetto_writer *perfetto, const char *key, const char *text) {
   if (!text || !text[0]) return;
   hr__out_text(&perfetto->out, key);
   hr__out_json_text(&perfetto->out, text);
 }
 
-static void put_seconds_argument(struct hr__perfetto *perfetto, const char *key, int64_t us) {
+static void put_seconds_argument(struct perfetto_writer *perfetto, const char *key, int64_t us) {
   if (us == 0) return;
   hr__out_text(&perfetto->out, key);
   hr__out_millionths(&perfetto->out, us);
 }
 
 /* Since it was submitted, or lost its last place. */
-static int64_t wait_us_of(const struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
+static int64_t wait_us_of(const struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                           const struct hr_attempt *attempt) {
   bool first = attempt->previous == HR_NONE;
   return attempt->begin_us -
@@ -344,7 +331,7 @@ static const char *end_words(const struct hr_attempt *attempt) {
 }
 
 /* What is the same of a stay on every node. */
-static void put_attempt_arguments(struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
+static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                                   const struct hr_attempt *attempt) {
   const struct hr_trace *trace = perfetto->run->trace;
   hr_job job = attempt->job;
@@ -370,14 +357,13 @@ static void put_attempt_arguments(struct hr__perfetto *perfetto, const struct hr
   hr__out_millionths(&perfetto->out, (int64_t)cost);
 }
 
-static void put_slice(struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
-                      const struct hr_attempt *attempt, const struct hr__stay *stay) {
+static void put_slice(struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
+                      const struct hr_attempt *attempt, const struct perfetto_stay *stay) {
   char buffer[HR_JOB_ID_BUFFER];
   const char *id = hr_trace_job_id(perfetto->run->trace, attempt->job, buffer);
-  hr__perfetto_begin(perfetto, "X");
-  hr__perfetto_place(perfetto, hr__perfetto_pool_process(attempt->pool.id),
-                     hr__perfetto_thread(perfetto, stay->owner, stay->lane));
-  hr__perfetto_time(perfetto, attempt->begin_us);
+  perfetto_begin(perfetto, "X");
+  perfetto_place(perfetto, perfetto_pool_process(attempt->pool.id), perfetto_thread(perfetto, stay->owner, stay->lane));
+  perfetto_time(perfetto, attempt->begin_us);
   HR__PUT(perfetto, ",\"dur\":");
   hr__out_i64(&perfetto->out, attempt->end_us - attempt->begin_us);
   if (attempt->lost_us)
@@ -391,8 +377,8 @@ static void put_slice(struct hr__perfetto *perfetto, const struct hr_attempt *at
   HR__PUT(perfetto, "}}");
 }
 
-static void put_slices(struct hr__perfetto *perfetto) {
-  const struct hr__tracks *tracks = &perfetto->tracks;
+static void put_slices(struct perfetto_writer *perfetto) {
+  const struct perfetto_tracks *tracks = &perfetto->tracks;
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(perfetto->run->history, &attempts);
   for (size_t i = 0; i < n_attempts; i++)
@@ -400,14 +386,14 @@ static void put_slices(struct hr__perfetto *perfetto) {
       put_slice(perfetto, attempts, &attempts[i], &tracks->stays[k]);
 }
 
-/* ---- Instants --------------------------------------------------------------------------------------- */
+/* ---- Instants ------------------------------------------------------------------------------------ */
 
 /* Of a thread ("t") or a whole process ("p"); its name is what happened, and to what, or why. */
-static void put_instant(struct hr__perfetto *perfetto, const char *scope, uint32_t process, uint32_t thread,
+static void put_instant(struct perfetto_writer *perfetto, const char *scope, uint32_t process, uint32_t thread,
                         int64_t at_us, const char *name) {
-  hr__perfetto_begin(perfetto, "i");
-  hr__perfetto_place(perfetto, process, thread);
-  hr__perfetto_time(perfetto, at_us);
+  perfetto_begin(perfetto, "i");
+  perfetto_place(perfetto, process, thread);
+  perfetto_time(perfetto, at_us);
   HR__PUT(perfetto, ",\"s\":\"");
   hr__out_text(&perfetto->out, scope);
   HR__PUT(perfetto, "\",\"name\":");
@@ -415,7 +401,7 @@ static void put_instant(struct hr__perfetto *perfetto, const char *scope, uint32
   HR__PUT(perfetto, "}");
 }
 
-static void put_node_changes(struct hr__perfetto *perfetto) {
+static void put_node_changes(struct perfetto_writer *perfetto) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(perfetto->run->history, &changes);
   for (size_t i = 0; i < count; i++) {
@@ -425,17 +411,17 @@ static void put_node_changes(struct hr__perfetto *perfetto) {
     char name[100];
     snprintf(name, sizeof name, "%s%s%s", what, why[0] ? ": " : "", why);
     if (change->node.id != HR_NONE) {
-      uint32_t thread = hr__perfetto_thread(perfetto, change->node.id, 0);
-      put_instant(perfetto, "t", hr__perfetto_pool_process(change->pool.id), thread, change->at_us, name);
+      uint32_t thread = perfetto_thread(perfetto, change->node.id, 0);
+      put_instant(perfetto, "t", perfetto_pool_process(change->pool.id), thread, change->at_us, name);
     } else {
-      uint32_t process = hr__perfetto_pool_process(change->pool.id);
+      uint32_t process = perfetto_pool_process(change->pool.id);
       snprintf(name, sizeof name, "%s: %" PRIu32 " nodes", what, change->offer);
       put_instant(perfetto, "p", process, process, change->at_us, name);
     }
   }
 }
 
-static void put_rejections(struct hr__perfetto *perfetto) {
+static void put_rejections(struct perfetto_writer *perfetto) {
   const struct hr_rejection *rejections;
   size_t count = hr_counts_rejections(perfetto->run->counts, &rejections);
   for (size_t i = 0; i < count; i++) {
@@ -447,9 +433,9 @@ static void put_rejections(struct hr__perfetto *perfetto) {
   }
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- The file ------------------------------------------------------------------------------------ */
 
-static void put_head(struct hr__perfetto *perfetto) {
+static void put_head(struct perfetto_writer *perfetto) {
   char digest[HR__NUMBER_BYTES];
   HR__PUT(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
   hr__out_json_text(&perfetto->out, hr_version());
@@ -462,10 +448,10 @@ static void put_head(struct hr__perfetto *perfetto) {
 }
 
 enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error) {
-  struct hr__perfetto perfetto = {.run = run,
-                                  .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
-                                  .first_id = HR__PERFETTO_FIRST_POOL + run->cluster->n_pools};
-  enum hr_status status = hr_counts_complete(run->counts) ? hr__tracks_init(&perfetto.tracks, run) : HR_NO_MEMORY;
+  struct perfetto_writer perfetto = {.run = run,
+                                     .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
+                                     .first_id = HR__PERFETTO_FIRST_POOL + run->cluster->n_pools};
+  enum hr_status status = hr_counts_complete(run->counts) ? tracks_init(&perfetto.tracks, run) : HR_NO_MEMORY;
   if (status != HR_OK) hr_fail(error, status, "%s: out of memory", path);
   if (status == HR_OK) status = hr__out_open(&perfetto.out, path, error);
   if (status == HR_OK) {
@@ -476,10 +462,10 @@ enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, 
     put_slices(&perfetto);
     put_node_changes(&perfetto);
     put_rejections(&perfetto);
-    hr__perfetto_alerts(&perfetto);
+    perfetto_alerts(&perfetto);
     HR__PUT(&perfetto, "\n]}\n");
     status = hr__out_commit(&perfetto.out, error);
   }
-  hr__tracks_finish(&perfetto.tracks);
+  tracks_finish(&perfetto.tracks);
   return status;
 }

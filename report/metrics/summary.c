@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sums over jobs' and pools' fates. Without fates no job was interrupted, and all that jobs held was of use. */
+/*
+ * The metrics of a run: the summary, computed from the result and the usage, and the metrics of a streamed run.
+ *
+ * Summary. Jobs are grouped by size, whose samples as a whole also give the metrics of all jobs, and by class and
+ * tenant if the trace has them. Metrics over time come from the usage observer. Latency factors by pool are placed by
+ * counting sort, as in groups.c, so that quantiles are selected in place.
+ *
+ * Streamed run. An observer that sees each job when it starts and when it ends and stores nothing per job: waits and
+ * completion times go into sketches, the state between passes into integrals. Copies of the integrals are kept as of
+ * the last end and the last submit, the times up to which utilization is reported.
+ *
+ * Without accounting, no job was interrupted and all GPU time is useful.
+ */
 
 #include "headroom/unstable/streamed.h"
 #include "report/costs/apportion.h"
@@ -13,6 +25,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- GPU time, goodput and spot ------------------------------------------------------------------ */
 
 static void add_gpu_times(struct hr_gpu_times *sum, const struct hr_gpu_times *part) {
   sum->kept += part->kept;
@@ -90,21 +104,9 @@ static struct hr_spot_figures spot_figures(const struct hr_cluster_spec *cluster
   return figures;
 }
 
-/* A run's figures by pool, `usage` with pools told apart; `makespan_us` is the end of the makespan. Overwrites samples.
-   Sets n_pools and by_pool, which hr__pool_figures_free frees, of the summary. HR_NO_MEMORY is the only failure. */
-static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                            const struct hr_usage *usage, int64_t makespan_us,
-                                            struct hr__samples *samples, struct hr_summary *summary);
-/* What the pools cost, when that is known. */
-static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary);
-static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count);
+/* ---- Pools --------------------------------------------------------------------------------------- */
 
-/*
- * Latency factors are sorted by pool as groups.c does it: one walk counts each pool's, another puts them where the
- * pool's begin, so that quantiles are selected in place.
- */
-
-/* The latency factors of a pool's jobs. */
+/* Position and sums of the latency factors (held time / run time) of a pool. */
 struct factors {
   size_t next, count;
   double sum;
@@ -115,7 +117,7 @@ static int64_t held_us(const struct hr_result *result, uint32_t job) {
   return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
 }
 
-/* Of a run time of nothing there is no factor. */
+/* Jobs with a run time of 0 have no factor. */
 static bool has_factor(const struct hr_result *result, uint32_t job) {
   return result->state[job] == HR_JOB_COMPLETED && result->trace->work_us[job] > 0;
 }
@@ -159,7 +161,7 @@ static enum hr_status fill_factors(const struct hr_result *result, const struct 
   return HR_OK;
 }
 
-/* A copy of a name that may be missing. */
+/* Copies a name, which may be NULL. */
 static bool copy_name(char **copy, const char *name) {
   *copy = name ? strdup(name) : NULL;
   return *copy || !name;
@@ -177,9 +179,11 @@ static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr
   return copy_name(&figures->name, spec->name) && copy_name(&figures->gpu, spec->gpu) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                            const struct hr_usage *usage, int64_t makespan_us,
-                                            struct hr__samples *samples, struct hr_summary *summary) {
+/* Computes the metrics by pool; `makespan_us` is the end of the makespan. Overwrites the samples. Sets n_pools and
+   by_pool of the summary, to be freed with pool_figures_free(). Returns HR_NO_MEMORY on failure. */
+static enum hr_status pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                        const struct hr_usage *usage, int64_t makespan_us, struct hr__samples *samples,
+                                        struct hr_summary *summary) {
   if (!usage->by_pool) return HR_OK;
   summary->by_pool = calloc(cluster->n_pools, sizeof *summary->by_pool);
   if (!summary->by_pool) return HR_NO_MEMORY;
@@ -190,8 +194,8 @@ static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluste
   return status == HR_OK ? fill_factors(result, usage->by_pool, samples, summary) : status;
 }
 
-/* The lines are in the order of the pools; of one without a price there is none. */
-static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary) {
+/* Cost lines are in the order of the pools; pools without a price have none. */
+static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary) {
   const struct hr_cost_lines *lines = &summary->costs->by_pool;
   size_t at = 0;
   for (size_t i = 0; i < summary->n_pools; i++) {
@@ -204,7 +208,8 @@ static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct
   }
 }
 
-static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count) {
+/* Adds the costs of the pools. */
+static void pool_figures_free(struct hr_pool_figures *figures, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(figures[i].name);
     free(figures[i].gpu);
@@ -212,12 +217,9 @@ static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count)
   free(figures);
 }
 
-/*
- * A run's figures. Groupings walk the jobs: by size, whose samples taken together also give the figures of all jobs,
- * and by class and by tenant where the trace has them. What happened over time comes from the usage fold.
- */
+/* ---- Summary ------------------------------------------------------------------------------------- */
 
-/* Where jobs were left over at a horizon there is no last end, and the makespan is the time that was simulated. */
+/* If jobs are unfinished at the horizon, the makespan is the simulated time. */
 static struct hr__integrals over_makespan(const struct hr_result *result, const struct hr_usage *usage) {
   bool finished = result->n_completed + result->n_rejected == result->n_jobs;
   return finished ? usage->at_last_end : usage->now;
@@ -234,7 +236,7 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->queue_max = usage->max_waiting;
 }
 
-/* F is counted in pods. */
+/* F is a sum over pods. */
 static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide total_milli) {
   return ratio(fragment, total_milli) / (double)usage->fragment_pods;
 }
@@ -248,7 +250,7 @@ static void fill_fragmentation(struct hr_summary *summary, const struct hr_resul
   figures->known = true;
   figures->submit_window = share_of(usage, submits.fragment, submits.total_milli);
   figures->makespan = share_of(usage, makespan.fragment, makespan.total_milli);
-  figures->max = share_of(usage, usage->most.fragment, usage->most.total_milli);
+  figures->max = share_of(usage, usage->max_share.fragment, usage->max_share.total_milli);
   figures->stranded = ratio(makespan.stranded_milli, makespan.total_milli);
   figures->largest_gang_mean = ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
   figures->largest_gang_min = usage->min_gang;
@@ -304,15 +306,15 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->oom = oom_figures(cluster, result);
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
-  if (status == HR_OK) hr__pool_figures_price(cluster, summary);
+  if (status == HR_OK) pool_figures_price(cluster, summary);
   return status;
 }
 
+/* Fills in the error of a summary that could not be computed, and returns `status`. */
 static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
   if (status == HR_BAD_INPUT)
-    return hr_fail(error, status, "%s: the costs pass 4 trillion dollars: prices or times are too large",
-                   trace->source);
-  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
+    return hr_fail(error, status, "%s: costs exceed 4 trillion dollars; prices or times are too large", trace->source);
+  return hr_fail(error, status, "%s: out of memory for the metrics of %" PRIu32 " jobs", trace->source, trace->n_jobs);
 }
 
 enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
@@ -328,7 +330,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
     status = fill_groups(fresh, result, &samples);
   }
   if (status == HR_OK)
-    status = hr__pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, fresh);
+    status = pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, fresh);
   hr__samples_finish(&samples);
   if (status == HR_OK) status = hr__fairness_make(cluster, result, &fresh->fairness);
   if (status == HR_OK) status = fill_costs(fresh, trace, cluster, result, basis);
@@ -342,7 +344,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
 
 void hr_summary_destroy(struct hr_summary *summary) {
   if (!summary) return;
-  hr__pool_figures_free(summary->by_pool, summary->n_pools);
+  pool_figures_free(summary->by_pool, summary->n_pools);
   hr__groups_free(summary->by_tenant, summary->n_tenants);
   hr__groups_free(summary->by_class, summary->n_classes);
   hr__groups_free(summary->by_size, summary->n_sizes);
@@ -350,13 +352,9 @@ void hr_summary_destroy(struct hr_summary *summary) {
   free(summary);
 }
 
-/*
- * A fold that sees each job once when it starts and once when it ends, and forgets it: waits and completion times go
- * into sketches, the state between passes into integrals. These are kept as they stood at the last end and at the last
- * submission, up to which utilization is asked for.
- */
+/* ---- Streamed runs ------------------------------------------------------------------------------- */
 
-/* Over time, up to `until_us`. */
+/* Integrals up to `until_us`. */
 struct integrals {
   int64_t until_us;
   hr__wide waiting, allocated_milli, total_milli;
@@ -364,11 +362,11 @@ struct integrals {
 
 struct hr_streamed {
   const struct hr_trace *trace;
-  struct hr__sketch wait, jct, slowdown; /* the last in millionths */
+  struct hr__sketch wait, jct, slowdown; /* slowdown in millionths */
   uint64_t waiting, allocated_milli, total_milli, queue_max;
   uint64_t ended_with[HR_N_OUTCOMES], deadlines, missed_deadlines, oom_kills, oom_jobs;
   bool stoppable;
-  struct hr_gpu_times milli_us; /* of jobs that are over, where they could be stopped */
+  struct hr_gpu_times milli_us; /* finished jobs, if jobs can be interrupted */
   struct hr__rejections rejections;
   struct integrals now, at_last_end, at_last_submit;
 };
@@ -392,7 +390,7 @@ static void advance(struct hr_streamed *streamed, int64_t now_us) {
   now->until_us = now_us;
 }
 
-/* As report/groups.c has it, rounded to a millionth. */
+/* The slowdown as defined in groups.c, rounded to a millionth. */
 static int64_t slowdown_ppm(int64_t jct_us, int64_t work_us) {
   uint64_t run_us = (uint64_t)(work_us > HR__SHORT_RUN_US ? work_us : HR__SHORT_RUN_US);
   hr__wide slowdown = ((hr__wide)jct_us * 1000000 + run_us / 2) / run_us;
@@ -403,8 +401,8 @@ static bool has_deadline(const struct hr_trace *trace, hr_job job) {
   return trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
 }
 
-/* The job is over; what it held is booked. */
-static void note_over(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
+/* The job has ended or was rejected; its accounting is final. */
+static void note_finished(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
   const struct hr_trace *trace = streamed->trace;
   bool rejected = event->kind == HR_EVENT_REJECT;
   if (has_deadline(trace, event->job))
@@ -430,7 +428,7 @@ static void note_submit(struct hr_streamed *streamed, hr_job job) {
   streamed->deadlines += has_deadline(streamed->trace, job);
 }
 
-/* The first of its starts. */
+/* Counts the wait until the first start. */
 static void note_start(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
   if (view->accounting && view->accounting[event->job.id].attempts) return;
   hr__sketch_add(&streamed->wait, event->at_us - streamed->trace->submit_us[event->job.id]);
@@ -443,7 +441,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (event->kind == HR_EVENT_START) note_start(streamed, view, event);
   if (event->kind == HR_EVENT_END)
     note_end(streamed, event->job, event->at_us - streamed->trace->submit_us[event->job.id]);
-  if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_REJECT) note_over(streamed, view, event);
+  if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_REJECT) note_finished(streamed, view, event);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
@@ -460,7 +458,6 @@ struct hr_observer hr_streamed_observer(struct hr_streamed *streamed) {
   return (struct hr_observer){.self = streamed, .on_event = on_event, .on_instant = on_instant};
 }
 
-/* Of all GPUs, over the time up to when the integrals stand. */
 static double utilization(const struct integrals *span) {
   return span->total_milli ? (double)span->allocated_milli / (double)span->total_milli : 0;
 }
@@ -469,7 +466,6 @@ enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_n
   return hr__rejections_note(&streamed->rejections, notes);
 }
 
-/* Without fates all that was allocated was of use. */
 static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const struct hr_result *result) {
   if (!streamed->stoppable) return (struct hr_gpu_times){.kept = (hr_amount)streamed->now.allocated_milli};
   struct hr_gpu_times times = streamed->milli_us;
@@ -477,8 +473,8 @@ static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const s
   return times;
 }
 
-static void fill_fates(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
-                       const struct hr_result *result, struct hr_streamed_figures *figures) {
+static void fill_accounting(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                            const struct hr_result *result, struct hr_streamed_figures *figures) {
   struct hr_gpu_times times = gpu_times(streamed, result);
   figures->stoppable = streamed->stoppable;
   figures->goodput = goodput_figures(&times);
@@ -492,9 +488,9 @@ static void fill_fates(const struct hr_streamed *streamed, const struct hr_clust
 struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
                                              const struct hr_result *result) {
   bool finished = result->n_completed + result->n_rejected == streamed->trace->n_jobs;
-  bool all_came = result->n_submitted == streamed->trace->n_jobs;
+  bool all_submitted = result->n_submitted == streamed->trace->n_jobs;
   const struct integrals *span = finished ? &streamed->at_last_end : &streamed->now;
-  const struct integrals *submits = all_came ? &streamed->at_last_submit : &streamed->now;
+  const struct integrals *submits = all_submitted ? &streamed->at_last_submit : &streamed->now;
   struct hr_streamed_figures figures = {.jobs_submitted = result->n_submitted,
                                         .jobs_completed = result->n_completed,
                                         .jobs_rejected = result->n_rejected,
@@ -517,7 +513,7 @@ struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed,
                                         .n_passes = result->n_passes,
                                         .digest = result->digest};
   if (span->until_us) figures.queue_mean = (double)span->waiting / (double)span->until_us;
-  fill_fates(streamed, cluster, result, &figures);
+  fill_accounting(streamed, cluster, result, &figures);
   return figures;
 }
 

@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tasks that ask for GPUs and make up the typical pods, with the memory that pods leave out: which of them decide
- * whether any fits a node of a pool, and the one that gangs are measured in. Memory of GPUs has no say, as in F.
+ * Observer of cluster usage: integrals over time, usage by pool, and fragmentation.
+ *
+ * Integrals. Nothing changes between two passes, so each pass adds one rectangle. Copies of the sums are kept as of the
+ * last submit and the last end, the two times up to which utilization is reported.
+ *
+ * By pool. An event changes one pool, and only the integrals of that pool are advanced; each pool has its own time. For
+ * integrals up to the last end of a job, the first change of a pool after that end saves the pool's integrals as of the
+ * end; a change after a later end overwrites them.
+ *
+ * Fragmentation, in clusters with per-GPU allocation. F is that of Weng et al., "Beware of fragmentation", USENIX ATC
+ * 2023 (headroom/placement.h). Stranded GPUs and the largest gang are measured with typical tasks: requests for GPUs
+ * that the typical pods are made of, plus the memory per task, which pods omit. GPU memory is ignored, as in F. All
+ * counts are sums over nodes, except the largest gang, which is the maximum over pools of sums over nodes. So the part
+ * of each node is stored, only changed nodes are recomputed, and the sums of pools are the leaves of a tournament tree.
  */
 
 #include "report/metrics/usage.h"
@@ -12,29 +24,19 @@
 
 #include <stdlib.h>
 
-/* Those are left out that ask for no less of anything than another one does: where one of them fits, that one does. */
+/* Tasks of one pool. Omits dominated tasks, which request at least as much of everything as another task: if one of
+   those fits, so does the other. */
 struct hr__needs {
-  struct hr_request *task; /* in order of `gpu_milli` */
+  struct hr_request *task; /* sorted by `gpu_milli` */
   uint32_t count;
 };
 
-struct hr__typical_tasks {
-  struct hr__needs *needs; /* [n_pools], of the tasks that the pool is accepted by */
-  struct hr_request gang;  /* one task of one GPU; without CPU and memory where no typical one asks for a whole GPU */
+struct typical_tasks {
+  struct hr__needs *needs; /* [n_pools]: tasks that accept the pool */
+  struct hr_request gang;  /* a task of one GPU; without CPU and memory if no typical task requests a whole GPU */
 };
 
-/* In the arena; NULL when out of memory. */
-static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                                          const struct hr_typical_pods *typical);
-
-/* What is idle on the node, if some of the tasks would fit its GPUs and none of these its CPU and memory; else 0. */
-static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
-                                   hr_node node);
-/* Tasks of a gang that the node has room for. */
-static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
-                            hr_node node);
-
-/* ---- Which tasks are typical ------------------------------------------------------------------------ */
+/* ---- Typical tasks ------------------------------------------------------------------------------- */
 
 #define BY(x, y, member)                                                                                               \
   if ((x)->member != (y)->member) return (x)->member < (y)->member ? -1 : 1
@@ -59,7 +61,7 @@ static int by_demand(const void *a, const void *b) {
   return 0;
 }
 
-/* Requests that typical pods are made of, and that ask for GPUs. */
+/* Requests for GPUs that typical pods are made of. */
 struct tasks {
   struct hr_request *task;
   uint32_t count;
@@ -85,29 +87,31 @@ static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct
   return true;
 }
 
-/* ---- By pool ---------------------------------------------------------------------------------------- */
+/* ---- By pool ------------------------------------------------------------------------------------- */
 
-/* On a pool that is split, whoever does with whatever the task does with asks for no more. */
-static bool asks_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool, bool is_split) {
+/* Whether `task` requests at least as much as `than`. On a MIG pool: whether every profile that is enough for `task` is
+   enough for `than`. */
+static bool requests_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool,
+                             bool is_split) {
   bool less_of_node = task->cpu_milli < than->cpu_milli || task->mem_mib < than->mem_mib;
   if (is_split) return !less_of_node && !(task->mig_profiles[pool.id] & ~than->mig_profiles[pool.id]);
   return task->gpu_milli >= than->gpu_milli && task->gpus >= than->gpus && task->cpu_milli >= than->cpu_milli &&
          task->mem_mib >= than->mem_mib;
 }
 
-/* What comes later in order can be left out, but nothing before it because of it. */
-static void keep_least(struct hr__needs *needs, hr_pool pool, bool is_split) {
+/* Removes dominated tasks. In sort order, a task can only be dominated by an earlier one. */
+static void drop_dominated(struct hr__needs *needs, hr_pool pool, bool is_split) {
   uint32_t kept = 0;
   if (needs->count) qsort(needs->task, needs->count, sizeof *needs->task, by_demand);
   for (uint32_t i = 0; i < needs->count; i++) {
     uint32_t k = 0;
-    while (k < kept && !asks_no_less(&needs->task[i], &needs->task[k], pool, is_split)) k++;
+    while (k < kept && !requests_no_less(&needs->task[i], &needs->task[k], pool, is_split)) k++;
     if (k == kept) needs->task[kept++] = needs->task[i];
   }
   needs->count = kept;
 }
 
-/* `scratch`: room for all tasks. */
+/* `scratch` has space for all tasks. */
 static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const struct hr_cluster *cluster, hr_pool pool,
                        const struct tasks *tasks, struct hr_request *scratch) {
   *needs = (struct hr__needs){scratch, 0};
@@ -118,16 +122,17 @@ static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const st
     task->gpu_mem_mib = 0;
     task->cpu_milli = hr_pool_cpu_milli(hr_cluster_pool_spec(cluster, pool), task);
   }
-  keep_least(needs, pool, hr_cluster_pool_spec(cluster, pool)->mig != NULL);
+  drop_dominated(needs, pool, hr_cluster_pool_spec(cluster, pool)->mig != NULL);
   needs->task = hr_arena_alloc(arena, ((size_t)needs->count + 1) * sizeof *needs->task);
   for (uint32_t i = 0; needs->task && i < needs->count; i++) needs->task[i] = scratch[i];
   return needs->task != NULL;
 }
 
-static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                                          const struct hr_typical_pods *typical) {
+/* Allocates from the arena; returns NULL if out of memory. */
+static struct typical_tasks *typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                                  const struct hr_typical_pods *typical) {
   uint32_t n_pools = hr_cluster_pools(cluster);
-  struct hr__typical_tasks *self = hr_arena_alloc(arena, sizeof *self);
+  struct typical_tasks *self = hr_arena_alloc(arena, sizeof *self);
   if (!self) return NULL;
   self->gang = (struct hr_request){.tasks = 1, .gpus = 1, .gpu_milli = HR_WHOLE_GPU_MILLI};
   self->needs = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *self->needs);
@@ -140,7 +145,7 @@ static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena
   return self;
 }
 
-/* ---- A node ----------------------------------------------------------------------------------------- */
+/* ---- Counts of one node -------------------------------------------------------------------------- */
 
 static uint32_t stranded_instances_milli(const struct hr__needs *needs, const struct hr_gpu_inventory *inventory,
                                          hr_node node) {
@@ -154,7 +159,9 @@ static uint32_t stranded_instances_milli(const struct hr__needs *needs, const st
   return any ? inventory->left_milli[node.id] : 0;
 }
 
-static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
+/* Returns the idle milli-GPUs of the node if some tasks fit its GPUs but none of them its CPU and memory; otherwise
+   0. */
+static uint32_t hr__stranded_milli(const struct typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
                                    hr_node node) {
   const struct hr__needs *needs = &tasks->needs[inventory->pool[node.id]];
   uint32_t n_fitting = 0, for_milli = 0;
@@ -166,7 +173,7 @@ static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const 
     if (task->gpu_milli != for_milli)
       n_fitting = (uint32_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, task, node));
     for_milli = task->gpu_milli;
-    if (n_fitting == 0) break; /* the rest takes more of each GPU */
+    if (n_fitting == 0) break; /* further tasks need more of each GPU */
     if (n_fitting < task->gpus) continue;
     if (inventory->cpu_milli[node.id] >= task->cpu_milli && inventory->mem_mib[node.id] >= task->mem_mib) return 0;
     any = true;
@@ -174,8 +181,8 @@ static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const 
   return any ? inventory->left_milli[node.id] : 0;
 }
 
-static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
-                            hr_node node) {
+/* Returns how many tasks of the gang fit on the node. */
+static uint32_t gang_on(const struct typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_request *gang = &tasks->gang;
   bool is_split = hr_gpu_inventory_mig(inventory, node) != NULL;
   uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, gang, node))
@@ -186,12 +193,6 @@ static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct 
   if (mem_mib != UINT64_MAX && gang->mem_mib && most > mem_mib / gang->mem_mib) most = mem_mib / gang->mem_mib;
   return (uint32_t)most;
 }
-
-/*
- * All counts are sums over nodes, but for the largest gang, which is the most of sums over the nodes of a pool. So each
- * node's part is kept, and only nodes that changed are counted anew; pools stand at the leaves of a tree that knows the
- * most below each of its knots.
- */
 
 struct fragments_part {
   uint64_t fragment;
@@ -205,16 +206,16 @@ struct hr__fragments {
   const struct hr_typical_pods *typical;
   struct hr_acceptance acceptance;
   struct hr_fragmentation *fragmentation;
-  struct hr__typical_tasks *tasks;
-  struct fragments_part *part; /* [n_nodes], as last counted */
-  uint32_t *changed;           /* [n_nodes]: the first n_changed */
+  struct typical_tasks *tasks;
+  struct fragments_part *part; /* [n_nodes]: as of the last count */
+  uint32_t *changed;           /* [n_nodes]: the first n_changed are valid */
   uint8_t *has_changed;        /* [n_nodes] */
-  uint64_t *gang;              /* [2 x n_leaves]; a pool's at n_leaves + its number */
+  uint64_t *gang;              /* [2 x n_leaves]: tournament tree; a pool is at n_leaves + its index */
   uint32_t n_changed, n_leaves;
   struct hr__fragment_counts counts;
 };
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Life cycle of fragmentation counts ---------------------------------------------------------- */
 
 static bool make_acceptance(struct hr__fragments *self) {
   const struct hr_requests *requests = hr_cluster_requests(self->cluster);
@@ -250,7 +251,7 @@ static bool make(struct hr__fragments *self) {
   struct hr_arena *arena = &self->arena;
   self->typical = hr_typical_pods_create(arena, hr_cluster_requests(self->cluster));
   if (!self->typical || !make_acceptance(self) || !make_counts(self)) return false;
-  self->tasks = hr__typical_tasks_create(arena, self->cluster, self->typical);
+  self->tasks = typical_tasks_create(arena, self->cluster, self->typical);
   self->fragmentation = hr_fragmentation_create(arena, self->typical, &self->acceptance, self->inventory);
   return self->tasks && self->fragmentation;
 }
@@ -274,7 +275,7 @@ static struct hr__fragments *fragments_create(const struct hr_cluster *cluster) 
   return self;
 }
 
-/* ---- Counting --------------------------------------------------------------------------------------- */
+/* ---- Counting ------------------------------------------------------------------------------------ */
 
 static void fragments_note(struct hr__fragments *fragments, const struct hr_event *event) {
   if (event->node.id != HR_NONE) mark_node(fragments, event->node);
@@ -282,12 +283,12 @@ static void fragments_note(struct hr__fragments *fragments, const struct hr_even
   for (uint32_t i = 0; i < event->placement->n_slices; i++) mark_node(fragments, event->placement->slices[i].node);
 }
 
-/* Nothing is idle where nothing may start. */
+/* Closed nodes count as not idle, since nothing may start there. */
 static struct fragments_part part_of(struct hr__fragments *self, hr_node node) {
   if (self->inventory->closed[node.id]) return (struct fragments_part){0};
   return (struct fragments_part){.fragment = hr_fragmentation_of(self->fragmentation, node),
                                  .stranded_milli = hr__stranded_milli(self->tasks, self->inventory, node),
-                                 .gang = hr__gang_on(self->tasks, self->inventory, node)};
+                                 .gang = gang_on(self->tasks, self->inventory, node)};
 }
 
 static void set_gang(struct hr__fragments *self, uint32_t pool, uint64_t gang) {
@@ -319,28 +320,24 @@ static struct hr__fragment_counts fragments_count(struct hr__fragments *fragment
   return fragments->counts;
 }
 
-/*
- * An event changes one pool, and only that one's integrals are brought up to date. So they stand at times of their own,
- * and those up to the last end are kept apart from what has happened since: the first change of a pool after a job's
- * end keeps the pool's integrals as they stood at that end, until a change after a later end keeps them anew.
- */
+/* ---- Usage by pool ------------------------------------------------------------------------------- */
 
 struct usage_pool {
   int64_t until_us;
-  uint64_t allocated_milli, total_milli; /* what holds since then */
-  struct hr__pool_time now, at_last_end; /* the latter if the pool changed since */
+  uint64_t allocated_milli, total_milli; /* values since `until_us` */
+  struct hr__pool_time now, at_last_end; /* at_last_end is valid if the pool changed after that end */
 };
 
 struct hr__by_pool {
   const struct hr_cluster *cluster;
   int64_t last_end_us;
   struct usage_pool *pools; /* [n_pools] */
-  uint32_t *last;           /* [n_jobs]: the pool where it ran last */
+  uint32_t *last;           /* [n_jobs]: pool of the last attempt; HR_NONE */
 };
 
-static void hr__by_pool_destroy(struct hr__by_pool *by_pool);
+static void by_pool_destroy(struct hr__by_pool *by_pool);
 
-static struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, uint32_t n_jobs) {
+static struct hr__by_pool *by_pool_create(const struct hr_cluster *cluster, uint32_t n_jobs) {
   struct hr__by_pool *self = calloc(1, sizeof *self);
   uint32_t n_pools = hr_cluster_pools(cluster);
   if (!self) return NULL;
@@ -348,7 +345,7 @@ static struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, 
   self->pools = calloc(n_pools, sizeof *self->pools);
   self->last = malloc(((size_t)n_jobs + 1) * sizeof *self->last);
   if (!self->pools || !self->last) {
-    hr__by_pool_destroy(self);
+    by_pool_destroy(self);
     return NULL;
   }
   for (uint32_t pool = 0; pool < n_pools; pool++)
@@ -357,15 +354,14 @@ static struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, 
   return self;
 }
 
-/* NULL when out of memory. */
-static void hr__by_pool_destroy(struct hr__by_pool *by_pool) {
+static void by_pool_destroy(struct hr__by_pool *by_pool) {
   if (!by_pool) return;
   free(by_pool->pools);
   free(by_pool->last);
   free(by_pool);
 }
 
-/* With what has held since then. */
+/* Returns the integrals advanced to `until_us`. */
 static struct hr__pool_time grown(const struct usage_pool *pool, int64_t until_us) {
   uint64_t passed_us = (uint64_t)(until_us - pool->until_us);
   return (struct hr__pool_time){pool->now.allocated_milli + (hr__wide)pool->allocated_milli * passed_us,
@@ -378,13 +374,13 @@ static void advance(struct usage_pool *pool, int64_t now_us, int64_t last_end_us
   pool->until_us = now_us;
 }
 
-static bool gives_back(enum hr_event_kind kind) {
+static bool releases(enum hr_event_kind kind) {
   return kind == HR_EVENT_END || kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
 }
 
 static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, const struct hr_event *event) {
   bool starts = event->kind == HR_EVENT_START;
-  if (!starts && !gives_back(event->kind)) return;
+  if (!starts && !releases(event->kind)) return;
   struct usage_pool *pool = &self->pools[event->placement->pool.id];
   uint64_t milli = hr_placement_milli(event->placement, trace, event->job);
   advance(pool, event->at_us, self->last_end_us);
@@ -393,15 +389,15 @@ static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, con
   if (event->kind == HR_EVENT_END) self->last_end_us = event->at_us;
 }
 
-/* The cluster has changed before its event is told. */
+/* The cluster already has its new state when observers are notified. */
 static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
   struct usage_pool *pool = &self->pools[event->pool.id];
   advance(pool, event->at_us, self->last_end_us);
   pool->total_milli = hr_cluster_total_milli(self->cluster, event->pool);
 }
 
-/* Takes an event down; from the first on. */
-static void hr__by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
+/* Accounts for an event; call it for every event. */
+static void by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
   if (event->placement) note_job(by_pool, trace, event);
   if (event->pool.id != HR_NONE) note_node(by_pool, event);
 }
@@ -415,11 +411,7 @@ uint32_t hr__by_pool_of(const struct hr__by_pool *by_pool, hr_job job) {
   return by_pool->last[job.id];
 }
 
-/*
- * Integrals over time of waiting jobs, allocated GPUs and GPUs that are there, and of what is idle and of little use
- * where GPUs are told apart. Between two passes nothing changes, so each pass adds one rectangle. The sums are kept as
- * they stood at the last submit and at the last end, the two moments up to which utilization is asked for.
- */
+/* ---- Usage of the cluster ------------------------------------------------------------------------ */
 
 struct hr_usage *hr_usage_create(const struct hr_trace *trace) {
   struct hr_usage *usage = calloc(1, sizeof *usage);
@@ -430,16 +422,16 @@ struct hr_usage *hr_usage_create(const struct hr_trace *trace) {
 void hr_usage_destroy(struct hr_usage *usage) {
   if (!usage) return;
   fragments_destroy(usage->fragments);
-  hr__by_pool_destroy(usage->by_pool);
+  by_pool_destroy(usage->by_pool);
   free(usage);
 }
 
-/* The first pass finds all nodes as they are, later ones what events changed. */
+/* At the first pass, all nodes are marked as changed. */
 static void begin(struct hr_usage *usage, const struct hr_view *view) {
   usage->begun = true;
   if (!view->cluster) return;
   if (hr_cluster_pools(view->cluster) > 1) {
-    usage->by_pool = hr__by_pool_create(view->cluster, view->jobs->n_jobs);
+    usage->by_pool = by_pool_create(view->cluster, view->jobs->n_jobs);
     usage->out_of_memory = !usage->by_pool;
   }
   if (!hr_cluster_gpu_inventory(view->cluster)) return;
@@ -453,7 +445,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   struct hr_usage *usage = self;
   if (!usage->begun) begin(usage, view);
   if (event->kind == HR_EVENT_END) usage->ended = true;
-  if (usage->by_pool) hr__by_pool_note(usage->by_pool, view->jobs, event);
+  if (usage->by_pool) by_pool_note(usage->by_pool, view->jobs, event);
   if (usage->fragments) fragments_note(usage->fragments, event);
 }
 
@@ -468,13 +460,13 @@ static void usage_advance(struct hr_usage *usage, int64_t now_us) {
   usage->now.until_us = now_us;
 }
 
-/* Shares are compared as products, whole numbers both. */
+/* Compares shares by cross multiplication, in integers. */
 static void count_fragments(struct hr_usage *usage) {
   usage->counts = fragments_count(usage->fragments);
-  struct hr__fragment_share *most = &usage->most, now = {usage->counts.fragment, usage->total_milli};
+  struct hr__fragment_share *max = &usage->max_share, now = {usage->counts.fragment, usage->total_milli};
   if (now.total_milli > 0 &&
-      (most->total_milli == 0 || now.fragment * most->total_milli > most->fragment * now.total_milli))
-    *most = now;
+      (max->total_milli == 0 || now.fragment * max->total_milli > max->fragment * now.total_milli))
+    *max = now;
   if (usage->min_gang > usage->counts.largest_gang) usage->min_gang = usage->counts.largest_gang;
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum hr__page_count {
+enum watched_count {
   HR__PAGE_WAITING,
   HR__PAGE_WAITING_MILLI,
   HR__PAGE_RUNNING,
@@ -28,14 +28,14 @@ enum hr__page_count {
 enum { HR__PAGE_SPOT_POOLS = 12 };
 
 /* Nodes that could be had, or were there; and those that were there, and are paid for. */
-struct hr__page_offer {
+struct page_offer {
   hr_pool pool;
   struct hr__buckets nodes, up;
 };
 
 struct hr_page_watch {
   const struct hr_trace *trace;
-  struct hr__page_offer offers[HR__PAGE_SPOT_POOLS];
+  struct page_offer offers[HR__PAGE_SPOT_POOLS];
   uint32_t n_offers;
   const struct hr_usage *usage; /* NULL: fragments are not known */
   uint64_t waiting_milli;
@@ -49,7 +49,7 @@ enum { MOST_BUCKETS = 1200 };
 static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools && watch->n_offers < HR__PAGE_SPOT_POOLS; i++) {
     if (cluster->pools[i].market.market != HR_MARKET_SPOT || cluster->pools[i].nodes == 0) continue;
-    struct hr__page_offer *offer = &watch->offers[watch->n_offers++];
+    struct page_offer *offer = &watch->offers[watch->n_offers++];
     offer->pool = (hr_pool){i};
     if (hr__buckets_init(&offer->nodes, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
     if (hr__buckets_init(&offer->up, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
@@ -111,7 +111,7 @@ static void count_fragments(struct hr_page_watch *watch, int64_t now_us) {
   hr__buckets_set(&watch->counts[HR__PAGE_STRANDED_MILLI], now_us, usage->counts.stranded_milli);
 }
 
-static void count_nodes(struct hr__page_offer *offer, const struct hr_cluster *cluster, int64_t now_us) {
+static void count_nodes(struct page_offer *offer, const struct hr_cluster *cluster, int64_t now_us) {
   hr_pool pool = offer->pool;
   uint32_t up = hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +
                 hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
@@ -222,7 +222,7 @@ static void put_counts(struct hr__page_json *json, const char *key, const struct
   put_buckets(json, "mean", buckets, unit);
   if (which & LEAST) {
     hr__page_open(json, "min", '[');
-    for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].least / unit);
+    for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].min / unit);
     hr__page_close(json, ']');
   }
   if (which & MOST) put_most(json, "max", buckets, unit);
@@ -276,7 +276,7 @@ static void note_jobs(struct page_spot *spot, const struct hr__page_view *view, 
       hr__page_put(&spot->interrupted, &view->grid, view->attempts[i].end_us, 1);
 }
 
-static enum hr_status put_pool(const struct hr__page_view *view, const struct hr__page_offer *offer,
+static enum hr_status put_pool(const struct hr__page_view *view, const struct page_offer *offer,
                                struct hr__page_json *json) {
   uint32_t pool = offer->pool.id;
   struct page_spot spot = {0};
@@ -361,7 +361,7 @@ static void put_buckets(struct hr__page_json *json, const char *key, const struc
 /* Likewise of the most that it ever was in each. */
 static void put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].most / unit);
+  for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].max / unit);
   hr__page_close(json, ']');
 }
 
@@ -395,7 +395,7 @@ static void put_note_texts(struct hr__page_json *json, const struct hr_notes *no
   for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
 }
 
-/* ---- The document ----------------------------------------------------------------------------------- */
+/* ---- The document -------------------------------------------------------------------------------- */
 
 static void put_baseline(const struct hr_page *page, struct hr__page_json *json) {
   if (!page->baseline) {
@@ -505,7 +505,7 @@ static void finish_blocks(struct blocks *blocks) {
   hr__page_block_finish(&blocks->jobs.attempts);
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- The file ------------------------------------------------------------------------------------ */
 
 static const char title_place[] = "<title>Headroom</title>", data_place[] = "<!--headroom:data-->";
 

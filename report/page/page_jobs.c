@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__page_table {
+struct page_table {
   const struct hr__page_view *view;
   struct hr__page_json *json; /* within the list of columns */
   struct hr__page_block *block;
@@ -15,68 +15,44 @@ struct hr__page_table {
   uint32_t n;
 };
 
-/* HR_NO_MEMORY on failure; to be finished either way. */
-static enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
-                                          struct hr__page_json *json, struct hr__page_block *block, uint32_t n);
-static void hr__page_table_finish(struct hr__page_table *table);
-/* Each puts `values`, which it may change. `delta`: each value is near the one before. */
-static void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta);
-/* Of microseconds, told in the coarsest unit that is good enough: seconds where all are whole, else microseconds, or
-   milliseconds where those do not fit. */
-static void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta);
-/* Likewise of micro-dollars: in dollars, these, or thousandths. */
-static void hr__page_table_usd(struct hr__page_table *table, const char *name);
-
 /* Numbers of texts in the order in which rows first have them. */
-struct hr__page_numbering {
+struct page_numbering {
   uint32_t *number; /* by key: + 1 */
   uint32_t *keys;   /* by number */
   uint32_t count;
 };
-/* HR_NO_MEMORY on failure; to be finished either way. */
-static enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys);
-static void hr__page_numbering_finish(struct hr__page_numbering *numbering);
-static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key);
 
-/* The nodes that an attempt was on, and the first of them; 0 and -1 where it is only counted in its pool. */
-static uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
-static int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
-/* The job's last attempt; NULL: it has none. */
-static const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job);
-
-/* Writes "attempts", of those of `jobs` that had more than one, if any had. */
-static enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
-                                        struct hr__page_json *json, struct hr__page_block *block);
-
-static enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
-                                          struct hr__page_json *json, struct hr__page_block *block, uint32_t n) {
-  *table = (struct hr__page_table){view, json, block, malloc(((size_t)n + 1) * sizeof *table->values), n};
+static enum hr_status page_table_init(struct page_table *table, const struct hr__page_view *view,
+                                      struct hr__page_json *json, struct hr__page_block *block, uint32_t n) {
+  *table = (struct page_table){view, json, block, malloc(((size_t)n + 1) * sizeof *table->values), n};
   return table->values ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__page_table_finish(struct hr__page_table *table) {
+/* HR_NO_MEMORY on failure; to be finished either way. */
+static void page_table_finish(struct page_table *table) {
   free(table->values);
   table->values = NULL;
 }
 
-/* ---- Columns ---------------------------------------------------------------------------------------- */
+/* ---- Columns ------------------------------------------------------------------------------------- */
 
-static void put_scaled(struct hr__page_table *table, const char *name, double scale, bool delta) {
+static void put_scaled(struct page_table *table, const char *name, double scale, bool delta) {
   const struct hr__page_column column = {name, table->values, scale, delta};
   hr__page_column_put(table->block, table->json, &column, table->n);
 }
 
-static void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta) {
+/* Each puts `values`, which it may change. `delta`: each value is near the one before. */
+static void page_table_column(struct page_table *table, const char *name, bool delta) {
   put_scaled(table, name, 1, delta);
 }
 
-static bool all_whole(const struct hr__page_table *table, int64_t unit) {
+static bool all_whole(const struct page_table *table, int64_t unit) {
   for (uint32_t i = 0; i < table->n; i++)
     if (table->values[i] != -1 && table->values[i] % unit != 0) return false;
   return true;
 }
 
-static int64_t most_of(const struct hr__page_table *table) {
+static int64_t most_of(const struct page_table *table) {
   int64_t most = 0;
   for (uint32_t i = 0; i < table->n; i++)
     if (table->values[i] > most) most = table->values[i];
@@ -84,7 +60,7 @@ static int64_t most_of(const struct hr__page_table *table) {
 }
 
 /* Values are in millionths, of a second or of a dollar. */
-static void put_millionths(struct hr__page_table *table, const char *name, bool delta) {
+static void put_millionths(struct page_table *table, const char *name, bool delta) {
   enum { MILLION = 1000000, THOUSAND = 1000 };
   int64_t unit = all_whole(table, MILLION) ? MILLION : most_of(table) <= INT32_MAX ? 1 : THOUSAND;
   for (uint32_t i = 0; i < table->n; i++)
@@ -92,28 +68,32 @@ static void put_millionths(struct hr__page_table *table, const char *name, bool 
   put_scaled(table, name, (double)unit / 1e6, delta);
 }
 
-static void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta) {
+/* Of microseconds, told in the coarsest unit that is good enough: seconds where all are whole, else microseconds, or
+   milliseconds where those do not fit. */
+static void page_table_times(struct page_table *table, const char *name, bool delta) {
   put_millionths(table, name, delta);
 }
 
-static void hr__page_table_usd(struct hr__page_table *table, const char *name) {
+/* Likewise of micro-dollars: in dollars, these, or thousandths. */
+static void page_table_usd(struct page_table *table, const char *name) {
   put_millionths(table, name, false);
 }
 
-/* ---- Texts ------------------------------------------------------------------------------------------ */
+/* ---- Texts --------------------------------------------------------------------------------------- */
 
-static enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys) {
-  *numbering = (struct hr__page_numbering){calloc(n_keys + 1, sizeof *numbering->number),
-                                           calloc(n_keys + 1, sizeof *numbering->keys), 0};
+static enum hr_status page_numbering_init(struct page_numbering *numbering, size_t n_keys) {
+  *numbering = (struct page_numbering){calloc(n_keys + 1, sizeof *numbering->number),
+                                       calloc(n_keys + 1, sizeof *numbering->keys), 0};
   return numbering->number && numbering->keys ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__page_numbering_finish(struct hr__page_numbering *numbering) {
+static void page_numbering_finish(struct page_numbering *numbering) {
   free(numbering->number);
   free(numbering->keys);
 }
 
-static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key) {
+/* HR_NO_MEMORY on failure; to be finished either way. */
+static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
   if (!numbering->number[key]) {
     numbering->keys[numbering->count++] = key;
     numbering->number[key] = numbering->count;
@@ -121,20 +101,22 @@ static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_
   return numbering->number[key] - 1;
 }
 
-/* ---- Attempts --------------------------------------------------------------------------------------- */
+/* ---- Attempts ------------------------------------------------------------------------------------ */
 
-static uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
+static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   const struct hr_slice *slices = hr_history_slices(view->run->history, attempt);
   uint32_t count = 0;
   for (uint32_t i = 0; i < attempt->n_slices; i++) count += i == 0 || slices[i].node.id != slices[i - 1].node.id;
   return count;
 }
 
-static int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
+/* The nodes that an attempt was on, and the first of them; 0 and -1 where it is only counted in its pool. */
+static int64_t page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   return attempt->n_slices ? (int64_t)hr_history_slices(view->run->history, attempt)->node.id : -1;
 }
 
-static const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job) {
+/* The job's last attempt; NULL: it has none. */
+static const struct hr_attempt *page_last_attempt(const struct hr__page_view *view, uint32_t job) {
   uint32_t last = hr_history_last(view->run->history, (hr_job){job});
   return last == HR_NONE ? NULL : &view->attempts[last];
 }
@@ -232,7 +214,7 @@ static uint32_t end_key(const struct hr_attempt *attempt) {
   return (uint32_t)attempt->end << 8 | attempt->end_reason;
 }
 
-static void put_ends(struct hr__page_json *json, const struct hr__page_numbering *ends) {
+static void put_ends(struct hr__page_json *json, const struct page_numbering *ends) {
   static const char *const names[] = {[HR_ATTEMPT_RUNNING] = "running",
                                       [HR_ATTEMPT_COMPLETED] = "completed",
                                       [HR_ATTEMPT_INTERRUPTED] = "interrupted",
@@ -271,36 +253,36 @@ static int64_t pool_of(const struct hr__page_view *view, const struct hr_attempt
   return attempt->pool.id;
 }
 static int64_t n_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
-  return hr__page_nodes_of(view, attempt);
+  return page_nodes_of(view, attempt);
 }
 static int64_t lost_us_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   (void)view;
   return attempt->lost_us;
 }
 
-static void gather(struct hr__page_table *table, const uint32_t *places, attempt_value *value) {
+static void gather(struct page_table *table, const uint32_t *places, attempt_value *value) {
   for (uint32_t i = 0; i < table->n; i++) table->values[i] = value(table->view, &table->view->attempts[places[i]]);
 }
 
-static void put_attempt_columns(struct hr__page_table *table, const uint32_t *places, struct hr__page_numbering *ends) {
+static void put_attempt_columns(struct page_table *table, const uint32_t *places, struct page_numbering *ends) {
   gather(table, places, begin_us_of);
-  hr__page_table_times(table, "begin_s", true);
+  page_table_times(table, "begin_s", true);
   gather(table, places, end_us_of);
-  hr__page_table_times(table, "end_s", true);
+  page_table_times(table, "end_s", true);
   gather(table, places, pool_of);
-  hr__page_table_column(table, "pool", false);
-  gather(table, places, hr__page_node_of);
-  hr__page_table_column(table, "node", false);
+  page_table_column(table, "pool", false);
+  gather(table, places, page_node_of);
+  page_table_column(table, "node", false);
   gather(table, places, n_nodes_of);
-  hr__page_table_column(table, "n_nodes", false);
+  page_table_column(table, "n_nodes", false);
   for (uint32_t i = 0; i < table->n; i++)
-    table->values[i] = hr__page_number_of(ends, end_key(&table->view->attempts[places[i]]));
-  hr__page_table_column(table, "end", false);
+    table->values[i] = page_number_of(ends, end_key(&table->view->attempts[places[i]]));
+  page_table_column(table, "end", false);
   gather(table, places, lost_us_of);
-  hr__page_table_times(table, "lost_s", false);
+  page_table_times(table, "lost_s", false);
 }
 
-/* ---- Which --------------------------------------------------------------------------------------------- */
+/* ---- Which --------------------------------------------------------------------------------------- */
 
 /* Job by job, as long as there is room for all of a job's. */
 struct page_jobs_list {
@@ -327,17 +309,17 @@ static void list_job(struct page_jobs_list *list, const struct hr__page_view *vi
 static void list_attempts(struct page_jobs_list *list, const struct hr__page_view *view, const uint32_t *jobs,
                           uint32_t n_jobs) {
   for (uint32_t row = 0; row < n_jobs; row++) {
-    const struct hr_attempt *last = hr__page_last_attempt(view, jobs[row]);
+    const struct hr_attempt *last = page_last_attempt(view, jobs[row]);
     if (last && last->number) list_job(list, view, last, row);
   }
 }
 
 static enum hr_status put_list(const struct hr__page_view *view, const struct page_jobs_list *list,
                                struct hr__page_json *json, struct hr__page_block *block) {
-  struct hr__page_numbering ends = {0};
-  struct hr__page_table table;
-  enum hr_status status = hr__page_table_init(&table, view, json, block, list->count);
-  if (status == HR_OK) status = hr__page_numbering_init(&ends, 1 << 16);
+  struct page_numbering ends = {0};
+  struct page_table table;
+  enum hr_status status = page_table_init(&table, view, json, block, list->count);
+  if (status == HR_OK) status = page_numbering_init(&ends, 1 << 16);
   if (status == HR_OK) {
     hr__page_open(json, "attempts", '{');
     hr__page_count(json, "count", list->all);
@@ -345,7 +327,7 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
     hr__page_text(json, "block", "attempts");
     hr__page_open(json, "columns", '[');
     for (uint32_t i = 0; i < list->count; i++) table.values[i] = list->rows[i];
-    hr__page_table_column(&table, "job", true);
+    page_table_column(&table, "job", true);
     put_attempt_columns(&table, list->places, &ends);
     hr__page_close(json, ']');
     hr__page_open(json, "text", '{');
@@ -354,13 +336,14 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
     hr__page_close(json, '}');
     hr__page_close(json, '}');
   }
-  hr__page_numbering_finish(&ends);
-  hr__page_table_finish(&table);
+  page_numbering_finish(&ends);
+  page_table_finish(&table);
   return status;
 }
 
-static enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
-                                        struct hr__page_json *json, struct hr__page_block *block) {
+/* Writes "attempts", of those of `jobs` that had more than one, if any had. */
+static enum hr_status page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
+                                    struct hr__page_json *json, struct hr__page_block *block) {
   struct page_jobs_list list = {malloc(MOST_ATTEMPTS * sizeof *list.places), malloc(MOST_ATTEMPTS * sizeof *list.rows),
                                 0, 0};
   enum hr_status status = list.places && list.rows ? HR_OK : HR_NO_MEMORY;
@@ -375,7 +358,7 @@ static enum hr_status hr__page_attempts(const struct hr__page_view *view, const 
 
 /* The table of jobs. One that had a single attempt has it in its row. */
 
-/* ---- Texts ------------------------------------------------------------------------------------------ */
+/* ---- Texts --------------------------------------------------------------------------------------- */
 
 /* A column of texts: for each of `jobs` a key, and its name. The list of texts is written by `put_texts`. */
 struct text_column {
@@ -383,7 +366,7 @@ struct text_column {
   size_t n_keys; /* 0: there is no such column */
   uint32_t (*key_of)(const struct hr__page_view *view, uint32_t job);
   const char *(*text_of)(const struct hr__page_view *view, uint32_t key);
-  struct hr__page_numbering numbering;
+  struct page_numbering numbering;
 };
 
 static uint32_t tenant_key(const struct hr__page_view *view, uint32_t job) {
@@ -426,7 +409,7 @@ static uint32_t state_key(const struct hr__page_view *view, uint32_t job) {
 }
 
 static uint32_t pool_key(const struct hr__page_view *view, uint32_t job) {
-  const struct hr_attempt *attempt = hr__page_last_attempt(view, job);
+  const struct hr_attempt *attempt = page_last_attempt(view, job);
   return attempt ? attempt->pool.id : view->run->cluster->n_pools;
 }
 static const char *pool_text(const struct hr__page_view *view, uint32_t key) {
@@ -447,20 +430,19 @@ static void text_columns_init(struct text_column *columns, const struct hr__page
   memcpy(columns, all, sizeof all);
 }
 
-static enum hr_status put_text_columns(struct hr__page_table *table, const uint32_t *jobs,
-                                       struct text_column *columns) {
+static enum hr_status put_text_columns(struct page_table *table, const uint32_t *jobs, struct text_column *columns) {
   for (size_t c = 0; c < N_TEXTS; c++) {
     struct text_column *column = &columns[c];
     if (column->n_keys == 0) continue;
-    if (hr__page_numbering_init(&column->numbering, column->n_keys) != HR_OK) return HR_NO_MEMORY;
+    if (page_numbering_init(&column->numbering, column->n_keys) != HR_OK) return HR_NO_MEMORY;
     for (uint32_t i = 0; i < table->n; i++)
-      table->values[i] = hr__page_number_of(&column->numbering, column->key_of(table->view, jobs[i]));
-    hr__page_table_column(table, column->name, false);
+      table->values[i] = page_number_of(&column->numbering, column->key_of(table->view, jobs[i]));
+    page_table_column(table, column->name, false);
   }
   return HR_OK;
 }
 
-static void put_texts(struct hr__page_table *table, const struct text_column *columns) {
+static void put_texts(struct page_table *table, const struct text_column *columns) {
   hr__page_open(table->json, "text", '{');
   for (size_t c = 0; c < N_TEXTS; c++) {
     const struct text_column *column = &columns[c];
@@ -473,62 +455,62 @@ static void put_texts(struct hr__page_table *table, const struct text_column *co
   hr__page_close(table->json, '}');
 }
 
-/* ---- Numbers ---------------------------------------------------------------------------------------- */
+/* ---- Numbers ------------------------------------------------------------------------------------- */
 
-static void put_job_times(struct hr__page_table *table, const uint32_t *jobs) {
+static void put_job_times(struct page_table *table, const uint32_t *jobs) {
   const struct hr_result *result = table->view->run->result;
   const struct hr_trace *trace = table->view->run->trace;
   for (uint32_t i = 0; i < table->n; i++) table->values[i] = trace->submit_us[jobs[i]];
-  hr__page_table_times(table, "submit_s", true);
+  page_table_times(table, "submit_s", true);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t start_us = result->start_us[jobs[i]];
     table->values[i] = start_us == HR_NEVER_US ? -1 : start_us - trace->submit_us[jobs[i]];
   }
-  hr__page_table_times(table, "wait_s", false);
+  page_table_times(table, "wait_s", false);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t start_us = result->start_us[jobs[i]];
     table->values[i] = start_us == HR_NEVER_US ? -1 : start_us;
   }
-  hr__page_table_times(table, "start_s", true);
+  page_table_times(table, "start_s", true);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t end_us = hr_result_end_us(result, (hr_job){jobs[i]});
     table->values[i] = end_us == HR_NEVER_US ? -1 : end_us;
   }
-  hr__page_table_times(table, "end_s", true);
+  page_table_times(table, "end_s", true);
 }
 
-static void put_places(struct hr__page_table *table, const uint32_t *jobs) {
+static void put_places(struct page_table *table, const uint32_t *jobs) {
   const struct hr__page_view *view = table->view;
   for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = hr__page_last_attempt(view, jobs[i]);
-    table->values[i] = attempt ? hr__page_node_of(view, attempt) : -1;
+    const struct hr_attempt *attempt = page_last_attempt(view, jobs[i]);
+    table->values[i] = attempt ? page_node_of(view, attempt) : -1;
   }
-  hr__page_table_column(table, "node", false);
+  page_table_column(table, "node", false);
   for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = hr__page_last_attempt(view, jobs[i]);
-    table->values[i] = attempt ? hr__page_nodes_of(view, attempt) : 0;
+    const struct hr_attempt *attempt = page_last_attempt(view, jobs[i]);
+    table->values[i] = attempt ? page_nodes_of(view, attempt) : 0;
   }
-  hr__page_table_column(table, "nodes", false);
+  page_table_column(table, "nodes", false);
 }
 
-static void put_fates(struct hr__page_table *table, const uint32_t *jobs) {
+static void put_fates(struct page_table *table, const uint32_t *jobs) {
   const struct hr_page_run *run = table->view->run;
   for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = hr__page_last_attempt(table->view, jobs[i]);
+    const struct hr_attempt *attempt = page_last_attempt(table->view, jobs[i]);
     table->values[i] = attempt ? attempt->number + 1 : 0;
   }
-  hr__page_table_column(table, "attempts", false);
+  page_table_column(table, "attempts", false);
   if (run->result->accounting) {
     for (uint32_t i = 0; i < table->n; i++) table->values[i] = run->result->accounting[jobs[i]].lost_us;
-    hr__page_table_times(table, "lost_s", false);
+    page_table_times(table, "lost_s", false);
   }
   if (!run->ledger) return;
   for (uint32_t i = 0; i < table->n; i++)
     table->values[i] = (int64_t)(hr_ledger_job(run->ledger, (hr_job){jobs[i]}) / HR_LEDGER_UNITS_PER_UUSD);
-  hr__page_table_usd(table, "cost_usd");
+  page_table_usd(table, "cost_usd");
 }
 
-/* ---- Ids -------------------------------------------------------------------------------------------- */
+/* ---- Ids ----------------------------------------------------------------------------------------- */
 
 static int64_t number_id(const struct hr_trace *trace, uint32_t job) {
   return trace->id_number ? trace->id_number[job] : (trace->row ? trace->row[job] : job) + INT64_C(1);
@@ -543,7 +525,7 @@ static bool has_text_ids(const struct hr_trace *trace) {
 }
 
 /* A line each; what would end one is a space. */
-static void put_text_ids(struct hr__page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
+static void put_text_ids(struct page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
   char buffer[HR_JOB_ID_BUFFER];
   for (uint32_t i = 0; i < table->n; i++) {
     char *utf8 = hr__utf8_copy(hr_trace_job_id(table->view->run->trace, (hr_job){jobs[i]}, buffer));
@@ -556,17 +538,17 @@ static void put_text_ids(struct hr__page_table *table, const uint32_t *jobs, str
   }
 }
 
-static void put_ids(struct hr__page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
+static void put_ids(struct page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
   const struct hr_trace *trace = table->view->run->trace;
   if (has_text_ids(trace)) {
     put_text_ids(table, jobs, ids);
     return;
   }
   for (uint32_t i = 0; i < table->n; i++) table->values[i] = number_id(trace, jobs[i]);
-  hr__page_table_column(table, "id", true);
+  page_table_column(table, "id", true);
 }
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- The table ----------------------------------------------------------------------------------- */
 
 static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown) {
   char words[200];
@@ -581,14 +563,14 @@ static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown)
   hr__page_text(json, "why_not_all", words);
 }
 
-static enum hr_status put_columns(struct hr__page_table *table, const uint32_t *jobs, struct text_column *texts,
+static enum hr_status put_columns(struct page_table *table, const uint32_t *jobs, struct text_column *texts,
                                   struct hr__page_block *ids) {
   hr__page_open(table->json, "columns", '[');
   put_ids(table, jobs, ids);
   enum hr_status status = put_text_columns(table, jobs, texts);
   if (status == HR_OK) {
     for (uint32_t i = 0; i < table->n; i++) table->values[i] = table->view->run->trace->gpus[jobs[i]];
-    hr__page_table_column(table, "gpus", false);
+    page_table_column(table, "gpus", false);
     put_job_times(table, jobs);
     put_places(table, jobs);
     put_fates(table, jobs);
@@ -600,17 +582,17 @@ static enum hr_status put_columns(struct hr__page_table *table, const uint32_t *
 static enum hr_status put_jobs(const struct hr__page_view *view, struct hr__page_json *json, const uint32_t *jobs,
                                uint32_t n_jobs, struct hr__page_job_blocks *blocks) {
   struct text_column texts[N_TEXTS];
-  struct hr__page_table table;
+  struct page_table table;
   text_columns_init(texts, view);
-  enum hr_status status = hr__page_table_init(&table, view, json, &blocks->jobs, n_jobs);
+  enum hr_status status = page_table_init(&table, view, json, &blocks->jobs, n_jobs);
   hr__page_open(json, "jobs", '{');
   put_head(json, view->run->result->n_jobs, n_jobs);
   hr__page_text(json, "block", "jobs");
   if (status == HR_OK) status = put_columns(&table, jobs, texts, &blocks->ids);
   if (status == HR_OK) put_texts(&table, texts);
   hr__page_close(json, '}');
-  for (size_t i = 0; i < N_TEXTS; i++) hr__page_numbering_finish(&texts[i].numbering);
-  hr__page_table_finish(&table);
+  for (size_t i = 0; i < N_TEXTS; i++) page_numbering_finish(&texts[i].numbering);
+  page_table_finish(&table);
   return status;
 }
 
@@ -619,7 +601,7 @@ enum hr_status hr__page_jobs(const struct hr__page_view *view, struct hr__page_j
   uint32_t n_jobs;
   uint32_t *jobs = hr__page_shown(view->run->result, HR__PAGE_MOST_JOBS, &n_jobs);
   enum hr_status status = jobs ? put_jobs(view, json, jobs, n_jobs, blocks) : HR_NO_MEMORY;
-  if (status == HR_OK) status = hr__page_attempts(view, jobs, n_jobs, json, &blocks->attempts);
+  if (status == HR_OK) status = page_attempts(view, jobs, n_jobs, json, &blocks->attempts);
   free(jobs);
   return status;
 }

@@ -68,12 +68,11 @@ void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid 
   sums->rate = NULL;
 }
 
-/* ---- Keys ------------------------------------------------------------------------------------------- */
+/* ---- Keys ---------------------------------------------------------------------------------------- */
 
 /* Jobs without a tenant make one more key after the tenants. */
 /* "": none, as of a job without a tenant. */
-static const char *hr__page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
-                                     uint32_t key) {
+static const char *page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key) {
   const struct hr_trace *trace = view->run->trace;
   const struct hr_pool_spec *pools = view->run->cluster->pools;
   if (dimension == HR__PAGE_TENANT) return key < trace->tenants.count ? trace->tenants.text[key] : "";
@@ -83,7 +82,7 @@ static const char *hr__page_key_name(const struct hr__page_view *view, enum hr__
   return name ? name : "";
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------- */
+/* ---- Rows ---------------------------------------------------------------------------------------- */
 
 /* Puts a key into the list of the largest, of at most `room`; equal ones in their order. */
 static void insert(struct hr__page_split *split, uint32_t room, const hr_amount *weight, uint32_t key) {
@@ -112,7 +111,7 @@ enum hr_status hr__page_split_make(struct hr__page_split *split, const hr_amount
 
 const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
                               const struct hr__page_split *split, uint32_t row) {
-  return split->key[row] == HR_NONE ? "(others)" : hr__page_key_name(view, dimension, split->key[row]);
+  return split->key[row] == HR_NONE ? "(others)" : page_key_name(view, dimension, split->key[row]);
 }
 
 void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,

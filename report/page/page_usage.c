@@ -79,7 +79,7 @@ static enum hr_status put_by(const struct hr__page_view *view, struct hr__page_j
  * written all along. What was lost is told at the moment at which it was.
  */
 
-/* ---- Busy, useful, lost ----------------------------------------------------------------------------- */
+/* ---- Busy, useful, lost -------------------------------------------------------------------------- */
 
 struct use {
   struct hr__page_sums busy, useful, lost;
@@ -122,7 +122,7 @@ static enum hr_status put_use(const struct hr__page_view *view, struct hr__page_
   return status;
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------ */
+/* ---- Waits --------------------------------------------------------------------------------------- */
 
 struct waits {
   uint32_t *count;
@@ -361,7 +361,7 @@ static void put_bins(struct hr__page_json *json, const char *key, const uint64_t
   hr__page_close(json, ']');
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 /* Groups as the summary has them, and which of them a job is in. */
 struct page_usage_grouping {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ---- Numbers ---------------------------------------------------------------------------------------- */
+/* ---- Numbers ------------------------------------------------------------------------------------- */
 
 #include "report/page/page_writer.h"
 
@@ -60,7 +60,7 @@ char *hr__put_significant(char *at, double value) {
   return begin + 1;
 }
 
-/* ---- Texts ------------------------------------------------------------------------------------------ */
+/* ---- Texts --------------------------------------------------------------------------------------- */
 
 static void put_escaped(struct hr__out *out, unsigned char byte) {
   static const char hex[] = "0123456789abcdef";
@@ -86,7 +86,7 @@ static void put_string(struct hr__page_json *json, const char *text) {
   free(utf8);
 }
 
-/* ---- Values ----------------------------------------------------------------------------------------- */
+/* ---- Values -------------------------------------------------------------------------------------- */
 
 void hr__page_begin_value(struct hr__page_json *json, const char *key) {
   if (json->more) hr__out_byte(json->out, ',');
@@ -116,7 +116,7 @@ void hr__page_number(struct hr__page_json *json, const char *key, double value) 
 /* A column begins at a multiple of 8 bytes, and has the narrowest type that holds all of its values, or of their
    differences; where 32 bits do not hold them it is of doubles, which are exact for all that a page shows. */
 
-/* ---- Bytes ------------------------------------------------------------------------------------------ */
+/* ---- Bytes --------------------------------------------------------------------------------------- */
 
 unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes) {
   size_t capacity = block->capacity ? block->capacity : 4096;
@@ -178,7 +178,7 @@ enum hr_status hr__page_block_write(const struct hr__page_block *block, struct h
   return HR_OK;
 }
 
-/* ---- Columns ---------------------------------------------------------------------------------------- */
+/* ---- Columns ------------------------------------------------------------------------------------- */
 
 enum type { U8, U16, I32, F64 };
 static const struct {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- One value each --------------------------------------------------------------------------------- */
+/* ---- One value each ------------------------------------------------------------------------------ */
 
 void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text) {
   if (!cJSON_AddRawToObject(object, key, text)) json->failed = true;
@@ -37,7 +37,7 @@ cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key) {
   return fresh;
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- The file ------------------------------------------------------------------------------------ */
 
 static void begin_line(FILE *out, unsigned depth) {
   fprintf(out, "\n%*s", (int)(2 * depth), "");

@@ -51,7 +51,7 @@ void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets
     uint64_t most = 0;
     cell_buckets(line->n, closed->n, i, &from, &to);
     for (uint32_t k = from; k < to; k++)
-      if (closed->bucket[k].most > most) most = closed->bucket[k].most;
+      if (closed->bucket[k].max > most) most = closed->bucket[k].max;
     line->height[i] = height_of(most, top, STEPS);
   }
 }

@@ -17,7 +17,7 @@
 
 #define EXACT_IN_DOUBLE (UINT64_C(1) << 53)
 
-/* ---- What was run ----------------------------------------------------------------------------------- */
+/* ---- What was run -------------------------------------------------------------------------------- */
 
 static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                         const struct hr_cluster_spec *spec) {
@@ -101,11 +101,11 @@ static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_
   }
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Figures ------------------------------------------------------------------------------------- */
 
 /* Figures of nothing are null. */
-static void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
-                                  const struct hr_distribution *distribution) {
+static void json_distribution(struct hr__json *json, cJSON *object, const char *key,
+                              const struct hr_distribution *distribution) {
   const struct {
     const char *key;
     double value;
@@ -132,9 +132,9 @@ static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary
 static void put_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   bool spanned = summary->makespan_s > 0;
   put_jobs(json, root, summary);
-  hr__json_distribution(json, root, "wait_s", &summary->wait_s);
-  hr__json_distribution(json, root, "jct_s", &summary->jct_s);
-  hr__json_distribution(json, root, "slowdown", &summary->slowdown);
+  json_distribution(json, root, "wait_s", &summary->wait_s);
+  json_distribution(json, root, "jct_s", &summary->jct_s);
+  json_distribution(json, root, "slowdown", &summary->slowdown);
   hr__json_number_if(json, root, "makespan_s", summary->jobs_completed + summary->jobs_unfinished > 0,
                      summary->makespan_s);
   hr__json_number(json, root, "submit_window_s", summary->submit_window_s);
@@ -159,9 +159,9 @@ static void put_groups(struct hr__json *json, cJSON *root, const char *key, cons
     hr__json_count(json, inner, "missed_deadlines", group[i].missed_deadlines);
     hr__json_number(json, inner, "gpu_hours", group[i].gpu_hours);
     hr__json_number(json, inner, "useful_gpu_hours", group[i].useful_gpu_hours);
-    hr__json_distribution(json, inner, "wait_s", &group[i].wait_s);
-    hr__json_distribution(json, inner, "jct_s", &group[i].jct_s);
-    hr__json_distribution(json, inner, "slowdown", &group[i].slowdown);
+    json_distribution(json, inner, "wait_s", &group[i].wait_s);
+    json_distribution(json, inner, "jct_s", &group[i].jct_s);
+    json_distribution(json, inner, "slowdown", &group[i].slowdown);
   }
 }
 
@@ -176,7 +176,7 @@ static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summar
     hr__json_count(json, inner, "completed", pool->completed);
     hr__json_number(json, inner, "gpu_hours", pool->gpu_hours);
     hr__json_number_if(json, inner, "utilization", !isnan(pool->utilization), pool->utilization);
-    hr__json_distribution(json, inner, "latency_factor", &pool->latency_factor);
+    json_distribution(json, inner, "latency_factor", &pool->latency_factor);
     hr__json_usd(json, inner, "cost_usd", pool->cost_uusd);
     hr__json_usd(json, inner, "usd_per_completed_job", pool->per_completed_job_uusd);
   }
@@ -188,7 +188,7 @@ static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_fai
   hr__json_text(json, inner, "over", fairness->over);
   hr__json_count(json, inner, "parties", fairness->parties);
   hr__json_number_if(json, inner, "jain", any, fairness->jain);
-  hr__json_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
+  json_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
   cJSON *finish = cJSON_GetObjectItemCaseSensitive(inner, "finish_time_fairness");
   hr__json_number_if(json, finish, "share_above_1", any, fairness->share_above_1);
 }
@@ -210,7 +210,7 @@ static void put_fragmentation(struct hr__json *json, cJSON *root, const struct h
   hr__json_count(json, gang, "min", figures->largest_gang_min);
 }
 
-/* ---- Costs ------------------------------------------------------------------------------------------ */
+/* ---- Costs --------------------------------------------------------------------------------------- */
 
 /* A name of the input as a key. */
 static void put_usd_of(struct hr__json *json, cJSON *object, const char *name, int64_t uusd) {
@@ -334,7 +334,7 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
   hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------------------- */
 
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {

@@ -22,7 +22,7 @@ struct summary_markdown_page {
   const struct hr_run_label *label;
 };
 
-/* ---- What was run ----------------------------------------------------------------------------------- */
+/* ---- What was run -------------------------------------------------------------------------------- */
 
 static void put_head(struct summary_markdown_page *page) {
   FILE *out = page->console.out;
@@ -42,7 +42,7 @@ static void put_head(struct summary_markdown_page *page) {
   free(words);
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Figures ------------------------------------------------------------------------------------- */
 
 static void put_row(struct summary_markdown_page *page, const char *name, const char *value) {
   fprintf(page->console.out, "| %s | %s |\n", name, value);
@@ -105,7 +105,7 @@ static void put_figures(struct summary_markdown_page *page) {
   if (page->summary->costs) put_cost_totals(page, page->summary->costs);
 }
 
-/* ---- Over time -------------------------------------------------------------------------------------- */
+/* ---- Over time ----------------------------------------------------------------------------------- */
 
 static void put_course(struct summary_markdown_page *page) {
   const struct hr_timeline_summary *course = page->label->course;
@@ -122,7 +122,7 @@ static void put_course(struct summary_markdown_page *page) {
   fprintf(page->console.out, "every bar is %s\n```\n", duration);
 }
 
-/* ---- Tables ----------------------------------------------------------------------------------------- */
+/* ---- Tables -------------------------------------------------------------------------------------- */
 
 static void put_distribution(struct summary_markdown_page *page, const char *name,
                              const struct hr_distribution *distribution,

@@ -16,22 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line for each pool, where there are several and GPUs are told apart. */
-static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary);
-
 /* Parts of the table of a run, for those that have no more of it. */
-
-/* What was run, with the cluster's GPUs and nodes; jobs; the run as a whole (`course` may be NULL); how long jobs took;
-   what it cost and what became of jobs that could be stopped, if anything; how fast it was. */
-static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label);
-static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label);
-static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
-                               const struct hr_timeline_summary *course);
-static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary);
-static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary);
-static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf);
 
 /* The pools side by side: what each had of the jobs, how long they held its GPUs, and what that cost. */
 
@@ -69,7 +54,8 @@ static void put_pool(struct hr__console *console, const struct hr_pool_figures *
   free(name);
 }
 
-static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary) {
+/* A line for each pool, where there are several and GPUs are told apart. */
+static void put_pools(struct hr__console *console, const struct hr_summary *summary) {
   size_t count = summary->n_pools;
   if (count < 2 || !summary->fragmentation.known) return;
   fprintf(console->out, "\n%s%-*s%10s%11s%9s%9s%13s%12s%s\n", hr__bold(console), NAME_WIDTH + 1, "pool", "jobs",
@@ -90,7 +76,7 @@ static void hr__put_pools(struct hr__console *console, const struct hr_summary *
 
 enum { TABLE_NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MOST_TENANTS = 10, TABLE_MOST_POOLS = 4 };
 
-/* ---- What was run ----------------------------------------------------------------------------------- */
+/* ---- What was run -------------------------------------------------------------------------------- */
 
 static void put_title(struct hr__console *table, const struct hr_run_label *label) {
   char *name = hr__fitted(table, label->scenario ? label->scenario : "", HR__LINE_WIDTH - 20, false);
@@ -143,8 +129,8 @@ static void put_policy(struct hr__console *table, const struct hr_policy_choice 
   free(words);
 }
 
-static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label) {
+static void put_run_head(struct hr__console *table, const struct hr_summary *summary,
+                         const struct hr_run_label *label) {
   put_title(table, label);
   put_trace(table, label);
   put_cluster(table, summary, label->cluster);
@@ -152,10 +138,10 @@ static void hr__put_run_head(struct hr__console *table, const struct hr_summary 
   hr__put_field(table, "seed", "%" PRIu64, label->seed);
 }
 
-/* ---- The run as a whole ----------------------------------------------------------------------------- */
+/* ---- The run as a whole -------------------------------------------------------------------------- */
 
-static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label) {
+static void put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
+                         const struct hr_run_label *label) {
   char text[6][HR__NUMBER_BYTES];
   hr__put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
                 hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
@@ -212,8 +198,8 @@ static void put_queue_course(struct hr__console *table, const struct hr_timeline
           hr__plain(table));
 }
 
-static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
-                               const struct hr_timeline_summary *course) {
+static void put_run_totals(struct hr__console *table, const struct hr_summary *summary,
+                           const struct hr_timeline_summary *course) {
   char text[3][HR__NUMBER_BYTES];
   bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
   put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
@@ -245,7 +231,7 @@ static void put_distribution(struct hr__console *table, const char *label, const
   fputc('\n', table->out);
 }
 
-static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
+static void put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
   fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(table), "mean", "p50", "p90", "p95", "p99", "max",
           hr__plain(table));
   put_distribution(table, "wait", &summary->wait_s, seconds_text);
@@ -255,7 +241,7 @@ static void hr__put_run_distributions(struct hr__console *table, const struct hr
           hr__dim(table), hr__plain(table));
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static void put_group(struct hr__console *table, const struct hr_group *group, double all_gpu_hours) {
   char text[6][HR__NUMBER_BYTES];
@@ -283,7 +269,7 @@ static void put_groups(struct hr__console *table, const char *title, const struc
     fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - most, more), hr__plain(table));
 }
 
-/* ---- Costs ------------------------------------------------------------------------------------------ */
+/* ---- Costs --------------------------------------------------------------------------------------- */
 
 static void put_cost_lines(struct hr__console *table, const char *title, const struct hr_cost_lines *lines, size_t most,
                            int64_t total_uusd) {
@@ -359,7 +345,7 @@ static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom)
                 oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
 }
 
-static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
+static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
   if (costs) {
@@ -373,7 +359,7 @@ static void hr__put_run_costs(struct hr__console *table, const struct hr_summary
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);
 }
 
-/* ---- The foot --------------------------------------------------------------------------------------- */
+/* ---- The foot ------------------------------------------------------------------------------------ */
 
 /* Three digits say all that a clock can. */
 static double rounded(double value) {
@@ -382,7 +368,9 @@ static double rounded(double value) {
   return round(value / unit) * unit;
 }
 
-static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
+/* What was run, with the cluster's GPUs and nodes; jobs; the run as a whole (`course` may be NULL); how long jobs took;
+   what it cost and what became of jobs that could be stopped, if anything; how fast it was. */
+static void put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
   char text[4][HR__NUMBER_BYTES];
   fputc('\n', table->out);
   hr__put_field(table, "digest", "%016" PRIx64, summary->digest);
@@ -399,40 +387,40 @@ static void hr__put_run_foot(struct hr__console *table, const struct hr_summary 
 enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                 const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  hr__put_run_head(&table, summary, label);
+  put_run_head(&table, summary, label);
   fputc('\n', out);
-  hr__put_run_jobs(&table, summary, label);
-  hr__put_run_totals(&table, summary, label->course);
-  hr__put_run_distributions(&table, summary);
+  put_run_jobs(&table, summary, label);
+  put_run_totals(&table, summary, label->course);
+  put_run_distributions(&table, summary);
   put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
-  hr__put_pools(&table, summary);
-  hr__put_run_costs(&table, summary);
+  put_pools(&table, summary);
+  put_run_costs(&table, summary);
   hr__put_alerts(&table, label->alerts);
-  hr__put_run_foot(&table, summary, perf);
+  put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
 /* The figures of a streamed run for a person and as JSON: those of a summary, as far as they are there. */
 
-/* ---- For a person ----------------------------------------------------------------------------------- */
+/* ---- For a person -------------------------------------------------------------------------------- */
 
 enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures, const struct hr_run_label *label,
                                  const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
   const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
-  hr__put_run_head(&table, &summary, label);
+  put_run_head(&table, &summary, label);
   fputc('\n', out);
-  hr__put_run_jobs(&table, &summary, label);
-  hr__put_run_totals(&table, &summary, NULL);
-  hr__put_run_distributions(&table, &summary);
-  hr__put_run_costs(&table, &summary);
+  put_run_jobs(&table, &summary, label);
+  put_run_totals(&table, &summary, NULL);
+  put_run_distributions(&table, &summary);
+  put_run_costs(&table, &summary);
   if (summary.costs || summary.stoppable) fputc('\n', out);
   fprintf(out, "%sStreamed: quantiles are from a sketch, off by at most 1/%d of themselves.%s\n", hr__dim(&table),
           HR__SKETCH_ERROR_PART, hr__plain(&table));
-  hr__put_run_foot(&table, &summary, perf);
+  put_run_foot(&table, &summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

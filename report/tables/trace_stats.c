@@ -39,7 +39,7 @@ static const char *percent_text(double share, char *buffer) {
   return strcat(buffer, " %");
 }
 
-/* ---- Spreads ---------------------------------------------------------------------------------------- */
+/* ---- Spreads ------------------------------------------------------------------------------------- */
 
 static void put_spread(struct trace_stats_page *page, const char *label, const struct hr__spread *spread,
                        writer *show) {
@@ -69,7 +69,7 @@ static void put_spreads(struct trace_stats_page *page) {
           hr__plain(console));
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static void put_row(struct trace_stats_page *page, const struct hr__stats_row *row) {
   struct hr__console *console = &page->console;
@@ -98,7 +98,7 @@ static void put_rows(struct trace_stats_page *page, const char *title, enum hr__
             hr__count_text(rows->count - MOST_ROWS, more), hr__plain(console));
 }
 
-/* ---- Arrivals --------------------------------------------------------------------------------------- */
+/* ---- Arrivals ------------------------------------------------------------------------------------ */
 
 static void put_bars(struct trace_stats_page *page, const uint64_t *counts, uint32_t n, const char *label,
                      const char *ends) {
@@ -145,7 +145,7 @@ static void put_arrivals(struct trace_stats_page *page) {
   put_bursts(page);
 }
 
-/* ---- Shares ----------------------------------------------------------------------------------------- */
+/* ---- Shares -------------------------------------------------------------------------------------- */
 
 static void put_concentration(struct trace_stats_page *page, const char *label, const char *what, const char *parties,
                               enum hr__concentrated of) {
@@ -174,7 +174,7 @@ static void put_shares(struct trace_stats_page *page) {
                   percent_text(fmax(0, stats->user_in_run_time), text));
 }
 
-/* ---- Fits ------------------------------------------------------------------------------------------- */
+/* ---- Fits ---------------------------------------------------------------------------------------- */
 
 static const char *parameters_of(enum hr__family family, const struct hr__distribution_fit *fit, char *buffer,
                                  size_t size) {
@@ -214,7 +214,7 @@ static void put_fits(struct trace_stats_page *page, const char *title, const str
   }
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------------------- */
 
 static void put_head(struct trace_stats_page *page) {
   struct hr__console *console = &page->console;
@@ -289,7 +289,7 @@ static void json_put_spread(struct hr__json *json, cJSON *parent, const char *ke
     hr__json_number(json, object, figures[i].key, figures[i].value);
 }
 
-/* ---- Fits ------------------------------------------------------------------------------------------- */
+/* ---- Fits ---------------------------------------------------------------------------------------- */
 
 /* What the two parameters of each family are called; NULL: it has no such. */
 static const char *const parameters[HR__N_FAMILIES][2] = {[HR__EXPONENTIAL] = {NULL, "mean"},
@@ -323,7 +323,7 @@ static void put_curve(struct hr__json *json, cJSON *parent, const double *curve_
   }
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static void json_put_row(struct hr__json *json, cJSON *array, const struct hr_trace_stats *stats, enum hr__stats_by by,
                          const struct hr__stats_row *row) {
@@ -351,7 +351,7 @@ static void put_groups(struct hr__json *json, cJSON *root, const struct hr_trace
   }
 }
 
-/* ---- Arrivals --------------------------------------------------------------------------------------- */
+/* ---- Arrivals ------------------------------------------------------------------------------------ */
 
 static void put_counts(struct hr__json *json, cJSON *object, const char *key, const uint64_t *counts, size_t n) {
   cJSON *array = hr__json_array(json, object, key);
@@ -395,7 +395,7 @@ static void json_put_concentration(struct hr__json *json, cJSON *root, const str
   }
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------------------- */
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;

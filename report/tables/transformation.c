@@ -22,7 +22,7 @@ struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
                                 .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
 }
 
-/* ---- For a person ----------------------------------------------------------------------------------- */
+/* ---- For a person -------------------------------------------------------------------------------- */
 
 static void put_size(struct hr__console *console, const char *label, const char *path,
                      const struct hr_trace_size *size) {
@@ -50,7 +50,7 @@ enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation
   return fflush(out) != 0 || ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------- */
 
 static void put_json_size(struct hr__json *json, cJSON *object, const struct hr_trace_size *size) {
   hr__json_count(json, object, "jobs", size->n_jobs);

@@ -12,19 +12,19 @@
 #include <string.h>
 
 /* What runs the same clock. */
-struct hr__wait_clock {
+struct wait_clock {
   uint32_t reason, quota;
   int64_t us; /* as of the group's `since_us` */
 };
 
-struct hr__wait_member {
+struct wait_member {
   hr_job job;
   int64_t begin_us;
 };
 
-struct hr__wait_group {
-  struct hr__wait_clock *clocks;
-  struct hr__wait_member *members;
+struct wait_group {
+  struct wait_clock *clocks;
+  struct wait_member *members;
   int64_t *noted; /* [members_capacity][clocks_capacity]: what clocks showed when the member joined */
   uint32_t n_clocks, clocks_capacity, n_members, members_capacity;
   uint32_t running;   /* the clock; HR_NONE */
@@ -35,21 +35,10 @@ struct hr__wait_group {
   int64_t since_us;
 };
 
-static void hr__wait_group_finish(struct hr__wait_group *group);
-/* Nobody is in it and no clock has run: as it was when it was made, but for its memory. */
-static void hr__wait_group_reset(struct hr__wait_group *group);
-/* The member's place; HR_NONE: out of memory. */
-static uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us);
-/* This clock runs from now on. False: out of memory. */
-static bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us);
-/* Up to now, by the clock that runs; none runs when nobody is left. */
-static void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us);
 /* What a clock has shown more since the member joined. */
-static inline int64_t hr__wait_group_part_us(const struct hr__wait_group *group, uint32_t member, uint32_t clock) {
+static inline int64_t wait_group_part_us(const struct wait_group *group, uint32_t member, uint32_t clock) {
   return group->clocks[clock].us - group->noted[(size_t)member * group->clocks_capacity + clock];
 }
-/* The last member takes the place of the one that leaves. */
-static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member);
 
 /* What the files of the waits share. */
 
@@ -58,8 +47,8 @@ static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member);
 #define HR__JUST_WAITING (HR_NONE - 1)
 
 /* Groups by what their jobs ask for. */
-struct hr__wait_keys {
-  struct hr__wait_key {
+struct wait_keys {
+  struct wait_key {
     uint64_t asks, of; /* GPUs and what tells requests apart; tenant and tier */
     uint32_t group;    /* + 1; 0: empty */
   } * slots;
@@ -77,10 +66,10 @@ struct hr_waits {
   uint32_t n_watched;
   hr_job *arrivals; /* that began to wait since the last instant */
   uint32_t n_arrivals, arrivals_capacity;
-  struct hr__wait_group *groups;
+  struct wait_group *groups;
   uint32_t *active; /* groups with members */
   uint32_t n_groups, n_active, groups_capacity, active_capacity, first_free;
-  struct hr__wait_keys keys;
+  struct wait_keys keys;
   /* What came of it. */
   struct hr_wait *waits;
   struct hr_wait_part *parts;
@@ -88,33 +77,27 @@ struct hr_waits {
   uint32_t n_waits, waits_capacity, n_parts, parts_capacity, n_segments, segments_capacity;
 };
 
-/* waits_groups.c: the number of the group that a job that begins to wait is to join; HR_NONE: out of memory. */
-static uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job);
-/* The group has no members any more. */
-static void hr__waits_group_empty(struct hr_waits *waits, uint32_t number);
-/* The place of the job in the list of those that are watched; HR_NONE: it is not. */
-static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job);
-
 /* Clocks are few: reasons, and quotas on the way from a tenant to the root. They are looked for one by one. */
 
 enum { FIRST_MEMBERS = 4, FIRST_CLOCKS = 4 };
 
-static void hr__wait_group_finish(struct hr__wait_group *group) {
+static void wait_group_finish(struct wait_group *group) {
   free(group->clocks);
   free(group->members);
   free(group->noted);
 }
 
-static void hr__wait_group_reset(struct hr__wait_group *group) {
+/* Nobody is in it and no clock has run: as it was when it was made, but for its memory. */
+static void wait_group_reset(struct wait_group *group) {
   group->n_clocks = group->n_members = 0;
   group->running = HR_NONE;
 }
 
 /* Notes for so many members and clocks, as they stand. */
-static bool make_room(struct hr__wait_group *group, uint32_t members, uint32_t clocks) {
-  struct hr__wait_member *all = realloc(group->members, members * sizeof *all);
+static bool make_room(struct wait_group *group, uint32_t members, uint32_t clocks) {
+  struct wait_member *all = realloc(group->members, members * sizeof *all);
   if (all) group->members = all;
-  struct hr__wait_clock *more = realloc(group->clocks, clocks * sizeof *more);
+  struct wait_clock *more = realloc(group->clocks, clocks * sizeof *more);
   if (more) group->clocks = more;
   int64_t *noted = calloc((size_t)members * clocks, sizeof *noted);
   if (!all || !more || !noted) {
@@ -131,44 +114,48 @@ static bool make_room(struct hr__wait_group *group, uint32_t members, uint32_t c
   return true;
 }
 
-static void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us) {
+/* Up to now, by the clock that runs; none runs when nobody is left. */
+static void wait_group_come_to(struct wait_group *group, int64_t now_us) {
   if (group->clocks && group->running != HR_NONE) group->clocks[group->running].us += now_us - group->since_us;
   group->since_us = now_us;
 }
 
-static uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us) {
+/* The member's place; HR_NONE: out of memory. */
+static uint32_t wait_group_join(struct wait_group *group, hr_job job, int64_t now_us) {
   bool full = group->n_members == group->members_capacity;
   uint32_t clocks = group->clocks_capacity ? group->clocks_capacity : FIRST_CLOCKS;
   if (full && !make_room(group, group->n_members ? 2 * group->n_members : FIRST_MEMBERS, clocks)) return HR_NONE;
-  hr__wait_group_come_to(group, now_us);
+  wait_group_come_to(group, now_us);
   uint32_t member = group->n_members++;
   int64_t *noted = group->noted + (size_t)member * group->clocks_capacity;
-  group->members[member] = (struct hr__wait_member){job, now_us};
+  group->members[member] = (struct wait_member){job, now_us};
   for (uint32_t i = 0; i < group->clocks_capacity; i++) noted[i] = i < group->n_clocks ? group->clocks[i].us : 0;
   return member;
 }
 
-static uint32_t find_clock(const struct hr__wait_group *group, uint32_t reason, uint32_t quota) {
+static uint32_t find_clock(const struct wait_group *group, uint32_t reason, uint32_t quota) {
   for (uint32_t i = 0; group->clocks && i < group->n_clocks; i++)
     if (group->clocks[i].reason == reason && group->clocks[i].quota == quota) return i;
   return HR_NONE;
 }
 
-static bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
+/* This clock runs from now on. False: out of memory. */
+static bool wait_group_run(struct wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
   uint32_t found = find_clock(group, reason, quota);
   if (found != HR_NONE && found == group->running) return true;
-  hr__wait_group_come_to(group, now_us);
+  wait_group_come_to(group, now_us);
   group->running = found;
   if (found != HR_NONE) return true;
   bool full = !group->clocks || group->n_clocks == group->clocks_capacity;
   uint32_t clocks = group->clocks_capacity ? 2 * group->clocks_capacity : FIRST_CLOCKS;
   if (full && !make_room(group, group->members_capacity, clocks)) return false;
   group->running = group->n_clocks;
-  group->clocks[group->n_clocks++] = (struct hr__wait_clock){reason, quota, 0};
+  group->clocks[group->n_clocks++] = (struct wait_clock){reason, quota, 0};
   return true;
 }
 
-static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member) {
+/* The last member takes the place of the one that leaves. */
+static void wait_group_leave(struct wait_group *group, uint32_t member) {
   uint32_t last = --group->n_members;
   if (member != last) {
     group->members[member] = group->members[last];
@@ -183,7 +170,8 @@ static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member) 
  * itself, where it says that, and where a job is watched. Groups of one job are used again when it has left.
  */
 
-static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job) {
+/* The place of the job in the list of those that are watched; HR_NONE: it is not. */
+static uint32_t waits_watched(const struct hr_waits *waits, hr_job job) {
   uint32_t from = 0, to = waits->n_watched;
   while (from < to) {
     uint32_t middle = from + (to - from) / 2;
@@ -195,15 +183,15 @@ static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job) {
   return from < waits->n_watched && waits->watched[from].id == job.id ? from : HR_NONE;
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static uint32_t make_group(struct hr_waits *waits) {
   if (waits->n_groups == waits->groups_capacity) {
-    struct hr__wait_group *grown = hr__grown(waits->groups, &waits->groups_capacity, sizeof *grown);
+    struct wait_group *grown = hr__grown(waits->groups, &waits->groups_capacity, sizeof *grown);
     if (!grown) return HR_NONE;
     waits->groups = grown;
   }
-  waits->groups[waits->n_groups] = (struct hr__wait_group){.running = HR_NONE, .active_at = HR_NONE};
+  waits->groups[waits->n_groups] = (struct wait_group){.running = HR_NONE, .active_at = HR_NONE};
   return waits->n_groups++;
 }
 
@@ -214,23 +202,23 @@ static uint32_t lone_group(struct hr_waits *waits, uint32_t watched) {
   else
     waits->first_free = waits->groups[number].next_free;
   if (number == HR_NONE) return HR_NONE;
-  hr__wait_group_reset(&waits->groups[number]);
+  wait_group_reset(&waits->groups[number]);
   waits->groups[number].watched = watched;
   waits->groups[number].is_lone = true;
   return number;
 }
 
-/* ---- By what they ask for --------------------------------------------------------------------------- */
+/* ---- By what they ask for ------------------------------------------------------------------------ */
 
-static struct hr__wait_key key_of(const struct hr_waits *waits, const struct hr_view *view, hr_job job) {
+static struct wait_key key_of(const struct hr_waits *waits, const struct hr_view *view, hr_job job) {
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
   uint32_t request = requests ? requests->of_job[job.id] : hr_cluster_accept_class(view->cluster, job);
   uint32_t tenant = waits->by_tenant && waits->trace->tenant ? waits->trace->tenant[job.id] : 0;
   uint32_t tier = hr_cluster_any_within(view->cluster) ? (uint32_t)hr_cluster_locality(view->cluster, job).tier : 0;
-  return (struct hr__wait_key){(uint64_t)waits->trace->gpus[job.id] << 32 | request, (uint64_t)tenant << 32 | tier, 0};
+  return (struct wait_key){(uint64_t)waits->trace->gpus[job.id] << 32 | request, (uint64_t)tenant << 32 | tier, 0};
 }
 
-static struct hr__wait_key *slot_of(const struct hr__wait_keys *keys, const struct hr__wait_key *key) {
+static struct wait_key *slot_of(const struct wait_keys *keys, const struct wait_key *key) {
   uint32_t mask = keys->n_slots - 1;
   uint32_t at = (uint32_t)hr__digest_add(hr__digest_add(HR__DIGEST_SEED, key->asks), key->of) & mask;
   while (keys->slots[at].group && (keys->slots[at].asks != key->asks || keys->slots[at].of != key->of))
@@ -239,9 +227,9 @@ static struct hr__wait_key *slot_of(const struct hr__wait_keys *keys, const stru
 }
 
 /* At most half full. */
-static bool make_slots(struct hr__wait_keys *keys) {
+static bool make_slots(struct wait_keys *keys) {
   if (2 * keys->count < keys->n_slots) return true;
-  struct hr__wait_keys grown = {.n_slots = keys->n_slots ? 2 * keys->n_slots : 64, .count = keys->count};
+  struct wait_keys grown = {.n_slots = keys->n_slots ? 2 * keys->n_slots : 64, .count = keys->count};
   grown.slots = calloc(grown.n_slots, sizeof *grown.slots);
   if (!grown.slots) return false;
   for (uint32_t i = 0; i < keys->n_slots; i++)
@@ -252,9 +240,9 @@ static bool make_slots(struct hr__wait_keys *keys) {
 }
 
 static uint32_t shared_group(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
-  struct hr__wait_key key = key_of(waits, view, job);
+  struct wait_key key = key_of(waits, view, job);
   if (!make_slots(&waits->keys)) return HR_NONE;
-  struct hr__wait_key *slot = slot_of(&waits->keys, &key);
+  struct wait_key *slot = slot_of(&waits->keys, &key);
   if (slot->group) return slot->group - 1;
   uint32_t number = make_group(waits);
   if (number == HR_NONE) return HR_NONE;
@@ -265,13 +253,15 @@ static uint32_t shared_group(struct hr_waits *waits, const struct hr_view *view,
   return number;
 }
 
-static uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
-  uint32_t watched = hr__waits_watched(waits, job);
+/* waits_groups.c: the number of the group that a job that begins to wait is to join; HR_NONE: out of memory. */
+static uint32_t waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
+  uint32_t watched = waits_watched(waits, job);
   return waits->each || watched != HR_NONE ? lone_group(waits, watched) : shared_group(waits, view, job);
 }
 
-static void hr__waits_group_empty(struct hr_waits *waits, uint32_t number) {
-  struct hr__wait_group *group = &waits->groups[number];
+/* The group has no members any more. */
+static void waits_group_empty(struct hr_waits *waits, uint32_t number) {
+  struct wait_group *group = &waits->groups[number];
   uint32_t last = waits->active[--waits->n_active];
   waits->active[group->active_at] = last;
   waits->groups[last].active_at = group->active_at;
@@ -315,7 +305,7 @@ struct hr_waits *hr_waits_create(const struct hr_waits_config *config) {
 
 void hr_waits_destroy(struct hr_waits *waits) {
   if (!waits) return;
-  for (uint32_t i = 0; i < waits->n_groups; i++) hr__wait_group_finish(&waits->groups[i]);
+  for (uint32_t i = 0; i < waits->n_groups; i++) wait_group_finish(&waits->groups[i]);
   free(waits->groups);
   free(waits->active);
   free(waits->keys.slots);
@@ -339,7 +329,7 @@ static bool has_room(void **list, uint32_t count, uint32_t *capacity, size_t byt
   return grown != NULL;
 }
 
-/* ---- Leaving ---------------------------------------------------------------------------------------- */
+/* ---- Leaving ------------------------------------------------------------------------------------- */
 
 /* The longest first. */
 static bool add_part(struct hr_waits *waits, struct hr_wait *wait, struct hr_wait_part part) {
@@ -351,9 +341,9 @@ static bool add_part(struct hr_waits *waits, struct hr_wait *wait, struct hr_wai
   return true;
 }
 
-static bool add_wait(struct hr_waits *waits, const struct hr__wait_group *group, uint32_t member, int64_t end_us,
+static bool add_wait(struct hr_waits *waits, const struct wait_group *group, uint32_t member, int64_t end_us,
                      bool is_open) {
-  const struct hr__wait_member *who = &group->members[member];
+  const struct wait_member *who = &group->members[member];
   struct hr_wait wait = {.job = who->job,
                          .first_part = waits->n_parts,
                          .begin_us = who->begin_us,
@@ -363,8 +353,8 @@ static bool add_wait(struct hr_waits *waits, const struct hr__wait_group *group,
   if (wait.begin_us == wait.end_us) return true;
   if (!has_room((void **)&waits->waits, waits->n_waits, &waits->waits_capacity, sizeof *waits->waits)) return false;
   for (uint32_t i = 0; i < group->n_clocks; i++) {
-    const struct hr__wait_clock *clock = &group->clocks[i];
-    int64_t part_us = hr__wait_group_part_us(group, member, i);
+    const struct wait_clock *clock = &group->clocks[i];
+    int64_t part_us = wait_group_part_us(group, member, i);
     if (part_us > 0 && !add_part(waits, &wait, (struct hr_wait_part){clock->reason, clock->quota, part_us}))
       return false;
   }
@@ -383,16 +373,16 @@ static void leave(struct hr_waits *waits, hr_job job, int64_t now_us, bool is_op
   uint32_t number = waits->group_of[job.id], member = waits->member_of[job.id];
   waits->group_of[job.id] = HR__NOT_WAITING;
   if (number == HR__NOT_WAITING || number == HR__JUST_WAITING) return;
-  struct hr__wait_group *group = &waits->groups[number];
-  hr__wait_group_come_to(group, now_us);
+  struct wait_group *group = &waits->groups[number];
+  wait_group_come_to(group, now_us);
   end_segment(waits, group->watched, now_us);
   if (!add_wait(waits, group, member, now_us, is_open)) waits->failed = true;
-  hr__wait_group_leave(group, member);
+  wait_group_leave(group, member);
   if (member < group->n_members) waits->member_of[group->members[member].job.id] = member;
-  if (group->n_members == 0) hr__waits_group_empty(waits, number);
+  if (group->n_members == 0) waits_group_empty(waits, number);
 }
 
-/* ---- Following the run ------------------------------------------------------------------------------ */
+/* ---- Following the run --------------------------------------------------------------------------- */
 
 static void begin(struct hr_waits *waits, const struct hr_view *view) {
   uint32_t abilities = hr_view_abilities(view);
@@ -432,9 +422,9 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 }
 
 static bool join(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
-  uint32_t number = hr__waits_group_for(waits, view, job);
-  struct hr__wait_group *group = number == HR_NONE ? NULL : &waits->groups[number];
-  uint32_t member = group ? hr__wait_group_join(group, job, view->now_us) : HR_NONE;
+  uint32_t number = waits_group_for(waits, view, job);
+  struct wait_group *group = number == HR_NONE ? NULL : &waits->groups[number];
+  uint32_t member = group ? wait_group_join(group, job, view->now_us) : HR_NONE;
   if (member == HR_NONE ||
       !has_room((void **)&waits->active, waits->n_active, &waits->active_capacity, sizeof *waits->active))
     return false;
@@ -473,10 +463,10 @@ static bool log_hold(struct hr_waits *waits, uint32_t watched, const struct hr_w
   return true;
 }
 
-static bool ask(struct hr_waits *waits, const struct hr_view *view, struct hr__wait_group *group) {
+static bool ask(struct hr_waits *waits, const struct hr_view *view, struct wait_group *group) {
   struct hr_wait_reason hold;
   hr_view_wait_reason(view, group->members[0].job, &hold);
-  if (!hr__wait_group_run(group, hold.reason, hold.quota, view->now_us)) return false;
+  if (!wait_group_run(group, hold.reason, hold.quota, view->now_us)) return false;
   return group->watched == HR_NONE || log_hold(waits, group->watched, &hold, view->now_us);
 }
 
@@ -494,7 +484,7 @@ struct hr_observer hr_waits_observer(struct hr_waits *waits) {
   return (struct hr_observer){waits, on_event, on_instant};
 }
 
-/* ---- Afterwards ------------------------------------------------------------------------------------- */
+/* ---- Afterwards ---------------------------------------------------------------------------------- */
 
 static int by_job(const void *a, const void *b) {
   const struct hr_wait *one = a, *other = b;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* One job that it waited behind, and for how long. */
-struct hr__why_behind {
+struct why_behind {
   hr_job job;
   int64_t us;
 };
@@ -18,15 +18,15 @@ struct hr__why_behind {
 enum { HR__MOST_BEHIND = 3 };
 
 /* What held it back in one wait, all such segments together. */
-struct hr__why_part {
+struct why_part {
   hr_job job;
   enum hr_wait_reason_kind reason;
   uint32_t quota;
   int64_t us;
   uint64_t asked_milli, min_free_milli, max_free_milli;
-  struct hr__why_behind behind[HR__MOST_BEHIND]; /* the longest first */
-  uint32_t n_behind;                             /* of all; HR_NONE among them counts as one */
-  int64_t others_us;                             /* behind those that are not told */
+  struct why_behind behind[HR__MOST_BEHIND]; /* the longest first */
+  uint32_t n_behind;                         /* of all; HR_NONE among them counts as one */
+  int64_t others_us;                         /* behind those that are not told */
 };
 
 static const char *time_text(int64_t at_us, char *buffer) {
@@ -40,10 +40,10 @@ static const char *duration_text(int64_t us, char *buffer) {
   return hr__duration_text((double)us / (double)HR_SECOND_US, buffer);
 }
 
-/* ---- Room ------------------------------------------------------------------------------------------- */
+/* ---- Room ---------------------------------------------------------------------------------------- */
 
 /* "while 31 were free", `how` behind it. */
-static void put_free(FILE *out, const struct hr__why_part *part, const char *how) {
+static void put_free(FILE *out, const struct why_part *part, const char *how) {
   char least[HR__NUMBER_BYTES], most[HR__NUMBER_BYTES];
   if (part->max_free_milli == 0)
     fprintf(out, " while none was free");
@@ -55,7 +55,7 @@ static void put_free(FILE *out, const struct hr__why_part *part, const char *how
             hr__why_gpus(part->max_free_milli, most), how);
 }
 
-static void put_capacity(FILE *out, const struct hr__why_part *part) {
+static void put_capacity(FILE *out, const struct why_part *part) {
   char asked[HR__NUMBER_BYTES];
   if (part->asked_milli == 1000)
     fprintf(out, " for a free GPU");
@@ -64,7 +64,7 @@ static void put_capacity(FILE *out, const struct hr__why_part *part) {
   put_free(out, part, "");
 }
 
-static void put_fragments(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+static void put_fragments(FILE *out, const struct hr_why *why, const struct why_part *part) {
   char asked[HR__NUMBER_BYTES];
   uint32_t largest = 0;
   for (uint32_t i = 0; i < why->cluster->n_pools; i++)
@@ -79,7 +79,7 @@ static void put_fragments(FILE *out, const struct hr_why *why, const struct hr__
   put_free(out, part, " in fragments");
 }
 
-/* ---- Who was before it ------------------------------------------------------------------------------ */
+/* ---- Who was before it --------------------------------------------------------------------------- */
 
 static void put_job(FILE *out, const struct hr_why *why, hr_job job) {
   char buffer[HR_JOB_ID_BUFFER];
@@ -87,7 +87,7 @@ static void put_job(FILE *out, const struct hr_why *why, hr_job job) {
 }
 
 /* " (1 h of it job 17, 20 min job 18, 4 min 2 others)" */
-static void put_behind(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+static void put_behind(FILE *out, const struct hr_why *why, const struct why_part *part) {
   char time[HR__NUMBER_BYTES];
   uint32_t told = part->n_behind < HR__MOST_BEHIND ? part->n_behind : HR__MOST_BEHIND, others = part->n_behind - told;
   for (uint32_t i = 0; i < told; i++) {
@@ -100,7 +100,7 @@ static void put_behind(FILE *out, const struct hr_why *why, const struct hr__why
   fputc(')', out);
 }
 
-static void put_order(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+static void put_order(FILE *out, const struct hr_why *why, const struct why_part *part) {
   bool one = part->n_behind == 1, is_reserved = part->reason == HR_WAIT_REASON_RESERVATION;
   if (one && part->behind[0].job.id == HR_NONE) {
     fprintf(out, " %s", hr_wait_reason_words(part->reason));
@@ -116,7 +116,7 @@ static void put_order(FILE *out, const struct hr_why *why, const struct hr__why_
   if (!is_reserved) fprintf(out, ", which nobody may pass");
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------------------- */
 
 void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job) {
   uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;
@@ -131,7 +131,7 @@ void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_j
     fprintf(out, "the quota of jobs without a tenant");
 }
 
-static void put_part(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+static void put_part(FILE *out, const struct hr_why *why, const struct why_part *part) {
   char time[HR__NUMBER_BYTES];
   fprintf(out, "%s", duration_text(part->us, time));
   switch (part->reason) {
@@ -175,13 +175,13 @@ static int by_cause(const void *a, const void *b) {
 }
 
 static int by_time(const void *a, const void *b) {
-  const struct hr__why_part *one = a, *other = b;
+  const struct why_part *one = a, *other = b;
   if (one->us != other->us) return one->us > other->us ? -1 : 1;
   return (one->reason > other->reason) - (one->reason < other->reason);
 }
 
 /* One more of those that it waited behind: the longest are kept, the earliest among equals. */
-static void add_behind(struct hr__why_part *part, struct hr__why_behind behind) {
+static void add_behind(struct why_part *part, struct why_behind behind) {
   uint32_t told = part->n_behind < HR__MOST_BEHIND ? part->n_behind : HR__MOST_BEHIND, at = told;
   part->n_behind++;
   for (; at > 0 && part->behind[at - 1].us < behind.us; at--) {
@@ -196,7 +196,7 @@ static void add_behind(struct hr__why_part *part, struct hr__why_behind behind) 
     part->behind[at] = behind;
 }
 
-static void add_segment(struct hr__why_part *part, const struct hr_wait_segment *segment) {
+static void add_segment(struct why_part *part, const struct hr_wait_segment *segment) {
   part->us += segment->end_us - segment->begin_us;
   part->asked_milli = segment->hold.asked_milli;
   if (segment->min_free_milli < part->min_free_milli) part->min_free_milli = segment->min_free_milli;
@@ -204,15 +204,15 @@ static void add_segment(struct hr__why_part *part, const struct hr_wait_segment 
 }
 
 /* Of segments in order of their causes. */
-static size_t put_together(const struct hr_wait_segment *sorted, size_t n_segments, struct hr__why_part *parts) {
+static size_t put_together(const struct hr_wait_segment *sorted, size_t n_segments, struct why_part *parts) {
   size_t count = 0;
   for (size_t i = 0; i < n_segments;) {
     const struct hr_wait_segment *first = &sorted[i];
-    struct hr__why_part *part = count > 0 ? &parts[count - 1] : NULL;
-    struct hr__why_behind behind = {first->hold.behind, 0};
+    struct why_part *part = count > 0 ? &parts[count - 1] : NULL;
+    struct why_behind behind = {first->hold.behind, 0};
     if (!part || part->reason != first->hold.reason || part->quota != quota_of(first)) {
       part = &parts[count++];
-      *part = (struct hr__why_part){
+      *part = (struct why_part){
           .job = first->job, .reason = first->hold.reason, .quota = quota_of(first), .min_free_milli = UINT64_MAX};
     }
     for (; i < n_segments && sorted[i].hold.reason == part->reason && quota_of(&sorted[i]) == part->quota &&
@@ -226,11 +226,11 @@ static size_t put_together(const struct hr_wait_segment *sorted, size_t n_segmen
   return count;
 }
 
-static struct hr__why_part *make_parts(const struct hr_why *why, const struct hr_wait *wait, size_t *count) {
+static struct why_part *make_parts(const struct hr_why *why, const struct hr_wait *wait, size_t *count) {
   const struct hr_wait_segment *segments;
   size_t n_segments = hr_waits_segments(why->waits, wait->job, &segments), n_sorted = 0;
   struct hr_wait_segment *sorted = malloc((n_segments + 1) * sizeof *sorted);
-  struct hr__why_part *parts = malloc((n_segments + 1) * sizeof *parts);
+  struct why_part *parts = malloc((n_segments + 1) * sizeof *parts);
   *count = 0;
   if (!sorted || !parts) {
     free(sorted);
@@ -250,7 +250,7 @@ static struct hr__why_part *make_parts(const struct hr_why *why, const struct hr
 
 /* A job's life, a sentence for each thing that happened to it: waits and stays on GPUs in order of time. */
 
-/* ---- Sentences -------------------------------------------------------------------------------------- */
+/* ---- Sentences ----------------------------------------------------------------------------------- */
 
 /* Text in the making. */
 struct why_job_sentence {
@@ -274,7 +274,7 @@ static void end(struct hr__console *console, struct why_job_sentence *sentence, 
   free(sentence->text);
 }
 
-/* ---- Who it is -------------------------------------------------------------------------------------- */
+/* ---- Who it is ----------------------------------------------------------------------------------- */
 
 static void put_who(FILE *out, const struct hr_trace *trace, hr_job job) {
   uint32_t tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE, user = trace->user ? trace->user[job.id] : HR_NONE;
@@ -306,9 +306,9 @@ static void put_submitted(struct hr__console *console, const struct hr_why *why,
   end(console, &sentence, "submitted");
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------ */
+/* ---- Waits --------------------------------------------------------------------------------------- */
 
-static void put_parts(FILE *out, const struct hr_why *why, const struct hr__why_part *parts, size_t count) {
+static void put_parts(FILE *out, const struct hr_why *why, const struct why_part *parts, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (i > 0) fprintf(out, "%s", i + 1 < count ? "; " : count > 2 ? "; and " : ", and ");
     put_part(out, why, &parts[i]);
@@ -319,7 +319,7 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
   struct why_job_sentence sentence;
   size_t count;
   char time[HR__NUMBER_BYTES];
-  struct hr__why_part *parts = make_parts(why, wait, &count);
+  struct why_part *parts = make_parts(why, wait, &count);
   if (!parts || !begin(console, &sentence)) {
     free(parts);
     console->out_of_memory = true;
@@ -333,7 +333,7 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
   free(parts);
 }
 
-/* ---- Stays on GPUs ---------------------------------------------------------------------------------- */
+/* ---- Stays on GPUs ------------------------------------------------------------------------------- */
 
 /* "on node 3 of pool a", or as the target of a move "to node 3 of pool a". */
 static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt, bool is_target) {
@@ -440,7 +440,7 @@ static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struc
   return list;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole ----------------------------------------------------------------------------------- */
 
 static void put_fate(struct hr__console *console, const struct hr_why *why, hr_job job) {
   char time[HR__NUMBER_BYTES];

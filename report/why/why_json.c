@@ -30,7 +30,7 @@ static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *
   free(text);
 }
 
-/* ---- Sums ------------------------------------------------------------------------------------------- */
+/* ---- Sums ---------------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__json *json, cJSON *object, const struct hr__why_row *row, const uint64_t *jobs_of) {
   enum hr_wait_reason_kind order[HR_N_HOLDS];
@@ -91,7 +91,7 @@ static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *wh
   if (question->slowest) put_slowest(json, root, why, sums, question->slowest);
 }
 
-/* ---- A job ------------------------------------------------------------------------------------------ */
+/* ---- A job --------------------------------------------------------------------------------------- */
 
 static void put_parts(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
   const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
@@ -188,7 +188,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_usd(json, object, "cost_usd", uusd);
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- The file ------------------------------------------------------------------------------------ */
 
 static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why) {
   char digest[17];

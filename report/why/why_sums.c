@@ -49,7 +49,7 @@ uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind o
   return count;
 }
 
-/* ---- The walk --------------------------------------------------------------------------------------- */
+/* ---- The walk ------------------------------------------------------------------------------------ */
 
 /* The last one is of jobs without a tenant. */
 static uint32_t tenant_of(const struct hr_why *why, hr_job job) {
@@ -78,7 +78,7 @@ static void add_job(const struct hr_why *why, struct hr__why_sums *sums, const s
   sums->jobs[sums->n_jobs++] = (struct hr__why_job){job, (int64_t)row.all_us};
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------ */
+/* ---- Order --------------------------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b) {
   const struct hr__why_job *one = a, *other = b;

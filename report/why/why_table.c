@@ -42,7 +42,7 @@ static void put_mostly(FILE *out, const struct hr__why_row *row, size_t room) {
   }
 }
 
-/* ---- By reason -------------------------------------------------------------------------------------- */
+/* ---- By reason ----------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__console *console, const struct hr__why_sums *sums) {
   enum hr_wait_reason_kind order[HR_N_HOLDS];
@@ -63,7 +63,7 @@ static void put_reasons(struct hr__console *console, const struct hr__why_sums *
             hr_wait_reason_words(order[i]), hr__plain(console));
 }
 
-/* ---- By whom ---------------------------------------------------------------------------------------- */
+/* ---- By whom ------------------------------------------------------------------------------------- */
 
 static void put_row(struct hr__console *console, const struct hr__why_row *row) {
   char text[3][HR__NUMBER_BYTES];
@@ -109,14 +109,14 @@ static void put_head(struct hr__console *console, const struct hr__why_sums *sum
   put_rejected(console, sums);
 }
 
-static void hr__why_print_nobody(struct hr__console *console, const struct hr__why_sums *sums) {
+static void why_print_nobody(struct hr__console *console, const struct hr__why_sums *sums) {
   hr__put_field(console, "waited", "nobody: each job %sstarted as soon as it came",
                 sums->rejected ? "that can run " : "");
   put_rejected(console, sums);
 }
 
 /* why_table.c: where waiting time went; that nobody waited; the jobs that waited longest. */
-static void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
+static void why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
   put_head(console, sums);
   put_reasons(console, sums);
   if (!of_tenant && (sums->n_tenants > 1 || sums->tenants[0].name[0]))
@@ -124,7 +124,7 @@ static void hr__why_print_sums(struct hr__console *console, const struct hr__why
   put_rows(console, "GPUs asked for", sums->sizes, sums->n_sizes, sums->n_sizes);
 }
 
-/* ---- Who waited longest ----------------------------------------------------------------------------- */
+/* ---- Who waited longest -------------------------------------------------------------------------- */
 
 static void put_slow(struct hr__console *console, const struct hr_why *why, const struct hr__why_job *slow) {
   char text[2][HR__NUMBER_BYTES], id[HR_JOB_ID_BUFFER];
@@ -139,8 +139,8 @@ static void put_slow(struct hr__console *console, const struct hr_why *why, cons
   free(name);
 }
 
-static void hr__why_print_slowest(struct hr__console *console, const struct hr_why *why,
-                                  const struct hr__why_sums *sums, uint32_t most) {
+static void why_print_slowest(struct hr__console *console, const struct hr_why *why, const struct hr__why_sums *sums,
+                              uint32_t most) {
   if (sums->n_jobs == 0 || most == 0) return;
   fprintf(console->out, "\n%s%-*s%6s%13s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, "slowest", "GPUs", "waited",
           "mostly", hr__plain(console));
@@ -189,10 +189,10 @@ enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr
   if (status == HR_OK) {
     put_title(&console, why, question, &sums);
     if (sums.all.all_us == 0)
-      hr__why_print_nobody(&console, &sums);
+      why_print_nobody(&console, &sums);
     else if (!question->only_slowest)
-      hr__why_print_sums(&console, &sums, question->of_tenant);
-    hr__why_print_slowest(&console, why, &sums, question->slowest);
+      why_print_sums(&console, &sums, question->of_tenant);
+    why_print_slowest(&console, why, &sums, question->slowest);
   }
   hr__why_sums_finish(&sums);
   if (status != HR_OK || console.out_of_memory) return HR_NO_MEMORY;

@@ -106,7 +106,7 @@ static void add_stretch(struct hr__bucket *bucket, int64_t from_us, int64_t to_u
 }
 
 static void check_bucket(const struct hr__buckets *buckets, uint32_t i, const struct changes *changes) {
-  struct hr__bucket wanted = {.least = UINT64_MAX};
+  struct hr__bucket wanted = {.min = UINT64_MAX};
   int64_t end_us = changes->at_us[changes->count];
   int64_t from_us = i * buckets->width_us;
   int64_t to_us = from_us + buckets->width_us < end_us ? from_us + buckets->width_us : end_us;
@@ -116,8 +116,8 @@ static void check_bucket(const struct hr__buckets *buckets, uint32_t i, const st
   for (uint32_t k = 0; k < changes->count; k++)
     add_stretch(&wanted, from_us, to_us, last, changes->at_us[k], changes->at_us[k + 1], changes->value[k]);
   CU_ASSERT(buckets->bucket[i].sum == wanted.sum);
-  CU_ASSERT_EQUAL(buckets->bucket[i].least, wanted.least);
-  CU_ASSERT_EQUAL(buckets->bucket[i].most, wanted.most);
+  CU_ASSERT_EQUAL(buckets->bucket[i].min, wanted.min);
+  CU_ASSERT_EQUAL(buckets->bucket[i].max, wanted.max);
   CU_ASSERT_EQUAL(hr__buckets_span_us(buckets, i), to_us - from_us);
 }
 
