@@ -173,7 +173,7 @@ void hr__alert_budgets_note(struct hr__alert_budgets *budgets, const struct hr_e
   }
 }
 
-/* ---- The end ------------------------------------------------------------------------------------- */
+/* ---- Results ------------------------------------------------------------------------------------- */
 
 static int64_t exceeded_in(const struct budget_account *budget_account, uint32_t month, int64_t month_end_us) {
   int64_t at_us = month < budget_account->n_months ? budget_account->exceeded_us[month] : HR_NEVER_US;

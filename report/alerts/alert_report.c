@@ -57,7 +57,7 @@ static bool counts_jobs(enum hr_alert_rule rule) {
   return rule == HR_ALERT_UNSAVED || rule == HR_ALERT_WAITING;
 }
 
-/* ---- The table ----------------------------------------------------------------------------------- */
+/* ---- Table --------------------------------------------------------------------------------------- */
 
 struct hr__alert_group hr__alert_group_at(const struct hr_alert *list, size_t count) {
   struct hr__alert_group group = {.longest = list};

@@ -100,7 +100,7 @@ static void alert_jobs_destroy(struct alert_jobs *jobs) {
   free(jobs);
 }
 
-/* ---- Clocks -------------------------------------------------------------------------------------- */
+/* ---- Timers of jobs ------------------------------------------------------------------------------ */
 
 static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
@@ -157,7 +157,7 @@ static void stop_timer(struct alert_jobs *self, struct rule *rule, hr_job job, i
   if (--timers->n_late == 0) end_alert(self, rule, class_, now_us);
 }
 
-/* ---- The fold ------------------------------------------------------------------------------------ */
+/* ---- Events of jobs ------------------------------------------------------------------------------ */
 
 /* Work is at risk only on spot nodes, and not for jobs that checkpoint continuously. */
 static bool may_lose(const struct alert_jobs *self, const struct hr_event *event) {
@@ -206,6 +206,8 @@ static void alert_jobs_close(struct alert_jobs *jobs, int64_t end_us) {
   rule_close(jobs, &jobs->unsaved, end_us);
   rule_close(jobs, &jobs->waiting, end_us);
 }
+
+/* ---- Pools --------------------------------------------------------------------------------------- */
 
 /* A utilization condition and, while it holds, the usage since it began. */
 struct watch {
@@ -385,7 +387,7 @@ static bool watches_reclaims(const struct alert_pools *self, const struct alerts
   return pool->spec->market.market == HR_MARKET_SPOT && !self->rules->is_off[HR_ALERT_RECLAIMS];
 }
 
-/* ---- The fold ------------------------------------------------------------------------------------ */
+/* ---- Events of pools ----------------------------------------------------------------------------- */
 
 static void mark_dirty(struct alert_pools *self, hr_pool pool) {
   if (self->pools[pool.id].is_dirty) return;
@@ -442,6 +444,8 @@ static void alert_pools_close(struct alert_pools *pools, int64_t end_us) {
     if (pool->losing) end_reclaim_alert(pools, pool, end_us);
   }
 }
+
+/* ---- All rules ----------------------------------------------------------------------------------- */
 
 struct hr_alerts {
   struct hr__alert_log log;

@@ -2,15 +2,18 @@
 #ifndef HR_REPORT_EXPORTS_LANES_H
 #define HR_REPORT_EXPORTS_LANES_H
 
-/* Lines on which stays are drawn one after the other: each is given the first line that is free when it begins. */
+/* Lanes for drawing intervals without overlap: each interval gets the first lane that is free when it begins. The lanes
+   are leaves of a tree that stores the minimum of the times from which they are free, so assigning a lane costs O(log
+   n). A lane that was never used is free from INT64_MIN. */
 
 #include "headroom/base.h"
 
 #include <stdlib.h>
 
 struct hr__lanes {
-  int64_t *free_us; /* [2 x room], a tree: from when the line is free, and the least of each two below */
-  uint32_t n, room; /* lines that are used, and that there is room for: a power of 2, or 0 */
+  int64_t *free_us; /* [2 x room], a tree: leaves are the times from which lanes are free, inner nodes the minimum of
+                       their children */
+  uint32_t n, room; /* lanes used; capacity, a power of 2 or 0 */
 };
 
 static inline bool hr__lanes_grow(struct hr__lanes *lanes) {
@@ -25,6 +28,7 @@ static inline bool hr__lanes_grow(struct hr__lanes *lanes) {
   return true;
 }
 
+/* Assigns a lane, counted from 0, to an interval. Calls must be sorted by begin. Returns HR_NONE if out of memory. */
 static inline uint32_t hr__lanes_take(struct hr__lanes *lanes, int64_t begin_us, int64_t end_us) {
   if ((lanes->room == 0 || lanes->free_us[1] > begin_us) && !hr__lanes_grow(lanes)) return HR_NONE;
   int64_t *tree = lanes->free_us;

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the scheduler does, under the names of Kueue (pkg/metrics/metrics.go: a tenant is a ClusterQueue, a pool is a
- * flavor). Counts are those that hold at the time of the sample; counters have all that happened up to it. Series are
- * made one at a time: what each job of a tenant went through is added up by the samples that see it first.
+ * Metrics of a run as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/), in the form that
+ * `promtool tsdb create-blocks-from openmetrics` accepts: every sample has a timestamp, and the samples of a family are
+ * together.
+ *
+ * Metrics of the scheduler have the names of Kueue (pkg/metrics/metrics.go); a tenant is a ClusterQueue, a pool is a
+ * flavor. Metrics of the cluster have the names of the most common Slurm exporter (slurm_gpus_..., slurm_queue_...). A
+ * gauge has its value at the time of the sample, a counter includes everything up to it. Series are computed one at a
+ * time: each event of a job is added to the first sample that sees it, and samples are prefix sums.
+ *
+ * The metrics of GPUs are in openmetrics_gpus.c.
  */
 
 #include "report/exports/openmetrics.h"
@@ -13,21 +20,21 @@
 
 enum { WHOLE = 1000000 };
 
-/* What a job goes through. */
-enum happening { SUBMITTED, STARTED, COMPLETED, INTERRUPTED, PREEMPTED, REJECTED, N_HAPPENINGS };
+/* Events in the life of a job. */
+enum job_event { SUBMITTED, STARTED, COMPLETED, INTERRUPTED, PREEMPTED, REJECTED, N_JOB_EVENTS };
 
 struct jobs {
   struct hr__metrics *metrics;
   const struct hr_attempt *attempts;
   uint32_t n_tenants;
   uint32_t *first_job; /* [n_tenants + 1] */
-  uint32_t *job;       /* by tenant */
-  int64_t *reject_us;  /* by job; HR_NEVER_US */
-  int64_t *sum;        /* [samples]: of the series that is made */
-  int64_t *counts;     /* [samples][N_BOUNDS + 1]: of the histogram that is made */
+  uint32_t *job;       /* sorted by tenant */
+  int64_t *reject_us;  /* by job; HR_NEVER_US: not rejected */
+  int64_t *sum;        /* [samples]: the current series */
+  int64_t *counts;     /* [samples][N_BOUNDS + 1]: the current histogram */
 };
 
-/* The first sample that sees what happened at a time. */
+/* Returns the first sample at or after a time. */
 static uint32_t sample_at(const struct jobs *jobs, int64_t at_us) {
   return (uint32_t)((at_us + jobs->metrics->step_us - 1) / jobs->metrics->step_us);
 }
@@ -36,7 +43,7 @@ static void clear(struct jobs *jobs) {
   memset(jobs->sum, 0, jobs->metrics->n_samples * sizeof *jobs->sum);
 }
 
-/* `unit`: what one is, in millionths. */
+/* Writes the series; a count of one is `unit` millionths. */
 static void put_series(struct jobs *jobs, int64_t unit) {
   int64_t value = 0;
   for (uint32_t k = 0; k < jobs->metrics->n_samples; k++) {
@@ -61,7 +68,7 @@ static bool has_jobs(const struct jobs *jobs, uint32_t tenant) {
   return jobs->first_job[tenant] < jobs->first_job[tenant + 1];
 }
 
-static enum hr_status deal_jobs(struct jobs *jobs) {
+static enum hr_status sort_by_tenant(struct jobs *jobs) {
   const struct hr_trace *trace = jobs->metrics->run->trace;
   jobs->n_tenants = trace->tenants.count + 1;
   jobs->first_job = calloc((size_t)jobs->n_tenants + 2, sizeof *jobs->first_job);
@@ -84,37 +91,37 @@ static enum hr_status note_rejections(struct jobs *jobs) {
   return HR_OK;
 }
 
-/* ---- What happens to jobs ------------------------------------------------------------------------ */
+/* ---- Events of jobs ------------------------------------------------------------------------------ */
 
 static void add(struct jobs *jobs, int64_t at_us, int64_t amount) {
   if (amount) jobs->sum[sample_at(jobs, at_us)] += amount;
 }
 
-static enum happening end_of(const struct hr_attempt *attempt) {
+static enum job_event end_of(const struct hr_attempt *attempt) {
   if (attempt->end == HR_ATTEMPT_INTERRUPTED) return INTERRUPTED;
   if (attempt->end == HR_ATTEMPT_PREEMPTED) return PREEMPTED;
-  return attempt->end == HR_ATTEMPT_COMPLETED ? COMPLETED : N_HAPPENINGS;
+  return attempt->end == HR_ATTEMPT_COMPLETED ? COMPLETED : N_JOB_EVENTS;
 }
 
-static void add_job(struct jobs *jobs, uint32_t job, const int8_t weight[N_HAPPENINGS]) {
+static void add_job(struct jobs *jobs, uint32_t job, const int8_t weight[N_JOB_EVENTS]) {
   const struct hr_export *run = jobs->metrics->run;
   if (run->result->state[job] == HR_JOB_FUTURE) return;
   add(jobs, run->trace->submit_us[job], weight[SUBMITTED]);
   if (jobs->reject_us[job] != HR_NEVER_US) add(jobs, jobs->reject_us[job], weight[REJECTED]);
   for (uint32_t at = hr_history_last(run->history, (hr_job){job}); at != HR_NONE; at = jobs->attempts[at].previous) {
-    enum happening end = end_of(&jobs->attempts[at]);
+    enum job_event end = end_of(&jobs->attempts[at]);
     add(jobs, jobs->attempts[at].begin_us, weight[STARTED]);
-    if (end != N_HAPPENINGS) add(jobs, jobs->attempts[at].end_us, weight[end]);
+    if (end != N_JOB_EVENTS) add(jobs, jobs->attempts[at].end_us, weight[end]);
   }
 }
 
 struct family {
   const char *name, *type, *help;
-  const char *label, *value; /* beside cluster_queue; NULL: none */
-  int8_t weight[N_HAPPENINGS];
+  const char *label, *value; /* label in addition to cluster_queue; NULL: none */
+  int8_t weight[N_JOB_EVENTS];
 };
 
-/* Rows of the same name follow each other and are one family. */
+/* Consecutive rows with the same name form one family. */
 static const struct family families[] = {
     {.name = "kueue_pending_workloads",
      .type = "gauge",
@@ -175,7 +182,7 @@ static void put_families(struct jobs *jobs) {
 
 /* ---- Waiting times ------------------------------------------------------------------------------- */
 
-/* Kueue's own: 1 s, and 2.5 s doubled twelve times. */
+/* The bounds of Kueue: 1 s, then 2.5 s doubled twelve times. */
 static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
                                      "160.0", "320.0", "640.0", "1280.0", "2560.0", "5120.0", "10240.0"};
 enum { N_BOUNDS = sizeof bounds / sizeof *bounds };
@@ -276,7 +283,7 @@ static void put_usage(struct jobs *jobs) {
     }
 }
 
-/* ---- All of it ----------------------------------------------------------------------------------- */
+/* ---- All metrics of jobs ------------------------------------------------------------------------- */
 
 static uint64_t job_series(const struct hr_export *run) {
   uint64_t n_tenants = run->trace->tenants.count ? run->trace->tenants.count : 1;
@@ -288,7 +295,7 @@ static enum hr_status put_all_jobs(struct hr__metrics *metrics) {
   hr_history_attempts(metrics->run->history, &jobs.attempts);
   jobs.sum = calloc(metrics->n_samples, sizeof *jobs.sum);
   jobs.counts = calloc((size_t)metrics->n_samples * (N_BOUNDS + 1), sizeof *jobs.counts);
-  enum hr_status status = jobs.sum && jobs.counts ? deal_jobs(&jobs) : HR_NO_MEMORY;
+  enum hr_status status = jobs.sum && jobs.counts ? sort_by_tenant(&jobs) : HR_NO_MEMORY;
   if (status == HR_OK) status = note_rejections(&jobs);
   if (status == HR_OK) {
     put_families(&jobs);
@@ -303,8 +310,7 @@ static enum hr_status put_all_jobs(struct hr__metrics *metrics) {
   return status;
 }
 
-/* The cluster as a whole, under the names of the exporter for Slurm that most use (slurm_gpus_..., slurm_queue_...),
-   and what the spot market took back. */
+/* ---- Cluster ------------------------------------------------------------------------------------- */
 
 /* ---- Counts -------------------------------------------------------------------------------------- */
 
@@ -379,7 +385,7 @@ static void put_reclaims(struct hr__metrics *metrics) {
     if (cluster->pools[pool].market.market != HR_MARKET_SPOT) continue;
     if (!any)
       hr__metrics_family(metrics, "headroom_node_reclaims", "counter", NULL,
-                         "The total number of nodes that the spot market took back, per 'pool'.");
+                         "The total number of nodes that the spot market reclaimed, per 'pool'.");
     any = true;
     put_reclaims_of(metrics, pool);
   }
@@ -394,8 +400,7 @@ static uint64_t cluster_series(const struct hr_export *run) {
   return N_COUNTS + (uint64_t)run->cluster->n_pools;
 }
 
-/* A trace whose times are dates began at so many seconds after 1970, as Prometheus counts; any other keeps its clock.
- */
+/* Timestamps are seconds since 1970 if the trace has dates, otherwise seconds on the clock of the trace. */
 static void write_stamps(struct hr__metrics *metrics) {
   for (uint32_t k = 0; k < metrics->n_samples; k++) {
     char *stamp = metrics->stamps + (size_t)k * HR__NUMBER_BYTES;
@@ -403,7 +408,8 @@ static void write_stamps(struct hr__metrics *metrics) {
   }
 }
 
-/* What is needed before the file is opened. HR_NO_MEMORY on failure; may be finished then, too. */
+/* Allocates what is needed before the file is opened. Returns HR_NO_MEMORY on failure; call metrics_finish() in any
+   case. */
 static enum hr_status metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
                                    const struct hr_openmetrics_config *config, int64_t step_us) {
   int64_t end_us = hr_history_end_us(run->history);
@@ -424,29 +430,27 @@ static void metrics_finish(struct hr__metrics *metrics) {
   metrics->stamps = NULL;
 }
 
-/* The text format of OpenMetrics (https://prometheus.io/docs/specs/om/open_metrics_spec/), as `promtool tsdb
-   create-blocks-from openmetrics` takes it: every sample with its time, those of a family together. */
+/* ---- File ---------------------------------------------------------------------------------------- */
 
-enum { MOST_SAMPLES = 500000 };
+enum { MAX_SAMPLES = 500000 };
 
-/* Steps that a person would choose, in minutes, and then weeks. */
-static int64_t chosen_step_us(int64_t end_us, uint64_t n_series) {
+/* Returns a round step, in minutes up to a week and then in weeks, with at most MAX_SAMPLES samples in all. */
+static int64_t round_step_us(int64_t end_us, uint64_t n_series) {
   static const uint16_t minutes[] = {5, 10, 15, 30, 60, 120, 180, 240, 360, 480, 720, 1440, 2880, 4320, 10080};
   const int64_t minute_us = 60 * HR_SECOND_US;
-  int64_t most = (int64_t)(MOST_SAMPLES / (n_series ? n_series : 1));
-  if (most < 1) most = 1;
+  int64_t max_samples = (int64_t)(MAX_SAMPLES / (n_series ? n_series : 1));
+  if (max_samples < 1) max_samples = 1;
   for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
-    if (end_us / (minutes[i] * minute_us) <= most) return minutes[i] * minute_us;
+    if (end_us / (minutes[i] * minute_us) <= max_samples) return minutes[i] * minute_us;
   const int64_t week_us = 7 * 24 * 60 * minute_us;
-  return (end_us / week_us / most + 1) * week_us;
+  return (end_us / week_us / max_samples + 1) * week_us;
 }
 
 static enum hr_status check_step(const char *path, int64_t step_us, int64_t end_us, struct hr_error *error) {
-  enum { MOST_STEPS = 100000000 };
-  if (end_us / step_us < MOST_STEPS) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT,
-                 "%s: a sample every %.6g s would be more than %d of each series; a longer step is wanted", path,
-                 (double)step_us / 1e6, MOST_STEPS);
+  enum { MAX_STEPS = 100000000 };
+  if (end_us / step_us < MAX_STEPS) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: a step of %.6g s gives more than %d samples per series; use a longer step",
+                 path, (double)step_us / 1e6, MAX_STEPS);
 }
 
 static enum hr_status write_all(struct hr__metrics *metrics, const char *path, struct hr_error *error) {
@@ -468,7 +472,7 @@ enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *ru
                                     struct hr_error *error) {
   int64_t end_us = hr_history_end_us(run->history), step_us = config->step_us;
   uint64_t n_series = hr__metrics_gpu_series(run, config) + job_series(run) + cluster_series(run);
-  if (step_us == 0) step_us = chosen_step_us(end_us, n_series);
+  if (step_us == 0) step_us = round_step_us(end_us, n_series);
   enum hr_status status = check_step(path, step_us, end_us, error);
   if (status != HR_OK) return status;
   struct hr__metrics metrics = {0};

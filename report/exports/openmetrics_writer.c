@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* OpenMetrics text: families, labels and samples. */
+/* Writes OpenMetrics text: families, labels and samples. */
 
 #include "report/exports/openmetrics.h"
 
@@ -38,15 +38,15 @@ static bool is_ascii(const char *text) {
   return !*text;
 }
 
-/* A label is to end with its quote: what is left for values is what the names of labels leave. */
+/* Label values share the space that label names leave, so that every label ends with its quote. */
 static void put_label_value(struct hr__metrics *metrics, const char *value) {
-  enum { MOST = 400 };
+  enum { MAX_BYTES = 400 };
   char *copy = is_ascii(value) ? NULL : hr__utf8_copy(value);
   const char *text = copy ? copy : is_ascii(value) ? value : "";
   if (text != value && !copy) metrics->out.out_of_memory = true;
   size_t length = strlen(text);
-  if (length > MOST)
-    for (length = MOST; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;) length--;
+  if (length > MAX_BYTES)
+    for (length = MAX_BYTES; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;) length--;
   for (size_t i = 0; i < length; i++) {
     if (text[i] == '"' || text[i] == '\\' || text[i] == '\n') put_label_byte(metrics, '\\');
     put_label_byte(metrics, (char)(text[i] == '\n' ? 'n' : text[i]));
@@ -54,7 +54,6 @@ static void put_label_value(struct hr__metrics *metrics, const char *value) {
   free(copy);
 }
 
-/* Its names are few, so that all labels have room. */
 void hr__metrics_label(struct hr__metrics *metrics, const char *name, const char *value) {
   put_label_byte(metrics, metrics->labels_used ? ',' : '{');
   put_label_text(metrics, name);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where stays are drawn. A job's slices on one node are one stay there; what sits on no node is on a track of its
- * pool. Tracks are numbered through all of the run, as viewers want threads to be: those of a node one after the
- * other.
+ * A run as trace events for Perfetto, one per line. Names and fields are those of the Trace Event Format ("M" metadata,
+ * "C" counters, "X" slices, "i" instants), as Perfetto imports it.
+ *
+ * Slices of a thread may only overlap by nesting, so jobs that are on a node at the same time are on different threads
+ * (lanes). The slices of a job on one node are one stay; jobs without a node are on tracks of their pool. Tracks are
+ * numbered through the whole run, since viewers expect unique thread ids; those of a node are contiguous.
  */
 
 #include "base/writers.h"
@@ -16,21 +19,18 @@
 #include <stdlib.h>
 
 struct perfetto_stay {
-  uint32_t owner; /* a node, or, behind the last one, a pool */
+  uint32_t owner; /* a node, or after the nodes a pool */
   uint32_t gpu_milli;
-  uint32_t lane; /* of the owner, from 0 */
+  uint32_t lane; /* lane of the owner, from 0 */
 };
 
 struct perfetto_tracks {
   uint32_t n_nodes, n_owners;
-  uint32_t *first_track; /* [n_owners + 1]; those of an owner without any are none */
+  uint32_t *first_track; /* [n_owners + 1]; an owner without stays has no track */
   uint32_t *pool_of;     /* [n_owners] */
   struct perfetto_stay *stays;
   uint32_t *first_stay; /* [attempts + 1] */
 };
-
-/* Trace events in the making, one a line. An event is begun, told its place and time, and then whatever else its kind
-   has, up to the brace that closes it. */
 
 enum { HR__PERFETTO_CLUSTER = 1, HR__PERFETTO_FIRST_POOL = 2 };
 
@@ -38,12 +38,12 @@ struct perfetto_writer {
   struct hr__out out;
   const struct hr_export *run;
   struct perfetto_tracks tracks;
-  int64_t clock_us;  /* added to a time to show it */
-  uint32_t first_id; /* of threads */
-  bool any;          /* an event stands before the next one */
+  int64_t clock_us;  /* added to every time */
+  uint32_t first_id; /* first thread id */
+  bool any;          /* an event was written */
 };
 
-/* A text that is known when this is compiled. */
+/* Writes a string literal. */
 #define HR__PUT(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
 
 /* ---- Stays --------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static uint32_t add_stays(struct perfetto_tracks *tracks, uint32_t count, const 
 
 /* ---- Lanes --------------------------------------------------------------------------------------- */
 
-/* Also a track for each node that something happened to. */
+/* Numbers the tracks; nodes with changes have at least one. */
 static void number_tracks(struct perfetto_tracks *tracks, const struct hr__lanes *lanes,
                           const struct hr_history *history) {
   const struct hr_node_change *changes;
@@ -80,8 +80,8 @@ static void number_tracks(struct perfetto_tracks *tracks, const struct hr__lanes
   for (uint32_t i = 0; i < tracks->n_owners; i++) tracks->first_track[i + 1] += tracks->first_track[i];
 }
 
-static enum hr_status lay_out(struct perfetto_tracks *tracks, const struct hr_attempt *attempts, size_t n_attempts,
-                              const struct hr_history *history) {
+static enum hr_status assign_lanes(struct perfetto_tracks *tracks, const struct hr_attempt *attempts, size_t n_attempts,
+                                   const struct hr_history *history) {
   struct hr__lanes *lanes = calloc((size_t)tracks->n_owners + 1, sizeof *lanes);
   enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
@@ -116,10 +116,9 @@ static enum hr_status tracks_init(struct perfetto_tracks *tracks, const struct h
     count = add_stays(tracks, count, &attempts[i], hr_history_slices(run->history, &attempts[i]));
     tracks->first_stay[i + 1] = count;
   }
-  return lay_out(tracks, attempts, n_attempts, run->history);
+  return assign_lanes(tracks, attempts, n_attempts, run->history);
 }
 
-/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
 static void tracks_finish(struct perfetto_tracks *tracks) {
   free(tracks->first_track);
   free(tracks->pool_of);
@@ -141,7 +140,8 @@ static void perfetto_place(struct perfetto_writer *perfetto, uint32_t process, u
   hr__out_u64(&perfetto->out, thread);
 }
 
-/* `phase`: "M" names, "C" counters, "X" slices, "i" instants. */
+/* Begins an event of phase "M" (metadata), "C" (counter), "X" (slice) or "i" (instant). Place, time and further fields
+   follow, up to the closing brace. */
 static void perfetto_time(struct perfetto_writer *perfetto, int64_t at_us) {
   HR__PUT(perfetto, ",\"ts\":");
   hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
@@ -151,12 +151,12 @@ static uint32_t perfetto_pool_process(uint32_t pool) {
   return HR__PERFETTO_FIRST_POOL + pool;
 }
 
-/* The thread of an owner's lane. */
+/* Returns the thread id of a lane. */
 static uint32_t perfetto_thread(const struct perfetto_writer *perfetto, uint32_t owner, uint32_t lane) {
   return perfetto->first_id + perfetto->tracks.first_track[owner] + lane;
 }
 
-/* A whole event: `what` is "process_name" or "thread_name". */
+/* Writes a complete event; `what` is "process_name" or "thread_name". */
 static void perfetto_name(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
                           const char *name) {
   perfetto_begin(perfetto, "M");
@@ -191,10 +191,10 @@ static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *a
 static int by_begin(const void *left, const void *right) {
   const struct hr_alert *a = *(const struct hr_alert *const *)left, *b = *(const struct hr_alert *const *)right;
   if (a->begin_us != b->begin_us) return a->begin_us < b->begin_us ? -1 : 1;
-  return (a > b) - (a < b); /* of one list */
+  return (a > b) - (a < b); /* pointers into one list */
 }
 
-/* Slices of the cluster, on as many threads as are amiss at once, behind those of the nodes. */
+/* Writes alerts as slices of the cluster, on as many threads as alerts overlap, after the threads of the nodes. */
 static void perfetto_alerts(struct perfetto_writer *perfetto) {
   const struct hr_alert *list = NULL;
   const struct hr_alerts *alerts = perfetto->run->label->alerts;
@@ -218,12 +218,6 @@ static void perfetto_alerts(struct perfetto_writer *perfetto) {
   hr__lanes_finish(&lanes);
   free(sorted);
 }
-
-/*
- * A run as trace events, one a line. Names and fields are those of the Trace Event Format ("M" for names, "C" for
- * counters, "X" for slices, "i" for instants), as Perfetto imports it: slices of a thread must not overlap but by
- * nesting, so each job that is on a node at the same time as others has a thread of its own there.
- */
 
 /* ---- Names --------------------------------------------------------------------------------------- */
 
@@ -268,7 +262,7 @@ static void put_threads(struct perfetto_writer *perfetto) {
 
 /* ---- Counters ------------------------------------------------------------------------------------ */
 
-/* One event with two values: viewers make a counter of each, "jobs waiting" and so on. */
+/* Writes one event with two values; viewers make a counter of each, such as "jobs waiting". */
 static void put_counters_at(struct perfetto_writer *perfetto, const char *name, const char *first, uint64_t first_milli,
                             const char *second, uint64_t second_milli, int64_t at_us) {
   perfetto_begin(perfetto, "C");
@@ -317,7 +311,7 @@ static void put_seconds_argument(struct perfetto_writer *perfetto, const char *k
   hr__out_millionths(&perfetto->out, us);
 }
 
-/* Since it was submitted, or lost its last place. */
+/* Returns the wait since the submit or the end of the previous attempt. */
 static int64_t wait_us_of(const struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                           const struct hr_attempt *attempt) {
   bool first = attempt->previous == HR_NONE;
@@ -330,7 +324,7 @@ static const char *end_words(const struct hr_attempt *attempt) {
   return words[attempt->end];
 }
 
-/* What is the same of a stay on every node. */
+/* Writes the arguments that are equal for all stays of an attempt. */
 static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                                   const struct hr_attempt *attempt) {
   const struct hr_trace *trace = perfetto->run->trace;
@@ -388,7 +382,7 @@ static void put_slices(struct perfetto_writer *perfetto) {
 
 /* ---- Instants ------------------------------------------------------------------------------------ */
 
-/* Of a thread ("t") or a whole process ("p"); its name is what happened, and to what, or why. */
+/* Writes an instant with scope "t" (thread) or "p" (process); the name is the event and its subject or reason. */
 static void put_instant(struct perfetto_writer *perfetto, const char *scope, uint32_t process, uint32_t thread,
                         int64_t at_us, const char *name) {
   perfetto_begin(perfetto, "i");
@@ -433,7 +427,7 @@ static void put_rejections(struct perfetto_writer *perfetto) {
   }
 }
 
-/* ---- The file ------------------------------------------------------------------------------------ */
+/* ---- File ---------------------------------------------------------------------------------------- */
 
 static void put_head(struct perfetto_writer *perfetto) {
   char digest[HR__NUMBER_BYTES];

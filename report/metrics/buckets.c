@@ -66,7 +66,7 @@ void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us) {
   merge(&buckets->bucket[buckets->n - 1], &buckets->bucket[buckets->n]);
 }
 
-/* Each of the 60 cells of a chart has at min 16 buckets, so cells differ in width by at max 1/16. */
+/* Each of the 60 cells of a chart has at least 16 buckets, so cells differ in width by at most 1/16. */
 enum { ROOM = 1920 };
 
 struct hr_timeline_summary *hr_timeline_summary_create(void) {

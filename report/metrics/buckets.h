@@ -34,7 +34,7 @@ struct hr__buckets {
   uint64_t value;   /* value since `until_us`; 0 until it is set */
 };
 
-/* `room` >= 2 is the capacity; more than half of it is used if the run has at min as many microseconds. Returns
+/* `room` >= 2 is the capacity; more than half of it is used if the run has at least as many microseconds. Returns
    HR_NO_MEMORY on failure; call hr__buckets_finish() in any case. */
 enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room);
 static inline void hr__buckets_finish(struct hr__buckets *buckets) {

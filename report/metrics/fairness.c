@@ -166,7 +166,7 @@ static struct completion completion_of(const struct hr_result *result, uint32_t 
 }
 
 /* Returns the factor by which 1/n of the cluster is too small for the job, at least 1. The first test is a shortcut:
-   max_count jobs fit into the smallest share that ever existed. */
+   most jobs fit into the smallest share that ever existed. */
 static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
   int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;

@@ -89,8 +89,8 @@ static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct
 
 /* ---- By pool ------------------------------------------------------------------------------------- */
 
-/* Whether `task` requests at least as much as `than`. On a MIG pool: whether every profile that is enough for `task` is
-   enough for `than`. */
+/* Whether `task` requests at least as much as `than`. On a MIG pool, GPUs are compared by profiles: every profile that
+   serves `task` must also serve `than`. */
 static bool requests_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool,
                              bool is_split) {
   bool less_of_node = task->cpu_milli < than->cpu_milli || task->mem_mib < than->mem_mib;
