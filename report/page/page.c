@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was amiss, when, where and for how long. */
+/*
+ * The HTML report: the observer that records series for it, and its document.
+ *
+ * The observer counts after every pass, including the passes of one instant, so peaks of no duration are included as in
+ * the summary. The report is the template with two placeholders replaced: the title, and one line that becomes the
+ * document and its blocks. Both are located before anything is written.
+ */
 
 #include "report/page/page.h"
 #include "headroom/unstable/exports.h"
@@ -24,10 +30,10 @@ enum watched_count {
   HR__PAGE_COUNTS
 };
 
-/* Spot pools beyond these are not drawn. */
+/* Further spot pools are not drawn. */
 enum { HR__PAGE_SPOT_POOLS = 12 };
 
-/* Nodes that could be had, or were there; and those that were there, and are paid for. */
+/* Nodes offered or up, and nodes up (which are paid for). */
 struct page_offer {
   hr_pool pool;
   struct hr__buckets nodes, up;
@@ -37,22 +43,22 @@ struct hr_page_watch {
   const struct hr_trace *trace;
   struct page_offer offers[HR__PAGE_SPOT_POOLS];
   uint32_t n_offers;
-  const struct hr_usage *usage; /* NULL: fragments are not known */
+  const struct hr_usage *usage; /* NULL: no fragmentation */
   uint64_t waiting_milli;
   bool knows_fragments;
   struct hr__buckets counts[HR__PAGE_COUNTS];
 };
 
-/* Twice as many as a wide screen shows, as a long run may fill but half of them. */
-enum { MOST_BUCKETS = 1200 };
+/* Twice the width of a wide screen, since a long run may use only half of the buckets. */
+enum { MAX_BUCKETS = 1200 };
 
 static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools && watch->n_offers < HR__PAGE_SPOT_POOLS; i++) {
     if (cluster->pools[i].market.market != HR_MARKET_SPOT || cluster->pools[i].nodes == 0) continue;
     struct page_offer *offer = &watch->offers[watch->n_offers++];
     offer->pool = (hr_pool){i};
-    if (hr__buckets_init(&offer->nodes, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
-    if (hr__buckets_init(&offer->up, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+    if (hr__buckets_init(&offer->nodes, MAX_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+    if (hr__buckets_init(&offer->up, MAX_BUCKETS) != HR_OK) return HR_NO_MEMORY;
   }
   return HR_OK;
 }
@@ -65,7 +71,7 @@ struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const s
   watch->usage = usage;
   enum hr_status status = watch_pools(watch, cluster);
   for (unsigned i = 0; i < HR__PAGE_COUNTS && status == HR_OK; i++)
-    status = hr__buckets_init(&watch->counts[i], MOST_BUCKETS);
+    status = hr__buckets_init(&watch->counts[i], MAX_BUCKETS);
   if (status == HR_OK) return watch;
   hr_page_watch_destroy(watch);
   return NULL;
@@ -143,17 +149,17 @@ static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
   }
 }
 
-enum { MOST_ALERTS = 5000 };
+enum { MAX_ALERTS = 5000 };
 
 static enum hr_status put_words(struct hr__page_json *json, const struct hr_alert *alert) {
   char *text = NULL;
   size_t size = 0;
   FILE *words = open_memstream(&text, &size);
   if (words) hr__put_alert_words(words, alert);
-  bool told = words && fclose(words) == 0;
-  hr__page_text(json, "words", told ? text : "");
+  bool complete = words && fclose(words) == 0;
+  hr__page_text(json, "words", complete ? text : "");
   free(text);
-  return told ? HR_OK : HR_NO_MEMORY;
+  return complete ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status put_alert(struct hr__page_json *json, const struct hr_alert *alert) {
@@ -170,7 +176,7 @@ static enum hr_status put_alert(struct hr__page_json *json, const struct hr_aler
   return status;
 }
 
-/* `value` and `words` are those of the longest. */
+/* `value` and `words` are those of the longest alert. */
 static enum hr_status put_group(struct hr__page_json *json, const struct hr__alert_group *group) {
   const struct hr_alert *longest = group->longest;
   hr__page_open(json, NULL, '{');
@@ -203,36 +209,34 @@ static enum hr_status put_alerts(const struct hr_alerts *alerts, struct hr__page
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
   enum hr_status status = put_groups(json, list, count);
   hr__page_open(json, "alerts", '[');
-  for (size_t i = 0; i < count && i < MOST_ALERTS && status == HR_OK; i++) status = put_alert(json, &list[i]);
+  for (size_t i = 0; i < count && i < MAX_ALERTS && status == HR_OK; i++) status = put_alert(json, &list[i]);
   hr__page_close(json, ']');
   return status;
 }
 
-/* Counts over time, as the watch kept them. */
+/* ---- Series -------------------------------------------------------------------------------------- */
 
-enum extremes { MEAN = 0, LEAST = 1, MOST = 2 };
+enum extremes { MEAN = 0, MIN = 1, MAX = 2 };
 
 static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 
-static void put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
+static void put_maxima(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 
 static void put_counts(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, unsigned which,
                        double unit) {
   hr__page_open(json, key, '{');
   put_buckets(json, "mean", buckets, unit);
-  if (which & LEAST) {
+  if (which & MIN) {
     hr__page_open(json, "min", '[');
     for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].min / unit);
     hr__page_close(json, ']');
   }
-  if (which & MOST) put_most(json, "max", buckets, unit);
+  if (which & MAX) put_maxima(json, "max", buckets, unit);
   hr__page_close(json, '}');
 }
 
 static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json);
 
-/* Each writes a value of the document with its key; HR_NO_MEMORY is the only failure. A block that it fills is written
-   behind the document. */
 static enum hr_status put_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
   const struct hr__buckets *counts = watch->counts;
@@ -240,11 +244,11 @@ static enum hr_status put_series(const struct hr__page_view *view, struct hr__pa
   hr__page_count(json, "begin_s", 0);
   hr__page_seconds(json, "step_s", view->grid.width_us);
   hr__page_count(json, "n", view->grid.n);
-  put_counts(json, "capacity", &counts[HR__PAGE_TOTAL_MILLI], MOST, 1000);
-  put_counts(json, "allocated", &counts[HR__PAGE_ALLOCATED_MILLI], LEAST | MOST, 1000);
-  put_counts(json, "waiting", &counts[HR__PAGE_WAITING], MOST, 1);
-  put_counts(json, "waiting_gpus", &counts[HR__PAGE_WAITING_MILLI], MOST, 1000);
-  put_counts(json, "running", &counts[HR__PAGE_RUNNING], MOST, 1);
+  put_counts(json, "capacity", &counts[HR__PAGE_TOTAL_MILLI], MAX, 1000);
+  put_counts(json, "allocated", &counts[HR__PAGE_ALLOCATED_MILLI], MIN | MAX, 1000);
+  put_counts(json, "waiting", &counts[HR__PAGE_WAITING], MAX, 1);
+  put_counts(json, "waiting_gpus", &counts[HR__PAGE_WAITING_MILLI], MAX, 1000);
+  put_counts(json, "running", &counts[HR__PAGE_RUNNING], MAX, 1);
   if (watch->knows_fragments) {
     put_counts(json, "fragmented", &counts[HR__PAGE_FRAGMENTED_MILLI], MEAN, 1000);
     put_counts(json, "stranded", &counts[HR__PAGE_STRANDED_MILLI], MEAN, 1000);
@@ -256,7 +260,7 @@ static enum hr_status put_series(const struct hr__page_view *view, struct hr__pa
   return status;
 }
 
-/* Pools of the spot market over time: nodes that could be had, nodes that were there, and what was taken away. */
+/* ---- Spot pools over time ------------------------------------------------------------------------ */
 
 struct page_spot {
   struct hr__page_sums reclaims, interrupted;
@@ -291,9 +295,9 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct pa
     hr__page_open(json, NULL, '{');
     hr__page_text(json, "pool", view->run->cluster->pools[pool].name);
     put_buckets(json, "offered", &offer->nodes, 1);
-    put_most(json, "offered_max", &offer->nodes, 1);
+    put_maxima(json, "offered_max", &offer->nodes, 1);
     put_buckets(json, "up", &offer->up, 1);
-    put_most(json, "up_max", &offer->up, 1);
+    put_maxima(json, "up_max", &offer->up, 1);
     hr__page_put_sums(json, "reclaims", &spot.reclaims, &view->grid, 1);
     hr__page_put_sums(json, "interrupted", &spot.interrupted, &view->grid, 1);
     hr__page_close(json, '}');
@@ -326,7 +330,7 @@ static void number_pools(struct hr__page_view *view) {
   }
 }
 
-/* HR_NO_MEMORY on failure; to be finished either way. Closes the run's watch. */
+/* Returns HR_NO_MEMORY on failure; call view_finish() in any case. Closes the watch of the run. */
 static enum hr_status view_init(struct hr__page_view *view, const struct hr_page_run *run) {
   size_t n_pools = run->cluster->n_pools;
   *view = (struct hr__page_view){.run = run,
@@ -348,7 +352,7 @@ static void view_finish(struct hr__page_view *view) {
   free(view->first_of_gpu);
 }
 
-/* A list of a bucket's means, in `unit`s. */
+/* Writes an array of the means of the buckets, in `unit`s. */
 static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) {
@@ -358,24 +362,21 @@ static void put_buckets(struct hr__page_json *json, const char *key, const struc
   hr__page_close(json, ']');
 }
 
-/* Likewise of the most that it ever was in each. */
-static void put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
+/* Writes an array of the maxima of the buckets, in `unit`s. */
+static void put_maxima(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].max / unit);
   hr__page_close(json, ']');
 }
 
-/*
- * The page is its template with two places filled: the title, and one line that becomes the document and its blocks.
- * Both are found before anything is written.
- */
+/* ---- File layout --------------------------------------------------------------------------------- */
 
 struct blocks {
   struct hr__page_job_blocks jobs;
   struct hr__page_block occupancy;
 };
 
-/* In JSON a `<` stands in strings alone, where it may as well be escaped. */
+/* Writes JSON text made elsewhere; null for NULL. In JSON, `<` occurs only in strings, where it may be escaped. */
 static void put_json_text(struct hr__page_json *json, const char *key, const char *text) {
   if (!text) {
     hr__page_null(json, key);
@@ -395,7 +396,7 @@ static void put_note_texts(struct hr__page_json *json, const struct hr_notes *no
   for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
 }
 
-/* ---- The document -------------------------------------------------------------------------------- */
+/* ---- Document ------------------------------------------------------------------------------------ */
 
 static void put_baseline(const struct hr_page *page, struct hr__page_json *json) {
   if (!page->baseline) {
@@ -408,7 +409,7 @@ static void put_baseline(const struct hr_page *page, struct hr__page_json *json)
   hr__page_close(json, '}');
 }
 
-/* Times of the document are from zero on, however the trace counts. */
+/* Times in the document are from the beginning of the run; the clock is written separately. */
 static void put_clock(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_trace *trace = view->run->trace;
   hr__page_open(json, "clock", '{');
@@ -446,7 +447,7 @@ static enum hr_status put_no_run(struct hr__page_json *json) {
   return put_alerts(NULL, json);
 }
 
-/* A note that stands in several lists is told once. */
+/* Writes each note once, even if several lists have it. */
 static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   struct hr_notes all = {0};
   for (size_t i = 0; i < page->n_notes; i++)
@@ -505,7 +506,7 @@ static void finish_blocks(struct blocks *blocks) {
   hr__page_block_finish(&blocks->jobs.attempts);
 }
 
-/* ---- The file ------------------------------------------------------------------------------------ */
+/* ---- File ---------------------------------------------------------------------------------------- */
 
 static const char title_place[] = "<title>Headroom</title>", data_place[] = "<!--headroom:data-->";
 
@@ -516,10 +517,11 @@ struct places {
 static enum hr_status find_places(const struct hr_page *page, struct places *places, struct hr_error *error) {
   const char *text = page->template_html ? page->template_html : hr__page_template;
   if (!text)
-    return hr_fail(error, HR_BAD_INPUT, "this build has no report page: configure with node and npm, and build again");
+    return hr_fail(error, HR_BAD_INPUT,
+                   "this build has no HTML report; install node and npm, configure and build again");
   *places = (struct places){text, strstr(text, title_place), strstr(text, data_place)};
   if (!places->data)
-    return hr_fail(error, HR_BAD_INPUT, "the page's template has no line '%s', which the run's data take", data_place);
+    return hr_fail(error, HR_BAD_INPUT, "the report template has no line '%s' for the data of the run", data_place);
   if (places->title && places->title > places->data) places->title = NULL;
   return HR_OK;
 }
@@ -579,5 +581,5 @@ enum hr_status hr_page_write(const char *path, const struct hr_page *page, struc
   status = put_page(page, &places, &out);
   if (status == HR_OK) return hr__out_commit(&out, error);
   hr__out_abandon(&out);
-  return hr_fail(error, status, "%s: out of memory for the page", path);
+  return hr_fail(error, status, "%s: out of memory for the HTML report", path);
 }

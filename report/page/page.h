@@ -9,32 +9,36 @@
 
 #include <stdlib.h>
 
-/* Sums over the buckets of a run's time, exact in whole numbers, made after the run: what holds from one time to
-   another costs the same however many buckets it spans. */
+/* ---- Sums over time ------------------------------------------------------------------------------ */
 
-/* Buckets of equal width from time zero on, the last of which may cover less. */
+/* The HTML report: a JSON document and binary blocks, embedded into a template. page.c writes the document; the parts
+   below each write one section of it and return HR_NO_MEMORY on failure. */
+
+/* Buckets of equal width from time zero; the last one may be shorter. */
 struct hr__page_grid {
   int64_t width_us, end_us;
   uint32_t n;
 };
 
-/* The bucket of a time; of one beyond the end, the last. */
+/* Returns the bucket of a time; the last one for times beyond the end. */
 static inline uint32_t hr__page_bucket(const struct hr__page_grid *grid, int64_t at_us) {
   int64_t place = at_us / grid->width_us;
   return place < grid->n ? (uint32_t)place : grid->n - 1;
 }
 
+/* Returns the time that bucket `i` covers. */
 static inline int64_t hr__page_span_us(const struct hr__page_grid *grid, uint32_t i) {
   int64_t left_us = grid->end_us - i * grid->width_us;
   return left_us < grid->width_us ? left_us : grid->width_us;
 }
 
+/* Exact sums by bucket. The cost of an interval does not depend on how many buckets it spans. */
 struct hr__page_sums {
   hr_amount *sum;  /* [n] */
-  hr_amount *rate; /* [n + 1]: how much more than in the bucket before holds throughout the bucket; NULL once closed */
+  hr_amount *rate; /* [n + 1]: change, from the bucket before, of the rate over the whole bucket; NULL once closed */
 };
 
-/* HR_NO_MEMORY on failure; to be finished either way. */
+/* Returns HR_NO_MEMORY on failure; call hr__page_sums_finish() in any case. */
 static inline enum hr_status hr__page_sums_init(struct hr__page_sums *sums, const struct hr__page_grid *grid) {
   sums->sum = calloc((size_t)grid->n + 1, sizeof *sums->sum);
   sums->rate = calloc((size_t)grid->n + 1, sizeof *sums->rate);
@@ -45,25 +49,28 @@ static inline void hr__page_sums_finish(struct hr__page_sums *sums) {
   free(sums->rate);
   *sums = (struct hr__page_sums){0};
 }
-/* `rate` x microseconds, from one time to another. */
+/* Adds a constant rate during an interval: rate x microseconds. */
 void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                    hr_amount rate);
-/* Likewise of a rate that is milli-GPUs x a price. Not for prices that change at more than a few times a bucket. */
+/* Adds milli-GPUs x price during an interval. Cost: one step per bucket if the price varies, so it is meant for prices
+   that change at most a few times per bucket. */
 void hr__page_hold_priced(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                           hr_amount milli, const struct hr__price_sums *prices);
-/* An amount, evenly over a time, without losing a unit; all of it at once where the time is none. */
+/* Spreads an amount evenly over an interval without losing a unit; puts all of it at `from_us` if the interval is
+   empty. */
 void hr__page_spread(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t from_us, int64_t to_us,
                      hr_amount amount);
+/* Adds an amount at a time. */
 static inline void hr__page_put(struct hr__page_sums *sums, const struct hr__page_grid *grid, int64_t at_us,
                                 hr_amount amount) {
   if (grid->n) sums->sum[hr__page_bucket(grid, at_us)] += amount;
 }
-/* After it `sum` may be read. */
+/* Completes the sums; `sum` may be read afterwards. */
 void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid *grid);
 
-/* The parts of a page's document that tell of its run, each made and written by a file of its own. */
+/* ---- Sections ------------------------------------------------------------------------------------ */
 
-/* A run as the parts look at it. */
+/* A run, as the sections see it. */
 struct hr__page_view {
   const struct hr_page_run *run;
   struct hr__page_grid grid;
@@ -71,32 +78,36 @@ struct hr__page_view {
   size_t n_attempts;
   const struct hr_node_change *changes;
   size_t n_changes;
-  uint32_t *first_node;   /* by pool, and one more: the number of nodes */
-  uint32_t *first_of_gpu; /* by pool: the first pool with such GPUs */
+  uint32_t *first_node;   /* [n_pools + 1]; the last entry is the number of nodes */
+  uint32_t *first_of_gpu; /* by pool: the first pool with the same GPU type */
 };
 
+/* Writes "distributions": histograms of waits by class, size and tenant. */
 enum hr_status hr__page_distributions(const struct hr__page_view *view, struct hr__page_json *json);
+/* Writes "costs": cost and GPU time by tenant and market. Needs a run with costs. */
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json);
+/* Writes "occupancy": a heat map of nodes over time, with its pixels in a block. */
 enum hr_status hr__page_occupancy(const struct hr__page_view *view, struct hr__page_json *json,
                                   struct hr__page_block *block);
-/* Jobs, their ids where these are not the numbers of the rows, and the attempts of those that had several. */
+/* Blocks of the job table: jobs, their ids if these are not row numbers, and attempts of jobs with several. */
 struct hr__page_job_blocks {
   struct hr__page_block jobs, ids, attempts;
 };
+/* Writes "jobs" and "attempts". */
 enum hr_status hr__page_jobs(const struct hr__page_view *view, struct hr__page_json *json,
                              struct hr__page_job_blocks *blocks);
 
-/* Parts of the series. */
+/* Write parts of "series": GPU usage and waits; cost (needs a run with costs). */
 enum hr_status hr__page_usage_series(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_json *json);
 
-/* A list of a number for each bucket: sum / (time that the bucket covers x unit), or sum / unit. */
+/* Write an array with one number per bucket: sum / (duration of the bucket x unit), or sum / unit. */
 void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                         const struct hr__page_grid *grid, double unit);
 void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
                        const struct hr__page_grid *grid, double unit);
 
-/* Who is drawn apart: the largest tenants, classes, GPU types, markets or pools, and the others as one. */
+/* ---- Splits: the largest tenants, classes, GPU types, markets or pools, and the others as one row  */
 
 enum hr__page_dimension {
   HR__PAGE_TENANT,
@@ -107,13 +118,14 @@ enum hr__page_dimension {
   HR__PAGE_DIMENSIONS
 };
 
-/* How many there may be; 0: the trace knows of none. */
+/* Returns the number of keys of a dimension; 0 if the trace does not have it. */
 static inline uint32_t hr__page_keys(const struct hr__page_view *view, enum hr__page_dimension dimension) {
   const struct hr_trace *trace = view->run->trace;
   if (dimension == HR__PAGE_TENANT) return trace->tenant ? trace->tenants.count + 1 : 0;
   if (dimension == HR__PAGE_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
   return dimension == HR__PAGE_MARKET ? (uint32_t)HR_N_MARKETS : view->run->cluster->n_pools;
 }
+/* Returns the key of an attempt. Jobs without a tenant have one key after the tenants. */
 static inline uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension dimension,
                                     const struct hr_attempt *attempt) {
   const struct hr_trace *trace = view->run->trace;
@@ -132,22 +144,24 @@ struct hr__page_split {
   uint32_t n_rows;
 };
 
-/* `weight`, [n_keys]: what is drawn of each in all; those of 0 have no row of their own. HR_NO_MEMORY on failure. */
+/* Assigns rows to keys. `weight`, [n_keys], is the total of each key; keys with weight 0 have no row of their own.
+   Returns HR_NO_MEMORY on failure. */
 enum hr_status hr__page_split_make(struct hr__page_split *split, const hr_amount *weight, uint32_t n_keys);
 static inline void hr__page_split_finish(struct hr__page_split *split) {
   free(split->row);
   *split = (struct hr__page_split){0};
 }
+/* Returns the name of a row; "" for jobs without a tenant. */
 const char *hr__page_row_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
                               const struct hr__page_split *split, uint32_t row);
 
-/* Which jobs stand in the page's table: all, or, where they are too many, those that a person would look for, and a
-   sample of the rest. */
+/* ---- Selection of jobs --------------------------------------------------------------------------- */
 
-enum { HR__PAGE_MOST_JOBS = 200000 };
+enum { HR__PAGE_MAX_JOBS = 200000 };
 
-/* Numbers of the jobs, ascending, which the caller frees; NULL when out of memory. `most`: no more than these, at
-   least 3. */
-uint32_t *hr__page_shown(const struct hr_result *result, uint32_t most, uint32_t *n_shown);
+/* Selects the jobs of the table: all, or, if there are more than `max` >= 3, the third of `max` that waited longest,
+   the third that is largest, and a sample of the others. Returns their indices in ascending order, to be freed by the
+   caller; NULL if out of memory. */
+uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t *n_shown);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A table of the page, column by column, in a block of its own. */
+/* The job table of the HTML report, and the attempts of jobs with more than one. Each table is a block of columns. A
+   job with a single attempt has its data in its row. */
 
 #include "report/page/page.h"
 
@@ -9,15 +10,15 @@
 
 struct page_table {
   const struct hr__page_view *view;
-  struct hr__page_json *json; /* within the list of columns */
+  struct hr__page_json *json; /* within the array of columns */
   struct hr__page_block *block;
-  int64_t *values; /* [n]: of the column that is being made; -1: not known */
+  int64_t *values; /* [n]: the current column; -1: unknown */
   uint32_t n;
 };
 
-/* Numbers of texts in the order in which rows first have them. */
+/* Numbers keys in the order of their first use. */
 struct page_numbering {
-  uint32_t *number; /* by key: + 1 */
+  uint32_t *number; /* by key: number + 1, or 0 */
   uint32_t *keys;   /* by number */
   uint32_t count;
 };
@@ -28,7 +29,7 @@ static enum hr_status page_table_init(struct page_table *table, const struct hr_
   return table->values ? HR_OK : HR_NO_MEMORY;
 }
 
-/* HR_NO_MEMORY on failure; to be finished either way. */
+/* Returns HR_NO_MEMORY on failure; call page_table_finish() in any case. */
 static void page_table_finish(struct page_table *table) {
   free(table->values);
   table->values = NULL;
@@ -41,7 +42,7 @@ static void put_scaled(struct page_table *table, const char *name, double scale,
   hr__page_column_put(table->block, table->json, &column, table->n);
 }
 
-/* Each puts `values`, which it may change. `delta`: each value is near the one before. */
+/* Writes the column in `values`. `delta`: each value is close to the one before. */
 static void page_table_column(struct page_table *table, const char *name, bool delta) {
   put_scaled(table, name, 1, delta);
 }
@@ -52,29 +53,29 @@ static bool all_whole(const struct page_table *table, int64_t unit) {
   return true;
 }
 
-static int64_t most_of(const struct page_table *table) {
-  int64_t most = 0;
+static int64_t max_of(const struct page_table *table) {
+  int64_t max = 0;
   for (uint32_t i = 0; i < table->n; i++)
-    if (table->values[i] > most) most = table->values[i];
-  return most;
+    if (table->values[i] > max) max = table->values[i];
+  return max;
 }
 
-/* Values are in millionths, of a second or of a dollar. */
+/* Writes values in millionths in the coarsest sufficient unit: units if all values are whole, else millionths, or
+   thousandths if millionths do not fit into 32 bits. */
 static void put_millionths(struct page_table *table, const char *name, bool delta) {
   enum { MILLION = 1000000, THOUSAND = 1000 };
-  int64_t unit = all_whole(table, MILLION) ? MILLION : most_of(table) <= INT32_MAX ? 1 : THOUSAND;
+  int64_t unit = all_whole(table, MILLION) ? MILLION : max_of(table) <= INT32_MAX ? 1 : THOUSAND;
   for (uint32_t i = 0; i < table->n; i++)
     if (table->values[i] != -1) table->values[i] = (table->values[i] + unit / 2) / unit;
   put_scaled(table, name, (double)unit / 1e6, delta);
 }
 
-/* Of microseconds, told in the coarsest unit that is good enough: seconds where all are whole, else microseconds, or
-   milliseconds where those do not fit. */
+/* Writes microseconds as seconds. */
 static void page_table_times(struct page_table *table, const char *name, bool delta) {
   put_millionths(table, name, delta);
 }
 
-/* Likewise of micro-dollars: in dollars, these, or thousandths. */
+/* Writes micro-dollars as dollars. */
 static void page_table_usd(struct page_table *table, const char *name) {
   put_millionths(table, name, false);
 }
@@ -110,29 +111,28 @@ static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_
   return count;
 }
 
-/* The nodes that an attempt was on, and the first of them; 0 and -1 where it is only counted in its pool. */
+/* Returns the number of nodes of an attempt; 0 if it was only counted in its pool. */
 static int64_t page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   return attempt->n_slices ? (int64_t)hr_history_slices(view->run->history, attempt)->node.id : -1;
 }
 
-/* The job's last attempt; NULL: it has none. */
+/* Returns the last attempt of a job; NULL if it has none. */
 static const struct hr_attempt *page_last_attempt(const struct hr__page_view *view, uint32_t job) {
   uint32_t last = hr_history_last(view->run->history, (hr_job){job});
   return last == HR_NONE ? NULL : &view->attempts[last];
 }
 
-/* A third are the jobs that waited longest, a third the largest of the others, and what is left is every n-th of the
-   jobs that are not there yet. */
+/* ---- Selection of jobs --------------------------------------------------------------------------- */
 
 struct page_jobs_choice {
   const struct hr_result *result;
   bool *shown;
-  uint64_t *keys; /* room for all jobs */
+  uint64_t *keys; /* capacity: all jobs */
 };
 
 typedef uint64_t job_key(const struct hr_result *result, uint32_t job);
 
-/* A job that never started has waited until the end. */
+/* A job that never started has waited until the end of the run. */
 static uint64_t wait_of(const struct hr_result *result, uint32_t job) {
   int64_t start_us = result->start_us[job];
   if (start_us == HR_NEVER_US) start_us = result->state[job] == HR_JOB_WAITING ? result->end_us : 0;
@@ -150,23 +150,23 @@ static int compare(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* Shows `count` more, those with the largest keys, the first of equal ones. */
+/* Selects `count` more jobs, those with the largest keys; on a tie, the first ones. */
 static void show_largest(struct page_jobs_choice *choice, job_key *key, uint32_t count) {
   uint32_t n_jobs = choice->result->n_jobs, n_keys = 0, above = 0;
   for (uint32_t job = 0; job < n_jobs; job++)
     if (!choice->shown[job]) choice->keys[n_keys++] = key(choice->result, job);
   if (n_keys < count || count == 0) return;
   qsort(choice->keys, n_keys, sizeof *choice->keys, compare);
-  uint64_t least = choice->keys[count - 1];
-  while (choice->keys[above] > least) above++;
+  uint64_t min = choice->keys[count - 1];
+  while (choice->keys[above] > min) above++;
   for (uint32_t job = 0, equal = 0; job < n_jobs; job++) {
     if (choice->shown[job]) continue;
     uint64_t own = key(choice->result, job);
-    if (own > least || (own == least && above + equal++ < count)) choice->shown[job] = true;
+    if (own > min || (own == min && above + equal++ < count)) choice->shown[job] = true;
   }
 }
 
-/* Every n-th, n being no whole number: as Bresenham draws a line. */
+/* Selects every n-th job, where n is a fraction, by Bresenham's algorithm. */
 static void show_sample(struct page_jobs_choice *choice, uint32_t count, uint32_t of) {
   uint64_t error = 0;
   for (uint32_t job = 0; job < choice->result->n_jobs; job++) {
@@ -186,18 +186,18 @@ static uint32_t *list(const struct page_jobs_choice *choice, uint32_t *n_shown) 
   return jobs;
 }
 
-uint32_t *hr__page_shown(const struct hr_result *result, uint32_t most, uint32_t *n_shown) {
-  uint32_t n_jobs = result->n_jobs, third = most / 3;
+uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t *n_shown) {
+  uint32_t n_jobs = result->n_jobs, third = max / 3;
   struct page_jobs_choice choice = {result, calloc((size_t)n_jobs + 1, sizeof *choice.shown),
-                                    n_jobs > most ? malloc(n_jobs * sizeof *choice.keys) : NULL};
+                                    n_jobs > max ? malloc(n_jobs * sizeof *choice.keys) : NULL};
   uint32_t *jobs = NULL;
-  if (choice.shown && n_jobs <= most) {
+  if (choice.shown && n_jobs <= max) {
     for (uint32_t job = 0; job < n_jobs; job++) choice.shown[job] = true;
     jobs = list(&choice, n_shown);
   } else if (choice.shown && choice.keys) {
     show_largest(&choice, wait_of, third);
     show_largest(&choice, size_of, third);
-    show_sample(&choice, most - 2 * third, n_jobs - 2 * third);
+    show_sample(&choice, max - 2 * third, n_jobs - 2 * third);
     jobs = list(&choice, n_shown);
   }
   free(choice.shown);
@@ -205,11 +205,11 @@ uint32_t *hr__page_shown(const struct hr_result *result, uint32_t most, uint32_t
   return jobs;
 }
 
-/* Every stay on GPUs of the jobs that had more than one. */
+/* ---- Table of attempts --------------------------------------------------------------------------- */
 
-enum { MOST_ATTEMPTS = 300000 };
+enum { MAX_ATTEMPTS = 300000 };
 
-/* How an attempt ended and why, as one number. */
+/* The end of an attempt and its reason, as one number. */
 static uint32_t end_key(const struct hr_attempt *attempt) {
   return (uint32_t)attempt->end << 8 | attempt->end_reason;
 }
@@ -223,8 +223,8 @@ static void put_ends(struct hr__page_json *json, const struct page_numbering *en
   for (uint32_t i = 0; i < ends->count; i++) {
     char text[80];
     const char *name = names[ends->keys[i] >> 8], *reason = hr_reason_name((enum hr_reason)(ends->keys[i] & 255));
-    bool told = reason[0] && strcmp(reason, name) != 0;
-    snprintf(text, sizeof text, told ? "%s: %s" : "%s", name, reason);
+    bool has_reason = reason[0] && strcmp(reason, name) != 0;
+    snprintf(text, sizeof text, has_reason ? "%s: %s" : "%s", name, reason);
     hr__page_text(json, NULL, text);
   }
   hr__page_close(json, ']');
@@ -284,19 +284,19 @@ static void put_attempt_columns(struct page_table *table, const uint32_t *places
 
 /* ---- Which --------------------------------------------------------------------------------------- */
 
-/* Job by job, as long as there is room for all of a job's. */
+/* Attempts job by job, while all attempts of a job fit. */
 struct page_jobs_list {
-  uint32_t *places; /* of attempts */
-  uint32_t *rows;   /* of the jobs' table */
-  uint32_t count;   /* of those listed */
-  uint64_t all;     /* that there are */
+  uint32_t *places; /* indices of attempts */
+  uint32_t *rows;   /* rows of the job table */
+  uint32_t count;   /* attempts listed */
+  uint64_t all;     /* attempts of these jobs in all */
 };
 
 static void list_job(struct page_jobs_list *list, const struct hr__page_view *view, const struct hr_attempt *last,
                      uint32_t row) {
   uint32_t n = last->number + 1;
   list->all += n;
-  if (n > MOST_ATTEMPTS - list->count) return;
+  if (n > MAX_ATTEMPTS - list->count) return;
   const struct hr_attempt *attempt = last;
   for (uint32_t i = n; i-- > 0;) {
     list->places[list->count + i] = (uint32_t)(attempt - view->attempts);
@@ -341,11 +341,11 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
   return status;
 }
 
-/* Writes "attempts", of those of `jobs` that had more than one, if any had. */
+/* Writes "attempts" with the attempts of those `jobs` that had more than one, if there are any. */
 static enum hr_status page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
                                     struct hr__page_json *json, struct hr__page_block *block) {
-  struct page_jobs_list list = {malloc(MOST_ATTEMPTS * sizeof *list.places), malloc(MOST_ATTEMPTS * sizeof *list.rows),
-                                0, 0};
+  struct page_jobs_list list = {malloc(MAX_ATTEMPTS * sizeof *list.places), malloc(MAX_ATTEMPTS * sizeof *list.rows), 0,
+                                0};
   enum hr_status status = list.places && list.rows ? HR_OK : HR_NO_MEMORY;
   if (status == HR_OK) {
     list_attempts(&list, view, jobs, n_jobs);
@@ -356,14 +356,14 @@ static enum hr_status page_attempts(const struct hr__page_view *view, const uint
   return status;
 }
 
-/* The table of jobs. One that had a single attempt has it in its row. */
+/* ---- Table of jobs ------------------------------------------------------------------------------- */
 
 /* ---- Texts --------------------------------------------------------------------------------------- */
 
-/* A column of texts: for each of `jobs` a key, and its name. The list of texts is written by `put_texts`. */
+/* A column of texts: the key of each job, and its text. The list of texts is written by put_texts(). */
 struct text_column {
   const char *name;
-  size_t n_keys; /* 0: there is no such column */
+  size_t n_keys; /* 0: no such column */
   uint32_t (*key_of)(const struct hr__page_view *view, uint32_t job);
   const char *(*text_of)(const struct hr__page_view *view, uint32_t key);
   struct page_numbering numbering;
@@ -393,7 +393,7 @@ static const char *class_text(const struct hr__page_view *view, uint32_t key) {
   return hr_job_class_name((enum hr_job_class)key);
 }
 
-/* The engine's states, told as the table of jobs tells them. */
+/* The states as in the CSV file of jobs. */
 static const char *state_text(const struct hr__page_view *view, uint32_t key) {
   static const char *const names[] = {[HR_JOB_FUTURE] = "unsubmitted",
                                       [HR_JOB_WAITING] = "unfinished",
@@ -493,7 +493,7 @@ static void put_places(struct page_table *table, const uint32_t *jobs) {
   page_table_column(table, "nodes", false);
 }
 
-static void put_fates(struct page_table *table, const uint32_t *jobs) {
+static void put_accounting(struct page_table *table, const uint32_t *jobs) {
   const struct hr_page_run *run = table->view->run;
   for (uint32_t i = 0; i < table->n; i++) {
     const struct hr_attempt *attempt = page_last_attempt(table->view, jobs[i]);
@@ -524,7 +524,7 @@ static bool has_text_ids(const struct hr_trace *trace) {
   return false;
 }
 
-/* A line each; what would end one is a space. */
+/* Writes one id per line; line ends within an id become spaces. */
 static void put_text_ids(struct page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
   char buffer[HR_JOB_ID_BUFFER];
   for (uint32_t i = 0; i < table->n; i++) {
@@ -557,8 +557,8 @@ static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown)
   if (shown == count) return;
   snprintf(words, sizeof words,
            "%" PRIu32 " of %" PRIu32
-           " jobs: the third of them that waited longest, the third that is largest, and every "
-           "so-many-th of the others",
+           " jobs: a third are those that waited longest, a third are the largest, and the rest are "
+           "a regular sample of the others",
            shown, count);
   hr__page_text(json, "why_not_all", words);
 }
@@ -573,7 +573,7 @@ static enum hr_status put_columns(struct page_table *table, const uint32_t *jobs
     page_table_column(table, "gpus", false);
     put_job_times(table, jobs);
     put_places(table, jobs);
-    put_fates(table, jobs);
+    put_accounting(table, jobs);
   }
   hr__page_close(table->json, ']');
   return status;
@@ -599,7 +599,7 @@ static enum hr_status put_jobs(const struct hr__page_view *view, struct hr__page
 enum hr_status hr__page_jobs(const struct hr__page_view *view, struct hr__page_json *json,
                              struct hr__page_job_blocks *blocks) {
   uint32_t n_jobs;
-  uint32_t *jobs = hr__page_shown(view->run->result, HR__PAGE_MOST_JOBS, &n_jobs);
+  uint32_t *jobs = hr__page_shown(view->run->result, HR__PAGE_MAX_JOBS, &n_jobs);
   enum hr_status status = jobs ? put_jobs(view, json, jobs, n_jobs, blocks) : HR_NO_MEMORY;
   if (status == HR_OK) status = page_attempts(view, jobs, n_jobs, json, &blocks->attempts);
   free(jobs);

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The nodes of pools that come and go, while they were paid for. */
+/*
+ * Cost in the HTML report: dollars over time, and by tenant and market.
+ *
+ * The ledger has sums by month. Sums by bucket are computed from the history: nodes cost while they are paid for, and
+ * jobs use their share of it, at the current price. What a session is billed beyond its length is charged when it ends.
+ * Amounts are in units of the ledger.
+ *
+ * A session is the time for which a node of an elastic pool is acquired.
+ */
 
 #include "report/costs/costs.h"
 #include "report/page/page.h"
@@ -7,30 +15,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Sessions ------------------------------------------------------------------------------------ */
+
 struct page_session {
   int64_t since_us, to_us;
   uint32_t pool, node;
-  bool free; /* reclaimed so early that it is not paid for */
+  bool free; /* reclaimed so early that it is not billed */
 };
 
 struct page_sessions {
-  struct page_session *at; /* by node, then time */
+  struct page_session *at; /* sorted by node, then time */
   size_t count;
 };
 
-/* When the dollars of a run are spent: in units of the ledger, whose sums these are. */
+/* ---- Spending ------------------------------------------------------------------------------------ */
 
-/* Of a micro-dollar: such a small amount is spread over many buckets. */
-#define HR__PAGE_OTHER_PARTS 1000000
+/* Parts of a micro-dollar, because small amounts are spread over many buckets. */
+#define OTHER_PARTS 1000000
 
 struct page_spending {
-  struct hr__page_sums used;                  /* by jobs */
-  struct hr__page_sums market[HR_N_MARKETS];  /* what pools cost, used or not */
-  struct hr__page_sums other;                 /* what is charged beside capacity, evenly over the run: in parts */
-  struct hr__page_sums tenant[HR__PAGE_ROWS]; /* used, by the rows of `tenants`; none where the trace has none */
+  struct hr__page_sums used;                 /* used by jobs */
+  struct hr__page_sums market[HR_N_MARKETS]; /* cost of the pools, used or idle */
+  struct hr__page_sums other; /* services, evenly over the run: in HR__PAGE_OTHER_PARTS of a micro-dollar */
+  struct hr__page_sums
+      tenant[HR__PAGE_ROWS]; /* used by tenants, by row of `tenants`; none if the trace has no tenants */
   struct hr__page_split tenants;
   bool in_use[HR_N_MARKETS];
-  hr_amount after; /* of reserved nodes, for the time beyond the run's end */
+  hr_amount after; /* reserved nodes after the end of the run */
 };
 
 static int compare(const void *a, const void *b) {
@@ -48,7 +59,7 @@ static void close_session(const struct hr__page_view *view, struct page_session 
   session->free = change->reason == HR_REASON_RECLAIMED && free_us > 0 && session->to_us - session->since_us <= free_us;
 }
 
-/* `open`: by node, the place of its session + 1. */
+/* `open`: by node, the index of its open session + 1. */
 static void note_change(struct page_sessions *sessions, const struct hr__page_view *view, uint32_t *open,
                         const struct hr_node_change *change) {
   if (!hr_market_is_elastic(view->run->cluster->pools[change->pool.id].market.market)) return;
@@ -64,10 +75,10 @@ static void note_change(struct page_sessions *sessions, const struct hr__page_vi
 }
 
 static enum hr_status page_sessions_make(struct page_sessions *sessions, const struct hr__page_view *view) {
-  size_t n_nodes = view->first_node[view->run->cluster->n_pools], most = 0;
-  for (size_t i = 0; i < view->n_changes; i++) most += view->changes[i].kind == HR_EVENT_ACQUIRE;
+  size_t n_nodes = view->first_node[view->run->cluster->n_pools], max_sessions = 0;
+  for (size_t i = 0; i < view->n_changes; i++) max_sessions += view->changes[i].kind == HR_EVENT_ACQUIRE;
   uint32_t *open = calloc(n_nodes + 1, sizeof *open);
-  *sessions = (struct page_sessions){.at = calloc(most + 1, sizeof *sessions->at)};
+  *sessions = (struct page_sessions){.at = calloc(max_sessions + 1, sizeof *sessions->at)};
   if (open && sessions->at)
     for (size_t i = 0; i < view->n_changes; i++) note_change(sessions, view, open, &view->changes[i]);
   bool good = open && sessions->at;
@@ -76,13 +87,12 @@ static enum hr_status page_sessions_make(struct page_sessions *sessions, const s
   return good ? HR_OK : HR_NO_MEMORY;
 }
 
-/* HR_NO_MEMORY on failure; to be finished either way. */
 static void page_sessions_finish(struct page_sessions *sessions) {
   free(sessions->at);
   *sessions = (struct page_sessions){0};
 }
 
-/* The node's last session that began by then. */
+/* Whether the last session of the node that began by `begin_us` is not billed. */
 static bool page_is_free(const struct page_sessions *sessions, uint32_t node, int64_t begin_us) {
   size_t low = 0, high = sessions->count;
   while (low < high) {
@@ -97,11 +107,7 @@ static bool page_is_free(const struct page_sessions *sessions, uint32_t node, in
   return low > 0 && sessions->at[low - 1].node == node && sessions->at[low - 1].free;
 }
 
-/*
- * The ledger keeps sums by month; this is the same money by bucket, made from the history: what nodes cost while they
- * were paid for, what jobs held of it, at the price of the moment. What a session is charged beyond its length falls to
- * the moment at which it ends.
- */
+/* ---- Cost of pools ------------------------------------------------------------------------------- */
 
 struct spender {
   const struct hr__page_view *view;
@@ -113,8 +119,6 @@ struct spender {
 static const struct hr_pool_spec *pool_of(const struct spender *spender, uint32_t pool) {
   return &spender->view->run->cluster->pools[pool];
 }
-
-/* ---- What pools cost ----------------------------------------------------------------------------- */
 
 static hr_amount node_milli(const struct hr_pool_spec *pool) {
   return (hr_amount)pool->gpus_per_node * 1000;
@@ -147,9 +151,9 @@ static void add_session(struct spender *spender, const struct page_session *sess
     hr__page_put(sums, grid, session->to_us, milli * extra_us * hr_market_price_at(market, session->to_us));
 }
 
-/* ---- What jobs used ------------------------------------------------------------------------------ */
+/* ---- Use by jobs --------------------------------------------------------------------------------- */
 
-/* Of an attempt, what is paid for. */
+/* Returns the GPUs of an attempt that are billed. */
 static hr_amount paid_milli(const struct spender *spender, const struct hr_attempt *attempt) {
   const struct hr_market_spec *market = &pool_of(spender, attempt->pool.id)->market;
   hr_amount milli = attempt->gpu_milli;
@@ -187,7 +191,7 @@ static enum hr_status split_tenants(struct page_spending *spending, const struct
   return status;
 }
 
-/* ---- All of it ----------------------------------------------------------------------------------- */
+/* ---- All spending -------------------------------------------------------------------------------- */
 
 static enum hr_status open_prices(struct spender *spender) {
   uint32_t n_pools = spender->view->run->cluster->n_pools;
@@ -210,7 +214,7 @@ static void spend(struct spender *spender) {
   for (size_t i = 0; i < spender->sessions.count; i++) add_session(spender, &spender->sessions.at[i]);
   for (size_t i = 0; i < view->n_attempts; i++) add_attempt(spender, &view->attempts[i]);
   hr__page_spread(&spender->spending->other, &view->grid, 0, view->grid.end_us,
-                  (hr_amount)(costs->total_uusd - costs->capacity_uusd) * HR__PAGE_OTHER_PARTS);
+                  (hr_amount)(costs->total_uusd - costs->capacity_uusd) * OTHER_PARTS);
 }
 
 typedef enum hr_status each_sums(struct hr__page_sums *sums, const struct hr__page_grid *grid);
@@ -252,19 +256,16 @@ static enum hr_status page_spending_make(struct page_spending *spending, const s
   return status;
 }
 
-/* HR_NO_MEMORY on failure; to be finished either way. All sums are closed. */
 static void page_spending_finish(struct page_spending *spending) {
   for_each(spending, NULL, finish_one);
   hr__page_split_finish(&spending->tenants);
 }
 
-/* Dollars over time, and by who spends them where. */
-
-/* ---- Over time ----------------------------------------------------------------------------------- */
+/* ---- Series -------------------------------------------------------------------------------------- */
 
 static const double units_per_usd = 1e6 * (double)HR_LEDGER_UNITS_PER_UUSD;
 
-static const double parts_per_usd = 1e6 * HR__PAGE_OTHER_PARTS;
+static const double parts_per_usd = 1e6 * OTHER_PARTS;
 
 static void put_idle(const struct page_spending *spending, const struct hr__page_grid *grid,
                      struct hr__page_json *json) {
@@ -332,10 +333,10 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
 
 /* ---- By tenant and market ------------------------------------------------------------------------ */
 
-/* Where there are more tenants than anyone looks through, the rest is one. */
-enum { MOST_CELLS = 600 };
+/* Further cells are summed by market. */
+enum { MAX_CELLS = 600 };
 
-/* Rows that differ in nothing but the type of GPU make one cell. */
+/* Rows that differ only in GPU type form one cell. */
 static bool same_cell(const struct hr_cost_row *a, const struct hr_cost_row *b) {
   return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->market, b->market) == 0;
 }
@@ -349,7 +350,7 @@ static void put_cell(struct hr__page_json *json, const char *tenant, const struc
   hr__page_close(json, '}');
 }
 
-/* The rows from `begin` on that are of one cell, summed; returns where they end. */
+/* Sums the rows of one cell from `begin` on; returns their end. */
 static size_t sum_cell(const struct hr_cost_summary *costs, size_t begin, struct hr_cost_row *cell) {
   size_t i = begin;
   *cell = costs->rows[begin];
@@ -367,7 +368,7 @@ static int compare_cells(const void *a, const void *b) {
   return order ? order : strcmp(x->market, y->market);
 }
 
-/* The cells beyond the first few, by market. */
+/* Writes the remaining cells, summed by market. */
 static void put_rest(struct hr__page_json *json, struct hr_cost_row *cells, size_t count) {
   for (size_t i = 0; i < count; i++) {
     struct hr_cost_row sum = cells[i];
@@ -383,15 +384,15 @@ static void put_rest(struct hr__page_json *json, struct hr_cost_row *cells, size
 }
 
 static void put_cells(struct hr__page_json *json, struct hr_cost_row *cells, size_t count) {
-  size_t shown = count > MOST_CELLS ? MOST_CELLS : count;
-  if (count > MOST_CELLS) qsort(cells, count, sizeof *cells, compare_cells);
+  size_t shown = count > MAX_CELLS ? MAX_CELLS : count;
+  if (count > MAX_CELLS) qsort(cells, count, sizeof *cells, compare_cells);
   hr__page_open(json, "cells", '[');
   for (size_t i = 0; i < shown; i++) put_cell(json, cells[i].tenant, &cells[i]);
   put_rest(json, cells + shown, count - shown);
   hr__page_close(json, ']');
 }
 
-/* Rows come with tenants first, then what is idle, then what is shared; a tenant of such a name is before them. */
+/* Rows are sorted: tenants, then idle, then shared. A tenant with one of these names comes before them. */
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_cost_summary *costs = view->run->summary->costs;
   int64_t shared_uusd = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What holds over many buckets is kept as two changes of a rate, at the first bucket that it fills and behind the last
-   one; the ends are put where they belong at once. Closing adds the rates up. */
+/* Sums over the buckets of a run's time, and their rows. A rate over several buckets is stored as two changes of the
+   rate, at the first bucket that it fills and after the last one; the partial buckets at both ends are added directly.
+   Closing the sums computes prefix sums of the changes. */
 
 #include "report/page/page.h"
 
@@ -21,7 +22,7 @@ void hr__page_hold(struct hr__page_sums *sums, const struct hr__page_grid *grid,
   sums->rate[last] -= rate;
 }
 
-/* Where the part of a time ends that begins at `at_us` and lies in one bucket. */
+/* Returns the end of the part of an interval that lies in `bucket`. */
 static int64_t part_end_us(const struct hr__page_grid *grid, uint32_t bucket, int64_t to_us) {
   int64_t end_us = (bucket + INT64_C(1)) * grid->width_us;
   return bucket + 1 == grid->n || to_us < end_us ? to_us : end_us;
@@ -68,10 +69,9 @@ void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid 
   sums->rate = NULL;
 }
 
-/* ---- Keys ---------------------------------------------------------------------------------------- */
+/* ---- Splits -------------------------------------------------------------------------------------- */
 
 /* Jobs without a tenant make one more key after the tenants. */
-/* "": none, as of a job without a tenant. */
 static const char *page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key) {
   const struct hr_trace *trace = view->run->trace;
   const struct hr_pool_spec *pools = view->run->cluster->pools;
@@ -84,7 +84,7 @@ static const char *page_key_name(const struct hr__page_view *view, enum hr__page
 
 /* ---- Rows ---------------------------------------------------------------------------------------- */
 
-/* Puts a key into the list of the largest, of at most `room`; equal ones in their order. */
+/* Inserts a key into the list of the largest, with at most `room` keys; ties keep their order. */
 static void insert(struct hr__page_split *split, uint32_t room, const hr_amount *weight, uint32_t key) {
   uint32_t at = split->n_rows;
   while (at > 0 && weight[split->key[at - 1]] < weight[key]) at--;

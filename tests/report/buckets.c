@@ -9,8 +9,8 @@ enum { MOST_CHANGES = 60 };
 
 static void expect_bucket(const struct hr__bucket *bucket, uint64_t sum, uint64_t least, uint64_t most) {
   CU_ASSERT(bucket->sum == sum);
-  CU_ASSERT_EQUAL(bucket->least, least);
-  CU_ASSERT_EQUAL(bucket->most, most);
+  CU_ASSERT_EQUAL(bucket->min, least);
+  CU_ASSERT_EQUAL(bucket->max, most);
 }
 
 static void by_hand(void) {
@@ -101,8 +101,8 @@ static void add_stretch(struct hr__bucket *bucket, int64_t from_us, int64_t to_u
   bool begins_here = begin_us >= from_us && (begin_us < to_us || (last && begin_us == to_us));
   if (right <= left && !begins_here) return;
   if (right > left) bucket->sum += (hr__wide)value * (uint64_t)(right - left);
-  if (value < bucket->least) bucket->least = value;
-  if (value > bucket->most) bucket->most = value;
+  if (value < bucket->min) bucket->min = value;
+  if (value > bucket->max) bucket->max = value;
 }
 
 static void check_bucket(const struct hr__buckets *buckets, uint32_t i, const struct changes *changes) {
