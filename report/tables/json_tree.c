@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Numbers are written as text made here: cJSON would print 0.1 as 0.10000000000000001 where it must, and keeps integers
- * only up to 2^53. cJSON's functions pass NULL on, so a failed allocation is noticed by whoever adds, and asked for
- * once at the end.
- */
+/* JSON trees: values, and their layout in a file. */
 
 #include "report/tables/json_tree.h"
 
@@ -13,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- One value each ------------------------------------------------------------------------------ */
+/* ---- Values -------------------------------------------------------------------------------------- */
 
 void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text) {
   if (!cJSON_AddRawToObject(object, key, text)) json->failed = true;
@@ -37,13 +33,13 @@ cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key) {
   return fresh;
 }
 
-/* ---- The file ------------------------------------------------------------------------------------ */
+/* ---- Output -------------------------------------------------------------------------------------- */
 
 static void begin_line(FILE *out, unsigned depth) {
   fprintf(out, "\n%*s", (int)(2 * depth), "");
 }
 
-/* Writes the string that begins at `text` and returns what follows it. */
+/* Writes the string at `text`; returns the text after it. */
 static const char *write_string(FILE *out, const char *text) {
   const char *end = text + 1;
   while (*end != '"') end += *end == '\\' ? 2 : 1;
@@ -52,7 +48,7 @@ static const char *write_string(FILE *out, const char *text) {
   return end;
 }
 
-/* Lays out what cJSON printed without space: a key a line, two spaces a level. */
+/* Writes cJSON's compact output with one key per line, indented by two spaces per level. */
 static void write_laid_out(FILE *out, const char *text) {
   unsigned depth = 0;
   while (*text) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary as JSON (docs/reference/schemas/summary.schema.json). */
+/* The summary of a run as JSON (docs/reference/schemas/summary.schema.json), written and read. */
 
 #include "base/text.h"
 #include "headroom/unstable/streamed.h"
@@ -17,7 +17,7 @@
 
 #define EXACT_IN_DOUBLE (UINT64_C(1) << 53)
 
-/* ---- What was run -------------------------------------------------------------------------------- */
+/* ---- Configuration ------------------------------------------------------------------------------- */
 
 static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                         const struct hr_cluster_spec *spec) {
@@ -101,9 +101,9 @@ static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_
   }
 }
 
-/* ---- Figures ------------------------------------------------------------------------------------- */
+/* ---- Metrics ------------------------------------------------------------------------------------- */
 
-/* Figures of nothing are null. */
+/* Adds a distribution; all values are null if it is empty. */
 static void json_distribution(struct hr__json *json, cJSON *object, const char *key,
                               const struct hr_distribution *distribution) {
   const struct {
@@ -212,7 +212,7 @@ static void put_fragmentation(struct hr__json *json, cJSON *root, const struct h
 
 /* ---- Costs --------------------------------------------------------------------------------------- */
 
-/* A name of the input as a key. */
+/* Adds an amount under a name of the input. */
 static void put_usd_of(struct hr__json *json, cJSON *object, const char *name, int64_t uusd) {
   char *utf8 = hr__utf8_copy(name);
   if (utf8)
@@ -334,7 +334,7 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
   hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-/* ---- The whole ----------------------------------------------------------------------------------- */
+/* ---- Summary ------------------------------------------------------------------------------------- */
 
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
@@ -390,13 +390,13 @@ enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed
   return hr__json_write(&json, root, path, error);
 }
 
-/* A summary that an earlier run wrote, read back to be set beside another. */
+/* ---- Reading ------------------------------------------------------------------------------------- */
 
 static enum hr_status cannot_read(const char *path, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno ? errno : EIO));
+  return hr_fail(error, HR_BAD_INPUT, "%s: cannot read: %s", path, strerror(errno ? errno : EIO));
 }
 
-/* The whole file with a NUL; the caller frees it. */
+/* Reads a file into a NUL-terminated text, to be freed by the caller. */
 static enum hr_status read_file(const char *path, char **text, struct hr_error *error) {
   size_t size = 0, capacity = 1 << 16, got;
   FILE *file = fopen(path, "rb");
@@ -428,7 +428,7 @@ static uint64_t line_of(const char *text, const char *at) {
   return line;
 }
 
-/* What every version of such a summary has. */
+/* Keys that every version of a summary has. */
 static bool is_summary(const cJSON *root) {
   static const char *const keys[] = {"headroom", "scenario", "jobs", "wait_s", "utilization", "digest"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -443,12 +443,12 @@ enum hr_status hr_summary_read_json(const char *path, char **json, struct hr_err
   if (status != HR_OK) return status;
   cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
   if (!root)
-    status = hr_fail(error, HR_BAD_INPUT,
-                     "%s:%" PRIu64 ": this is no JSON; the file that 'headroom run --json' writes is wanted", path,
-                     end ? line_of(text, end) : 1);
+    status =
+        hr_fail(error, HR_BAD_INPUT, "%s:%" PRIu64 ": invalid JSON; expected a file written by 'headroom run --json'",
+                path, end ? line_of(text, end) : 1);
   else if (!is_summary(root))
     status = hr_fail(error, HR_BAD_INPUT,
-                     "%s: no summary of a run; the file that 'headroom run --json' writes is wanted", path);
+                     "%s: not the summary of a run; expected a file written by 'headroom run --json'", path);
   cJSON_Delete(root);
   if (status == HR_OK) {
     cJSON_Minify(text);

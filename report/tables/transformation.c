@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was done to a trace, for a person and as JSON (docs/reference/schemas/transform.schema.json). */
+/* The result of a trace transformation as a table and as JSON (docs/reference/schemas/transform.schema.json). */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -22,7 +22,7 @@ struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
                                 .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
 }
 
-/* ---- For a person -------------------------------------------------------------------------------- */
+/* ---- Table --------------------------------------------------------------------------------------- */
 
 static void put_size(struct hr__console *console, const char *label, const char *path,
                      const struct hr_trace_size *size) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The answers as JSON, times in seconds: docs/reference/schemas/why.schema.json. */
+/* The answers as JSON, times in seconds (docs/reference/schemas/why.schema.json). */
 
 #include "headroom/unstable/why.h"
 #include "report/costs/apportion.h"
@@ -71,7 +71,7 @@ static void put_slowest(struct hr__json *json, cJSON *root, const struct hr_why 
     cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
     hr__why_job_row(why, sums->jobs[i].job, &row);
     hr__json_text(json, item, "job_id", hr_trace_job_id(why->trace, sums->jobs[i].job, id));
-    hr__json_number(json, item, "gpus", (double)hr__why_asked_milli(why, sums->jobs[i].job) / 1000);
+    hr__json_number(json, item, "gpus", (double)hr__why_request_milli(why, sums->jobs[i].job) / 1000);
     hr__json_number(json, item, "wait_s", seconds(row.all_us));
     put_reasons(json, item, &row, NULL);
   }
@@ -103,7 +103,7 @@ static void put_parts(struct hr__json *json, cJSON *object, const struct hr_why 
   }
 }
 
-/* In order of time. */
+/* Adds the segments of a wait in time order. */
 static void put_segments(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
   const struct hr_wait_segment *segments;
   size_t count = hr_waits_segments(why->waits, wait->job, &segments);
@@ -175,7 +175,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_text(json, object, "job_id", hr_trace_job_id(trace, job, id));
   hr__json_text(json, object, "tenant", tenant == HR_NONE ? NULL : trace->tenants.text[tenant]);
   hr__json_number(json, object, "submit_s", seconds(trace->submit_us[job.id]));
-  hr__json_number(json, object, "gpus", (double)hr__why_asked_milli(why, job) / 1000);
+  hr__json_number(json, object, "gpus", (double)hr__why_request_milli(why, job) / 1000);
   hr__json_number(json, object, "run_time_s", seconds(trace->work_us[job.id]));
   hr__json_text(json, object, "state", hr_result_state_name(why->result, job));
   hr__json_text(json, object, "rejected",
@@ -188,7 +188,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_usd(json, object, "cost_usd", uusd);
 }
 
-/* ---- The file ------------------------------------------------------------------------------------ */
+/* ---- File ---------------------------------------------------------------------------------------- */
 
 static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why) {
   char digest[17];
@@ -201,7 +201,7 @@ static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_text(json, root, "digest", digest);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static cJSON *make_tree(struct hr__json *json, const struct hr_why *why, const struct hr_why_question *question) {
   struct hr__why_sums sums = {0};
   cJSON *root = cJSON_CreateObject();
