@@ -195,9 +195,9 @@ static void moves_tell_of_prices_that_are_lower(void) {
                               .waits = waits,
                               .history = history};
   hr_job job = first_moved();
-  CU_ASSERT_TRUE(tells(&told, job, "it was moved by its policy") && tells(&told, job, "cost less"));
+  CU_ASSERT_TRUE(tells(&told, job, "migrated by the policy") && tells(&told, job, "cheaper spot"));
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) scenario->cluster.pools[i].market.price_uusd_h = 1;
-  CU_ASSERT_TRUE(tells(&told, job, "it was moved by its policy") && !tells(&told, job, "cost less"));
+  CU_ASSERT_TRUE(tells(&told, job, "migrated by the policy") && !tells(&told, job, "cheaper spot"));
   hr_replay_finish(&replay);
   forget();
   hr_trace_destroy(trace);
