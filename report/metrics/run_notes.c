@@ -118,7 +118,7 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
 }
 
 const char *hr_rejection_words(enum hr_reason reason) {
-  if (reason == HR_REASON_TOO_LARGE) return "they request more GPUs than any acceptable pool has";
+  if (reason == HR_REASON_TOO_LARGE) return "more GPUs requested than any acceptable pool has";
   if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has an acceptable GPU type";
   if (reason == HR_REASON_GPU_MEMORY) return "the acceptable GPUs, or slices of them, have too little memory";
   if (reason == HR_REASON_NO_REGION) return "no pool with such GPUs is in an acceptable region";
@@ -126,8 +126,8 @@ const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_NODE_TOO_SMALL) return "a task requests more than any acceptable node has";
   if (reason == HR_REASON_MIG_PROFILE) return "no acceptable GPU has suitable MIG instances";
   if (reason == HR_REASON_NO_GROUP) return "no group of nodes of the required tier is large enough";
-  if (reason == HR_REASON_OVER_QUOTA) return "they request more GPUs than the quota of their tenant allows";
-  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity is suitable, and they do not accept it";
+  if (reason == HR_REASON_OVER_QUOTA) return "more GPUs requested than the quota of the tenant allows";
+  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity is suitable, which is not accepted";
   if (reason == HR_REASON_KILLED) return "stopped for another job and not restarted";
   return "rejected by the policy";
 }

@@ -393,7 +393,7 @@ enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed
 /* ---- Reading ------------------------------------------------------------------------------------- */
 
 static enum hr_status cannot_read(const char *path, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "%s: cannot read: %s", path, strerror(errno ? errno : EIO));
+  return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno ? errno : EIO));
 }
 
 /* Reads a file into a NUL-terminated text, to be freed by the caller. */

@@ -320,7 +320,7 @@ static void put_goodput(struct hr__console *table, const struct hr_summary *summ
   const struct hr_goodput *goodput = &summary->goodput;
   const struct hr_spot_figures *spot = &summary->spot;
   char text[5][HR__NUMBER_BYTES];
-  hr__put_field(table, "goodput", "%s %% of allocated GPU hours; lost %s, checkpoints %s, restarts %s",
+  hr__put_field(table, "goodput", "%s %% of GPU hours; lost %s, checkpoints %s, restarts %s",
                 hr__fixed_text(100 * goodput->fraction, 1, text[0]),
                 hr__fixed_text(goodput->lost_gpu_hours, 1, text[1]),
                 hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),

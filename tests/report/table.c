@@ -271,7 +271,7 @@ static void costs_have_a_block(void) {
                       "  idle       $16.00, 27.6 % of the cost\n  shared     $2.00\n"
                       "  on demand  $82.00 for the same GPU hours; 29.3 % saved\n"
                       "  budgets    1 of 1 tenant months over budget\n");
-  expect_within(text, "\n  goodput    66.7 % of allocated GPU hours; lost 4.0, checkpoints 2.0, restarts 2.0\n"
+  expect_within(text, "\n  goodput    66.7 % of GPU hours; lost 4.0, checkpoints 2.0, restarts 2.0\n"
                       "  spot       16.0 GPU hours, 1 reclaim (0.5000 per node hour), 1 job\n"
                       "             interrupted; 100.0 % available\n");
   expect_within(text, "\nmarket                                         cost   share\n"
