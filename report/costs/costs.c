@@ -143,7 +143,7 @@ struct costs_key {
   uint32_t gpu;     /* a pool with the GPU type; HR_NONE: services */
 };
 
-struct keyed {
+struct sorted_item {
   struct costs_key key;
   const struct hr__cost_item *item;
 };
@@ -157,7 +157,7 @@ static struct costs_key key_of(const struct hr__costing *costing, const struct h
 }
 
 static int compare(const void *a, const void *b) {
-  const struct costs_key *x = &((const struct keyed *)a)->key, *y = &((const struct keyed *)b)->key;
+  const struct costs_key *x = &((const struct sorted_item *)a)->key, *y = &((const struct sorted_item *)b)->key;
   if (x->section != y->section) return x->section < y->section ? -1 : 1;
   if (x->tenant != y->tenant) return x->tenant < y->tenant ? -1 : 1;
   if (x->market != y->market) return x->market < y->market ? -1 : 1;
@@ -173,7 +173,7 @@ static const char *service_name(enum hr__cost_kind kind) {
   return names[kind];
 }
 
-static enum hr_status begin_row(const struct hr__costing *costing, const struct keyed *keyed,
+static enum hr_status begin_row(const struct hr__costing *costing, const struct sorted_item *keyed,
                                 struct hr_cost_summary *costs) {
   const struct hr__cost_item *item = keyed->item;
   bool service = hr__is_service(item->kind);
@@ -188,11 +188,11 @@ static enum hr_status begin_row(const struct hr__costing *costing, const struct 
 
 /* Fills rows. */
 static enum hr_status cost_rows(const struct hr__costing *costing, struct hr_cost_summary *costs) {
-  struct keyed *keyed = malloc((costing->n_items + 1) * sizeof *keyed);
+  struct sorted_item *keyed = malloc((costing->n_items + 1) * sizeof *keyed);
   costs->rows = calloc(costing->n_items + 1, sizeof *costs->rows);
   enum hr_status status = keyed && costs->rows ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < costing->n_items && status == HR_OK; i++)
-    keyed[i] = (struct keyed){key_of(costing, &costing->items[i]), &costing->items[i]};
+    keyed[i] = (struct sorted_item){key_of(costing, &costing->items[i]), &costing->items[i]};
   if (status == HR_OK && costing->n_items) qsort(keyed, costing->n_items, sizeof *keyed, compare);
   for (size_t i = 0; i < costing->n_items && status == HR_OK; i++) {
     if (i == 0 || compare(&keyed[i - 1], &keyed[i]) != 0) status = begin_row(costing, &keyed[i], costs);

@@ -145,7 +145,7 @@ static int64_t next_price_us(const struct hr_meter *meter) {
   return next_us;
 }
 
-/* Recomputes the rate that the plans update_coverage; each plan takes what plans with larger discounts left. */
+/* Recomputes the rate that the plans cover; each plan takes what plans with larger discounts left. */
 static void update_coverage(struct hr_meter *meter) {
   meter->covered = 0;
   for (uint32_t i = 0; i < meter->cluster->n_pools; i++) {

@@ -70,16 +70,6 @@ static void put_millionths(struct page_table *table, const char *name, bool delt
   put_scaled(table, name, (double)unit / 1e6, delta);
 }
 
-/* Writes microseconds as seconds. */
-static void page_table_times(struct page_table *table, const char *name, bool delta) {
-  put_millionths(table, name, delta);
-}
-
-/* Writes micro-dollars as dollars. */
-static void page_table_usd(struct page_table *table, const char *name) {
-  put_millionths(table, name, false);
-}
-
 /* ---- Texts --------------------------------------------------------------------------------------- */
 
 static enum hr_status page_numbering_init(struct page_numbering *numbering, size_t n_keys) {
@@ -93,7 +83,7 @@ static void page_numbering_finish(struct page_numbering *numbering) {
   free(numbering->keys);
 }
 
-/* HR_NO_MEMORY on failure; to be finished either way. */
+/* Returns HR_NO_MEMORY on failure; call page_numbering_finish() in any case. */
 static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
   if (!numbering->number[key]) {
     numbering->keys[numbering->count++] = key;
@@ -266,9 +256,9 @@ static void gather(struct page_table *table, const uint32_t *places, attempt_val
 
 static void put_attempt_columns(struct page_table *table, const uint32_t *places, struct page_numbering *ends) {
   gather(table, places, begin_us_of);
-  page_table_times(table, "begin_s", true);
+  put_millionths(table, "begin_s", true);
   gather(table, places, end_us_of);
-  page_table_times(table, "end_s", true);
+  put_millionths(table, "end_s", true);
   gather(table, places, pool_of);
   page_table_column(table, "pool", false);
   gather(table, places, page_node_of);
@@ -279,7 +269,7 @@ static void put_attempt_columns(struct page_table *table, const uint32_t *places
     table->values[i] = page_number_of(ends, end_key(&table->view->attempts[places[i]]));
   page_table_column(table, "end", false);
   gather(table, places, lost_us_of);
-  page_table_times(table, "lost_s", false);
+  put_millionths(table, "lost_s", false);
 }
 
 /* ---- Which --------------------------------------------------------------------------------------- */
@@ -461,22 +451,22 @@ static void put_job_times(struct page_table *table, const uint32_t *jobs) {
   const struct hr_result *result = table->view->run->result;
   const struct hr_trace *trace = table->view->run->trace;
   for (uint32_t i = 0; i < table->n; i++) table->values[i] = trace->submit_us[jobs[i]];
-  page_table_times(table, "submit_s", true);
+  put_millionths(table, "submit_s", true);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t start_us = result->start_us[jobs[i]];
     table->values[i] = start_us == HR_NEVER_US ? -1 : start_us - trace->submit_us[jobs[i]];
   }
-  page_table_times(table, "wait_s", false);
+  put_millionths(table, "wait_s", false);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t start_us = result->start_us[jobs[i]];
     table->values[i] = start_us == HR_NEVER_US ? -1 : start_us;
   }
-  page_table_times(table, "start_s", true);
+  put_millionths(table, "start_s", true);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t end_us = hr_result_end_us(result, (hr_job){jobs[i]});
     table->values[i] = end_us == HR_NEVER_US ? -1 : end_us;
   }
-  page_table_times(table, "end_s", true);
+  put_millionths(table, "end_s", true);
 }
 
 static void put_places(struct page_table *table, const uint32_t *jobs) {
@@ -502,12 +492,12 @@ static void put_accounting(struct page_table *table, const uint32_t *jobs) {
   page_table_column(table, "attempts", false);
   if (run->result->accounting) {
     for (uint32_t i = 0; i < table->n; i++) table->values[i] = run->result->accounting[jobs[i]].lost_us;
-    page_table_times(table, "lost_s", false);
+    put_millionths(table, "lost_s", false);
   }
   if (!run->ledger) return;
   for (uint32_t i = 0; i < table->n; i++)
     table->values[i] = (int64_t)(hr_ledger_job(run->ledger, (hr_job){jobs[i]}) / HR_LEDGER_UNITS_PER_UUSD);
-  page_table_usd(table, "cost_usd");
+  put_millionths(table, "cost_usd", false);
 }
 
 /* ---- Ids ----------------------------------------------------------------------------------------- */

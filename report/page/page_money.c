@@ -36,7 +36,7 @@ struct page_sessions {
 struct page_spending {
   struct hr__page_sums used;                 /* used by jobs */
   struct hr__page_sums market[HR_N_MARKETS]; /* cost of the pools, used or idle */
-  struct hr__page_sums other; /* services, evenly over the run: in HR__PAGE_OTHER_PARTS of a micro-dollar */
+  struct hr__page_sums other;                /* services, evenly over the run: in OTHER_PARTS of a micro-dollar */
   struct hr__page_sums
       tenant[HR__PAGE_ROWS]; /* used by tenants, by row of `tenants`; none if the trace has no tenants */
   struct hr__page_split tenants;

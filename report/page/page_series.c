@@ -71,7 +71,6 @@ void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid 
 
 /* ---- Splits -------------------------------------------------------------------------------------- */
 
-/* Jobs without a tenant make one more key after the tenants. */
 static const char *page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key) {
   const struct hr_trace *trace = view->run->trace;
   const struct hr_pool_spec *pools = view->run->cluster->pools;
