@@ -279,7 +279,7 @@ case_costs_beyond_all_bounds() {
   printf '%s\n' $header 1,0,2592000,1 >t.csv
   echo '{"cluster":{"pools":[{"name":"p","gpu":"A100-80","nodes":1,"gpus_per_node":8}]},"policy":{"name":"queue"},
     "costs":{"storage":{"usd_per_gb_month":1e9,"datasets":[{"gb":1e9}]}}}' >s.json
-  refuses 't\.csv: the costs pass 4 trillion dollars' s.json --trace t.csv
+  refuses 't\.csv: costs exceed 4 trillion dollars' s.json --trace t.csv
 }
 
 case_map_misspelt() {

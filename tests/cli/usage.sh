@@ -629,8 +629,8 @@ case_gang_dies_of_itself() {
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv
   try 0 run s.json --trace t.csv --check
-  says stderr 'the run was given up after 365 days, 1 job unfinished'
-  says stderr '1 job found too little GPU memory to the end'
+  says stderr 'the run was stopped after 365 days with 1 unfinished job'
+  says stderr '1 job ran out of GPU memory'
 }
 
 # A gang whose tasks sit on one node is told of a reclaim once.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buckets by hand, and random counts against a plain look at every stretch of time for every bucket. */
+/* Buckets: cases computed by hand, and random series compared with a direct evaluation of every interval. */
 
 #include "report/metrics/buckets.h"
 
@@ -31,7 +31,7 @@ static void by_hand(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* What is set as the run ends, at the end of a bucket, counts in that. */
+/* A value set when the run ends, at the end of a bucket, counts in that bucket. */
 static void the_end_has_no_bucket_of_its_own(void) {
   struct hr__buckets buckets;
   CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);
@@ -94,7 +94,8 @@ static void draw_changes(struct changes *changes, uint64_t *state) {
   changes->at_us[changes->count] = at_us + drawn(state, longest + 1);
 }
 
-/* A stretch counts where it is for a while, and where it begins; at the very end that is the last bucket. */
+/* An interval counts in the buckets that it overlaps and in the one in which it begins; at the very end, that is the
+   last bucket. */
 static void add_stretch(struct hr__bucket *bucket, int64_t from_us, int64_t to_us, bool last, int64_t begin_us,
                         int64_t end_us, uint64_t value) {
   int64_t left = begin_us > from_us ? begin_us : from_us, right = end_us < to_us ? end_us : to_us;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Costs of runs that the engine made: what must hold of every run, over many random ones, and what the spot market
-   withheld by hand. */
+/* Costs of simulated runs: invariants on random runs, and GPUs withheld by the spot market, computed by hand. */
 
 #include "harness.h"
 
@@ -126,7 +125,7 @@ static struct outcome replay(struct random_run *run) {
   struct outcome outcome = {hr_usage_create(&run->trace), hr_ledger_create(&run->trace, &run->cluster, true),
                             hr_meter_create(&run->trace, &run->cluster, &run->costs), NULL, NULL};
   const struct hr_observer observers[] = {hr_usage_observer(outcome.usage), hr_ledger_observer(outcome.ledger),
-                                  hr_meter_observer(outcome.meter)};
+                                          hr_meter_observer(outcome.meter)};
   const struct hr_run_config config = {.trace = &run->trace,
                                        .cluster = &run->cluster,
                                        .policy = run->policy.ops,
@@ -164,7 +163,7 @@ static int64_t sum_of(const struct hr_cost_lines *lines) {
   return sum;
 }
 
-/* What of the tenants' breakdown is no tenant's. */
+/* The lines of the breakdown by tenant that belong to no tenant. */
 static int64_t unsplit(const struct hr_cost_lines *by_tenant) {
   int64_t sum = 0;
   for (size_t i = 0; i < by_tenant->count; i++)
@@ -204,7 +203,8 @@ static void expect_goodput(const struct outcome *outcome) {
   const struct hr_goodput *goodput = &outcome->summary->goodput;
   for (uint32_t i = 0; outcome->result->accounting && i < outcome->result->n_jobs; i++) {
     const struct hr_job_accounting *accounting = &outcome->result->accounting[i];
-    CU_ASSERT_EQUAL(accounting->held_us, accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us);
+    CU_ASSERT_EQUAL(accounting->held_us,
+                    accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us);
   }
   double held =
       goodput->useful_gpu_hours + goodput->lost_gpu_hours + goodput->checkpoint_gpu_hours + goodput->restart_gpu_hours;
@@ -213,7 +213,7 @@ static void expect_goodput(const struct outcome *outcome) {
   CU_ASSERT_TRUE(outcome->summary->spot.availability <= 1);
 }
 
-/* Whatever becomes of jobs and nodes. */
+/* Invariants for any run. */
 static void expect_pools(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;
@@ -249,9 +249,9 @@ static void every_breakdown_sums_to_the_total(void) {
 
 /* ---- What the market withholds ---------------------------------------------------------------------- */
 
-/* A node of 8 GPUs that is there in the first hour and from the third on. Job 0 asks for 3 of them, runs for an hour
-   and is to run for one more: 3 GPUs are waited for throughout the second hour. Job 1 asks for 2 at half past one, and
-   may not go to spot: the market withholds nothing from it. */
+/* A node of 8 GPUs is offered in the first hour and from the third one on. Job 0 requests 3 of them, has run for an
+   hour and needs one more: 3 GPUs are withheld throughout the second hour. Job 1 requests 2 at 1:30 but does not accept
+   spot, so the market withholds nothing from it. */
 static void downtime_is_what_jobs_wait_for(void) {
   static struct hr_level_step levels[] = {{0, 1}, {HOUR_US, 0}, {2 * HOUR_US, 1}};
   struct random_run *run = calloc(1, sizeof *run);

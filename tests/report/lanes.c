@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The first free line, against a look at every line. */
+/* The first free lane, compared with a search through every lane. */
 
 #include "report/exports/lanes.h"
 

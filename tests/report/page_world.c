@@ -158,10 +158,10 @@ static void record(void *self, const struct hr_view *view) {
 
 static void simulate(struct world *world, bool priced) {
   struct hr_observer observers[7] = {hr_usage_observer(world->usage),
-                             hr_history_observer(world->history),
-                             hr_page_watch_observer(world->watch),
-                             hr_alerts_observer(world->alerts),
-                             {.self = world, .on_instant = record}};
+                                     hr_history_observer(world->history),
+                                     hr_page_watch_observer(world->watch),
+                                     hr_alerts_observer(world->alerts),
+                                     {.self = world, .on_instant = record}};
   uint32_t n_observers = 5;
   if (priced) {
     observers[n_observers++] = hr_ledger_observer(world->ledger);
@@ -188,7 +188,7 @@ static bool has_prices(const struct world *world) {
   return false;
 }
 
-/* Jobs that wait at all are late. */
+/* Any wait is longer than allowed. */
 static struct hr_alerts *alerts_of(const struct world *world) {
   static struct hr_alert_rules rules;
   hr_alert_rules_init(&rules);

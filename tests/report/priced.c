@@ -55,19 +55,20 @@ static void fill_cluster(struct priced *run) {
 
 static void fill_result(struct priced *run) {
   run->accounting[0] = (struct hr_job_accounting){.attempts = 1, .end_us = HOUR, .kept_us = HOUR, .held_us = HOUR};
-  run->accounting[1] = (struct hr_job_accounting){.attempts = 1, .end_us = 3 * HOUR / 2, .kept_us = HOUR, .held_us = HOUR};
+  run->accounting[1] =
+      (struct hr_job_accounting){.attempts = 1, .end_us = 3 * HOUR / 2, .kept_us = HOUR, .held_us = HOUR};
   run->accounting[2] = (struct hr_job_accounting){.attempts = 2,
-                                      .end_us = 2 * HOUR,
-                                      .kept_us = HOUR,
-                                      .lost_us = HOUR / 2,
-                                      .saving_us = HOUR / 4,
-                                      .restarting_us = HOUR / 4,
-                                      .held_us = 2 * HOUR};
+                                                  .end_us = 2 * HOUR,
+                                                  .kept_us = HOUR,
+                                                  .lost_us = HOUR / 2,
+                                                  .saving_us = HOUR / 4,
+                                                  .restarting_us = HOUR / 4,
+                                                  .held_us = 2 * HOUR};
   for (uint32_t i = 0; i < PRICED_JOBS; i++) {
     struct hr_job_accounting *accounting = &run->accounting[i];
     hr_amount milli = (hr_amount)run->trace.gpus[i] * 1000;
-    accounting->milli_us = (struct hr_gpu_times){milli * accounting->kept_us, milli * accounting->lost_us, milli * accounting->saving_us,
-                                           milli * accounting->restarting_us};
+    accounting->milli_us = (struct hr_gpu_times){milli * accounting->kept_us, milli * accounting->lost_us,
+                                                 milli * accounting->saving_us, milli * accounting->restarting_us};
   }
   run->result = (struct hr_result){.trace = &run->trace,
                                    .n_jobs = PRICED_JOBS,
@@ -98,7 +99,7 @@ void priced_destroy(struct priced *run) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
-/* What happens, in order; a node event names the pool, whose first node it is. */
+/* The events in order; a node event refers to the first node of its pool. */
 static const struct happening {
   int half_hours;
   enum hr_event_kind kind;
@@ -160,7 +161,8 @@ static void tell(struct priced *run, const struct hr_observer *observers, uint32
 static enum hr_status summarize(struct priced *run, struct hr_usage *usage, const struct hr_cost_basis *basis,
                                 struct hr_summary **summary) {
   struct hr_error error;
-  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(run->ledger), hr_meter_observer(basis->meter)};
+  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(run->ledger),
+                                          hr_meter_observer(basis->meter)};
   tell(run, observers, 3);
   enum hr_status status = hr_ledger_close(run->ledger, &run->result);
   if (status != HR_OK) return status;

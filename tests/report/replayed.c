@@ -122,7 +122,7 @@ static void pass_is_over(struct teller *teller) {
     if (teller->observers[i].on_instant) teller->observers[i].on_instant(teller->observers[i].self, &teller->view);
 }
 
-/* What started without any work to do ends at the same instant, which comes up once more. */
+/* Jobs without work end at the instant at which they start, which is then visited again. */
 static void end_empty_jobs(struct teller *teller) {
   bool any = false;
   for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
@@ -138,7 +138,8 @@ static void end_empty_jobs(struct teller *teller) {
 void replayed_tell(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
                    const struct hr_placement *placements) {
   uint64_t total_milli = hr_cluster_spec_gpus(&run->cluster) * 1000;
-  struct teller teller = {run, observers, n_observers, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
+  struct teller teller = {
+      run, observers, n_observers, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
   for (int64_t at_us = next_instant(run, -1); at_us <= run->result.end_us; at_us = next_instant(run, at_us)) {
     teller.view.now_us = at_us;
     end_jobs(&teller);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table for a person: what it says, and that nothing makes it wider than 80 columns. */
+/* The summary table: its content, and a width of at most 80 columns for any input. */
 
 #include "files.h"
 #include "harness.h"
@@ -104,7 +104,7 @@ static void colour_is_only_added(void) {
   free(coloured);
 }
 
-/* Names as long and as strange as an input may hold. */
+/* Names as long and as unusual as an input may have. */
 static void nothing_is_wider_than_80_columns(void) {
   enum { LONG = 300 };
   char name[LONG + 1];

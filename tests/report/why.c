@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is told of waits: as JSON against its schema, in 80 columns, without memory, and where nothing can be written.
- */
+/* The answers of `why`: JSON against its schema, tables of 80 columns, failed allocations, and write errors. */
 
 #include "files.h"
 #include "harness.h"
@@ -11,7 +10,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-/* The waits of scenarios/demo.json, of its first jobs. */
+/* The waits of the first jobs of scenarios/demo.json. */
 enum { JOBS = 300, WATCHED = 250 };
 
 static struct hr_scenario *scenario;
@@ -56,7 +55,7 @@ static void prepare(void) {
   CU_ASSERT_EQUAL_FATAL(hr_trace_read(scenario->trace_file, NULL, &trace, &error), HR_OK);
   trace->n_jobs = JOBS;
   CU_ASSERT_EQUAL_FATAL(follow(), HR_OK);
-  CU_ASSERT_TRUE(files_only(NULL)); /* the folder is made before memory runs out */
+  CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
   why = (struct hr_why){.scenario = scenario->name,
                         .trace = trace,
                         .cluster = &scenario->cluster,
@@ -104,7 +103,7 @@ static void json_is_what_the_schema_says(void) {
   finish();
 }
 
-/* Sums over all rows of a list. */
+/* Returns the sums over all rows of a list. */
 static double sum_of(const cJSON *list, const char *key) {
   double sum = 0;
   const cJSON *item;
@@ -152,7 +151,7 @@ static void what_cannot_be_written_is_said(void) {
 
 /* ---- Moves ------------------------------------------------------------------------------------------ */
 
-/* Whether the answer for a job has these words. */
+/* Whether the answer for a job contains these words. */
 static bool tells(const struct hr_why *told, hr_job job, const char *words) {
   char *text = NULL;
   size_t size = 0;
@@ -165,7 +164,7 @@ static bool tells(const struct hr_why *told, hr_job job, const char *words) {
   return found;
 }
 
-/* The first job of scenarios/agency.json that goes back to spot nodes. */
+/* Returns the first job of scenarios/agency.json that migrates back to spot nodes. */
 static hr_job first_moved(void) {
   const struct hr_attempt *attempts;
   size_t count = hr_history_attempts(history, &attempts);
