@@ -47,7 +47,7 @@ void hr_cost_spec_finish(struct hr_cost_spec *spec) {
 
 uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name) {
   for (uint32_t i = 0; i < costing->n_tenants; i++)
-    if (i != costing->nobody && strcmp(costing->tenants[i], name) == 0) return i;
+    if (i != costing->no_tenant && strcmp(costing->tenants[i], name) == 0) return i;
   return HR_NONE;
 }
 
@@ -62,7 +62,7 @@ static enum hr_status list_tenants(struct hr__costing *costing) {
   costing->tenants = calloc(names->count + spec->storage.n_datasets + spec->n_budgets + 1, sizeof *costing->tenants);
   if (!costing->tenants) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < names->count; i++) costing->tenants[i] = names->text[i];
-  costing->nobody = names->count;
+  costing->no_tenant = names->count;
   costing->tenants[names->count] = "";
   costing->n_tenants = names->count + 1;
   for (size_t i = 0; i < spec->storage.n_datasets; i++) add_tenant(costing, spec->storage.datasets[i].tenant);
@@ -139,7 +139,7 @@ static enum hr_status add_charges(struct hr__costing *costing) {
     const struct hr_account *account = &charges[i].account;
     if (!is_priced(costing, account->pool)) continue;
     struct hr__cost_item item = {.kind = HR__COST_USE,
-                                 .tenant = account->tenant == HR_NONE ? costing->nobody : account->tenant,
+                                 .tenant = account->tenant == HR_NONE ? costing->no_tenant : account->tenant,
                                  .month = account->month,
                                  .pool = account->pool,
                                  .class_ = account->class_,
@@ -230,7 +230,7 @@ static enum hr_status add_line(struct services *services, enum hr__cost_kind kin
   if (uusd == 0) return HR_OK;
   if (uusd >= HR__MAX_UUSD || uusd <= -HR__MAX_UUSD) return HR_BAD_INPUT;
   struct hr__cost_item item = {.kind = kind,
-                               .tenant = tenant == services->costing->nobody ? HR_NONE : tenant,
+                               .tenant = tenant == services->costing->no_tenant ? HR_NONE : tenant,
                                .month = month,
                                .pool = HR_NONE,
                                .uusd = (int64_t)uusd};
@@ -265,7 +265,7 @@ static enum hr_status add_sums(struct services *services, enum hr__cost_kind kin
 
 static uint32_t tenant_of(const struct hr__costing *costing, uint32_t job) {
   uint32_t tenant = costing->trace->tenant ? costing->trace->tenant[job] : HR_NONE;
-  return tenant == HR_NONE ? costing->nobody : tenant;
+  return tenant == HR_NONE ? costing->no_tenant : tenant;
 }
 
 static uint8_t class_of(const struct hr__costing *costing, uint32_t job) {
@@ -340,7 +340,7 @@ static void sum_egress(struct services *services) {
   size_t n_charges = hr_ledger_charges(costing->basis->ledger, &charges);
   for (size_t i = 0; i < n_charges; i++) {
     const struct hr_account *account = &charges[i].account;
-    uint32_t tenant = account->tenant == HR_NONE ? costing->nobody : account->tenant;
+    uint32_t tenant = account->tenant == HR_NONE ? costing->no_tenant : account->tenant;
     *sum_of(services, tenant, account->month) += charges[i].gpu_time * egress->mb_per_gpu_hour[account->class_];
   }
   for (uint32_t job = 0; job < costing->result->n_jobs; job++) {

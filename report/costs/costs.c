@@ -177,10 +177,10 @@ static enum hr_status begin_row(const struct hr__costing *costing, const struct 
                                 struct hr_cost_summary *costs) {
   const struct hr__cost_item *item = keyed->item;
   bool service = hr__is_service(item->kind);
-  const char *nobody = service ? hr__shared_name : hr__idle_name;
+  const char *no_tenant_name = service ? hr__shared_name : hr__idle_name;
   const struct hr_pool_spec *pool = service ? NULL : &costing->cluster->pools[item->pool];
   struct hr_cost_row *row = &costs->rows[costs->n_rows++];
-  row->tenant = strdup(item->tenant == HR_NONE ? nobody : costing->tenants[item->tenant]);
+  row->tenant = strdup(item->tenant == HR_NONE ? no_tenant_name : costing->tenants[item->tenant]);
   row->market = strdup(service ? service_name(item->kind) : hr_market_name(pool->market.market));
   row->gpu = strdup(service ? "" : hr__name_or_empty(pool->gpu));
   return row->tenant && row->market && row->gpu ? HR_OK : HR_NO_MEMORY;

@@ -37,10 +37,10 @@ struct hr__costing {
   const struct hr_cluster_spec *cluster;
   const struct hr_result *result;
   const struct hr_cost_basis *basis;
-  /* Tenants of the trace, then "" at index `nobody` for jobs without a tenant, then tenants that only the scenario
+  /* Tenants of the trace, then "" at index `no_tenant` for jobs without a tenant, then tenants that only the scenario
      names. */
   const char **tenants;
-  uint32_t n_tenants, nobody;
+  uint32_t n_tenants, no_tenant;
   uint32_t n_months;      /* months with charges, counted from 0 */
   uint32_t *first_of_gpu; /* by pool: the first pool with the same GPU type */
   struct hr__cost_item *items;

@@ -341,16 +341,16 @@ static const char header[] =
 
 enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
                                   struct hr_timeline **timeline, struct hr_error *error) {
-  struct hr_timeline *fresh = calloc(1, sizeof *fresh);
-  if (!fresh) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  fresh->clock_us = trace->dated ? 0 : trace->origin_us;
-  fresh->usage = usage;
-  enum hr_status status = hr__csv_open(&fresh->csv, path, header, error);
+  struct hr_timeline *created = calloc(1, sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->clock_us = trace->dated ? 0 : trace->origin_us;
+  created->usage = usage;
+  enum hr_status status = hr__csv_open(&created->csv, path, header, error);
   if (status != HR_OK) {
-    free(fresh);
+    free(created);
     return status;
   }
-  *timeline = fresh;
+  *timeline = created;
   return HR_OK;
 }
 

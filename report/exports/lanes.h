@@ -18,12 +18,12 @@ struct hr__lanes {
 
 static inline bool hr__lanes_grow(struct hr__lanes *lanes) {
   uint32_t room = lanes->room ? 2 * lanes->room : 1;
-  int64_t *fresh = malloc((size_t)2 * room * sizeof *fresh);
-  if (!fresh) return false;
-  for (uint32_t i = 0; i < room; i++) fresh[room + i] = i < lanes->room ? lanes->free_us[lanes->room + i] : INT64_MIN;
-  for (uint32_t i = room; i-- > 1;) fresh[i] = fresh[2 * i] < fresh[2 * i + 1] ? fresh[2 * i] : fresh[2 * i + 1];
+  int64_t *tree = malloc((size_t)2 * room * sizeof *tree);
+  if (!tree) return false;
+  for (uint32_t i = 0; i < room; i++) tree[room + i] = i < lanes->room ? lanes->free_us[lanes->room + i] : INT64_MIN;
+  for (uint32_t i = room; i-- > 1;) tree[i] = tree[2 * i] < tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
   free(lanes->free_us);
-  lanes->free_us = fresh;
+  lanes->free_us = tree;
   lanes->room = room;
   return true;
 }

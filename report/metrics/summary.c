@@ -320,25 +320,25 @@ static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status st
 enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                             const struct hr_result *result, const struct hr_usage *usage,
                             const struct hr_cost_basis *basis, struct hr_summary **summary, struct hr_error *error) {
-  struct hr_summary *fresh = calloc(1, sizeof *fresh);
+  struct hr_summary *created = calloc(1, sizeof *created);
   struct hr__samples samples = {0};
-  enum hr_status status = fresh && !usage->out_of_memory ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
+  enum hr_status status = created && !usage->out_of_memory ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
   if (status == HR_OK) {
-    fill_counts(fresh, cluster, result);
-    fill_usage(fresh, result, usage);
-    fill_fragmentation(fresh, result, usage);
-    status = fill_groups(fresh, result, &samples);
+    fill_counts(created, cluster, result);
+    fill_usage(created, result, usage);
+    fill_fragmentation(created, result, usage);
+    status = fill_groups(created, result, &samples);
   }
   if (status == HR_OK)
-    status = pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, fresh);
+    status = pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, created);
   hr__samples_finish(&samples);
-  if (status == HR_OK) status = hr__fairness_make(cluster, result, &fresh->fairness);
-  if (status == HR_OK) status = fill_costs(fresh, trace, cluster, result, basis);
+  if (status == HR_OK) status = hr__fairness_make(cluster, result, &created->fairness);
+  if (status == HR_OK) status = fill_costs(created, trace, cluster, result, basis);
   if (status == HR_OK) {
-    *summary = fresh;
+    *summary = created;
     return HR_OK;
   }
-  hr_summary_destroy(fresh);
+  hr_summary_destroy(created);
   return cannot_sum(trace, status, error);
 }
 

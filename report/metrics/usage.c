@@ -74,14 +74,14 @@ static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct
   if (!pod || !tasks->task) return false;
   for (uint32_t i = 0; i < typical->count; i++) pod[i] = typical->request[i];
   if (typical->count) qsort(pod, typical->count, sizeof *pod, by_pod);
-  uint64_t most = 0;
+  uint64_t max_tasks = 0;
   for (uint32_t i = 0; i < requests->count; i++) {
     const struct hr_request *request = &requests->request[i];
     if (request->gpus == 0 || !bsearch(request, pod, typical->count, sizeof *pod, by_pod)) continue;
     tasks->task[tasks->count++] = *request;
     uint64_t times = requests->jobs[i] * request->tasks;
-    if (request->gpus > 1 || request->gpu_milli < HR_WHOLE_GPU_MILLI || times <= most) continue;
-    most = times;
+    if (request->gpus > 1 || request->gpu_milli < HR_WHOLE_GPU_MILLI || times <= max_tasks) continue;
+    max_tasks = times;
     *gang = *request;
   }
   return true;
@@ -185,13 +185,14 @@ static uint32_t hr__stranded_milli(const struct typical_tasks *tasks, const stru
 static uint32_t gang_on(const struct typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_request *gang = &tasks->gang;
   bool is_split = hr_gpu_inventory_mig(inventory, node) != NULL;
-  uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, gang, node))
-                           : hr_gpu_inventory_idle_gpus(inventory, node);
+  uint64_t max_tasks = is_split ? (uint64_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, gang, node))
+                                : hr_gpu_inventory_idle_gpus(inventory, node);
   uint64_t cpu_milli = inventory->cpu_milli[node.id], mem_mib = inventory->mem_mib[node.id];
   uint32_t asked_milli = hr_gpu_inventory_cpu_milli(inventory, gang, node);
-  if (cpu_milli != HR_NONE && most * asked_milli > cpu_milli) most = cpu_milli / asked_milli;
-  if (mem_mib != UINT64_MAX && gang->mem_mib && most > mem_mib / gang->mem_mib) most = mem_mib / gang->mem_mib;
-  return (uint32_t)most;
+  if (cpu_milli != HR_NONE && max_tasks * asked_milli > cpu_milli) max_tasks = cpu_milli / asked_milli;
+  if (mem_mib != UINT64_MAX && gang->mem_mib && max_tasks > mem_mib / gang->mem_mib)
+    max_tasks = mem_mib / gang->mem_mib;
+  return (uint32_t)max_tasks;
 }
 
 struct fragments_part {

@@ -27,10 +27,10 @@ void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const 
 
 cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key) {
   char *utf8 = hr__utf8_copy(key);
-  cJSON *fresh = utf8 ? cJSON_AddObjectToObject(object, utf8) : NULL;
-  if (!fresh) json->failed = true;
+  cJSON *child = utf8 ? cJSON_AddObjectToObject(object, utf8) : NULL;
+  if (!child) json->failed = true;
   free(utf8);
-  return fresh;
+  return child;
 }
 
 /* ---- Output -------------------------------------------------------------------------------------- */

@@ -53,9 +53,9 @@ void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const 
 /* Add an empty object or array and return it, NULL if out of memory; `key` is converted to UTF-8. */
 cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key);
 static inline cJSON *hr__json_array(struct hr__json *json, cJSON *object, const char *key) {
-  cJSON *fresh = cJSON_AddArrayToObject(object, key);
-  if (!fresh) json->failed = true;
-  return fresh;
+  cJSON *child = cJSON_AddArrayToObject(object, key);
+  if (!child) json->failed = true;
+  return child;
 }
 /* Appends `item`, which the array owns afterwards; `item` may be NULL if out of memory. Returns it, or NULL. */
 static inline cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON *item) {

@@ -48,15 +48,15 @@ static const char *duration_text(int64_t us, char *buffer) {
 
 /* Writes " while 31 were free", followed by `how`. */
 static void put_free(FILE *out, const struct wait_part *part, const char *how) {
-  char least[HR__NUMBER_BYTES], most[HR__NUMBER_BYTES];
+  char min_text[HR__NUMBER_BYTES], max_text[HR__NUMBER_BYTES];
   if (part->max_free_milli == 0)
     fprintf(out, " while none was free");
   else if (part->min_free_milli == part->max_free_milli)
-    fprintf(out, " while %s %s free%s", hr__why_gpus(part->max_free_milli, most),
+    fprintf(out, " while %s %s free%s", hr__why_gpus(part->max_free_milli, max_text),
             part->max_free_milli <= 1000 ? "was" : "were", how);
   else
-    fprintf(out, " while %s to %s were free%s", hr__why_gpus(part->min_free_milli, least),
-            hr__why_gpus(part->max_free_milli, most), how);
+    fprintf(out, " while %s to %s were free%s", hr__why_gpus(part->min_free_milli, min_text),
+            hr__why_gpus(part->max_free_milli, max_text), how);
 }
 
 static void put_capacity(FILE *out, const struct wait_part *part) {
@@ -93,8 +93,8 @@ static void put_job(FILE *out, const struct hr_why *why, hr_job job) {
 /* Writes " (job 17 for 1 h, job 18 for 20 min, 2 others for 4 min)". */
 static void put_behind(FILE *out, const struct hr_why *why, const struct wait_part *part) {
   char time[HR__NUMBER_BYTES];
-  uint32_t told = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, others = part->n_behind - told;
-  for (uint32_t i = 0; i < told; i++) {
+  uint32_t listed = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, others = part->n_behind - listed;
+  for (uint32_t i = 0; i < listed; i++) {
     fprintf(out, "%s", i ? ", " : " (");
     put_job(out, why, part->behind[i].job);
     fprintf(out, " for %s", duration_text(part->behind[i].us, time));
@@ -187,7 +187,7 @@ static int by_time(const void *a, const void *b) {
 
 /* Adds a job to those that it waited behind; keeps the longest, the earliest on a tie. */
 static void add_behind(struct wait_part *part, struct wait_behind behind) {
-  uint32_t told = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, at = told;
+  uint32_t listed = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, at = listed;
   part->n_behind++;
   for (; at > 0 && part->behind[at - 1].us < behind.us; at--) {
     if (at == MAX_BEHIND)
@@ -340,17 +340,17 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
 
 /* Writes "on node 3 of pool a", or "to node 3 of pool a" for the target of a migration. */
 static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt, bool is_target) {
-  enum { MOST_NODES = 4 };
+  enum { MAX_NODES = 4 };
   const struct hr_slice *slices = hr_history_slices(why->history, attempt);
   const char *pool = why->cluster->pools[attempt->pool.id].name;
-  uint32_t n_nodes = 0, told = HR_NONE;
+  uint32_t n_nodes = 0, listed = HR_NONE;
   for (uint32_t i = 0; i < attempt->n_slices; i++) n_nodes += i == 0 || slices[i].node.id != slices[i - 1].node.id;
   if (n_nodes > 0 || is_target) fputs(is_target ? "to" : "on", out);
-  if (n_nodes > MOST_NODES) fprintf(out, " %" PRIu32 " nodes", n_nodes);
-  for (uint32_t i = 0; i < attempt->n_slices && n_nodes <= MOST_NODES; i++) {
-    if (slices[i].node.id == told) continue;
+  if (n_nodes > MAX_NODES) fprintf(out, " %" PRIu32 " nodes", n_nodes);
+  for (uint32_t i = 0; i < attempt->n_slices && n_nodes <= MAX_NODES; i++) {
+    if (slices[i].node.id == listed) continue;
     fprintf(out, "%s%" PRIu32, i ? ", " : n_nodes == 1 ? " node " : " nodes ", slices[i].node.id);
-    told = slices[i].node.id;
+    listed = slices[i].node.id;
   }
   fprintf(out, "%s pool %.60s", n_nodes ? " of" : is_target ? "" : "in", pool ? pool : "0");
 }

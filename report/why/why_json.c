@@ -63,9 +63,9 @@ static void put_rows(struct hr__json *json, cJSON *root, const char *key, const 
 }
 
 static void put_slowest(struct hr__json *json, cJSON *root, const struct hr_why *why, const struct hr__why_sums *sums,
-                        uint32_t most) {
+                        uint32_t max_rows) {
   cJSON *array = hr__json_array(json, root, "slowest");
-  for (size_t i = 0; i < sums->n_jobs && i < most; i++) {
+  for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) {
     char id[HR_JOB_ID_BUFFER];
     struct hr__why_row row;
     cJSON *item = hr__json_append(json, array, cJSON_CreateObject());

@@ -79,13 +79,13 @@ static void put_row(struct hr__console *console, const struct hr__why_row *row) 
 }
 
 static void put_rows(struct hr__console *console, const char *title, const struct hr__why_row *rows, size_t count,
-                     size_t most) {
+                     size_t max_rows) {
   char more[HR__NUMBER_BYTES];
   fprintf(console->out, "\n%s%-*s%8s%13s%11s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, title, "jobs", "waited",
           "GPU hours", "main reasons", hr__plain(console));
-  for (size_t i = 0; i < count && i < most; i++) put_row(console, &rows[i]);
-  if (count > most)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - most, more),
+  for (size_t i = 0; i < count && i < max_rows; i++) put_row(console, &rows[i]);
+  if (count > max_rows)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - max_rows, more),
             hr__plain(console));
 }
 
@@ -141,11 +141,11 @@ static void put_slow_job(struct hr__console *console, const struct hr_why *why, 
 }
 
 static void print_slowest(struct hr__console *console, const struct hr_why *why, const struct hr__why_sums *sums,
-                          uint32_t most) {
-  if (sums->n_jobs == 0 || most == 0) return;
+                          uint32_t max_rows) {
+  if (sums->n_jobs == 0 || max_rows == 0) return;
   fprintf(console->out, "\n%s%-*s%6s%13s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, "longest waits", "GPUs", "waited",
           "main reasons", hr__plain(console));
-  for (size_t i = 0; i < sums->n_jobs && i < most; i++) put_slow_job(console, why, &sums->jobs[i]);
+  for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) put_slow_job(console, why, &sums->jobs[i]);
 }
 
 /* Prints the subject: "where the waiting time of all jobs went". */
