@@ -310,9 +310,7 @@ static enum hr_status put_all_jobs(struct hr__metrics *metrics) {
   return status;
 }
 
-/* ---- Cluster ------------------------------------------------------------------------------------- */
-
-/* ---- Counts -------------------------------------------------------------------------------------- */
+/* ---- Cluster: counts ----------------------------------------------------------------------------- */
 
 enum count { QUEUE_PENDING, QUEUE_RUNNING, GPUS_ALLOC, GPUS_IDLE, GPUS_TOTAL, GPUS_UTILIZATION, N_COUNTS };
 
@@ -358,7 +356,7 @@ static void put_counts(struct hr__metrics *metrics) {
   }
 }
 
-/* ---- Reclaims ------------------------------------------------------------------------------------ */
+/* ---- Cluster: reclaims --------------------------------------------------------------------------- */
 
 static bool is_reclaim(const struct hr_node_change *change, uint32_t pool) {
   return change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED;

@@ -5,6 +5,8 @@
 #include "base/writers.h"
 #include "headroom/unstable/exports.h"
 
+#include <stdlib.h>
+
 /*
  * Writer of OpenMetrics text: families of metrics, their series one after the other, and the samples of each series in
  * time order. Sample k is at k steps from the beginning of the run; the last one is at the end or less than a step
@@ -58,6 +60,10 @@ struct hr__node_times {
 
 /* Returns HR_NO_MEMORY on failure; call hr__node_times_finish() in any case. */
 enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr_export *run);
-void hr__node_times_finish(struct hr__node_times *times);
+static inline void hr__node_times_finish(struct hr__node_times *times) {
+  free(times->first);
+  free(times->times);
+  *times = (struct hr__node_times){0};
+}
 
 #endif

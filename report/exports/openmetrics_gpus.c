@@ -94,12 +94,6 @@ enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr
   return times->times ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__node_times_finish(struct hr__node_times *times) {
-  free(times->first);
-  free(times->times);
-  *times = (struct hr__node_times){0};
-}
-
 /* ---- List of holds, sorted by begin; it is then split by unit ------------------------------------ */
 
 struct listed {

@@ -32,7 +32,7 @@ struct perfetto_tracks {
   uint32_t *first_stay; /* [attempts + 1] */
 };
 
-enum { HR__PERFETTO_CLUSTER = 1, HR__PERFETTO_FIRST_POOL = 2 };
+enum { CLUSTER_PROCESS = 1, FIRST_POOL_PROCESS = 2 };
 
 struct perfetto_writer {
   struct hr__out out;
@@ -44,7 +44,7 @@ struct perfetto_writer {
 };
 
 /* Writes a string literal. */
-#define HR__PUT(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
+#define PUT_LITERAL(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
 
 /* ---- Stays --------------------------------------------------------------------------------------- */
 
@@ -134,21 +134,21 @@ static void perfetto_begin(struct perfetto_writer *perfetto, const char *phase) 
 }
 
 static void perfetto_place(struct perfetto_writer *perfetto, uint32_t process, uint32_t thread) {
-  HR__PUT(perfetto, "\",\"pid\":");
+  PUT_LITERAL(perfetto, "\",\"pid\":");
   hr__out_u64(&perfetto->out, process);
-  HR__PUT(perfetto, ",\"tid\":");
+  PUT_LITERAL(perfetto, ",\"tid\":");
   hr__out_u64(&perfetto->out, thread);
 }
 
 /* Begins an event of phase "M" (metadata), "C" (counter), "X" (slice) or "i" (instant). Place, time and further fields
    follow, up to the closing brace. */
 static void perfetto_time(struct perfetto_writer *perfetto, int64_t at_us) {
-  HR__PUT(perfetto, ",\"ts\":");
+  PUT_LITERAL(perfetto, ",\"ts\":");
   hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
 }
 
 static uint32_t perfetto_pool_process(uint32_t pool) {
-  return HR__PERFETTO_FIRST_POOL + pool;
+  return FIRST_POOL_PROCESS + pool;
 }
 
 /* Returns the thread id of a lane. */
@@ -161,11 +161,11 @@ static void perfetto_name(struct perfetto_writer *perfetto, const char *what, ui
                           const char *name) {
   perfetto_begin(perfetto, "M");
   perfetto_place(perfetto, process, thread);
-  HR__PUT(perfetto, ",\"name\":\"");
+  PUT_LITERAL(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, what);
-  HR__PUT(perfetto, "\",\"args\":{\"name\":");
+  PUT_LITERAL(perfetto, "\",\"args\":{\"name\":");
   hr__out_json_text(&perfetto->out, name);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
 static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *alert, uint32_t thread) {
@@ -176,15 +176,15 @@ static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *a
   if (!out || fclose(out) != 0) perfetto->out.out_of_memory = true;
   snprintf(name, sizeof name, "%s: %.100s", hr_alert_name(alert->rule), alert->where);
   perfetto_begin(perfetto, "X");
-  perfetto_place(perfetto, HR__PERFETTO_CLUSTER, thread);
+  perfetto_place(perfetto, CLUSTER_PROCESS, thread);
   perfetto_time(perfetto, alert->begin_us);
-  HR__PUT(perfetto, ",\"dur\":");
+  PUT_LITERAL(perfetto, ",\"dur\":");
   hr__out_i64(&perfetto->out, alert->end_us - alert->begin_us);
-  HR__PUT(perfetto, ",\"cat\":\"alert\",\"name\":");
+  PUT_LITERAL(perfetto, ",\"cat\":\"alert\",\"name\":");
   hr__out_json_text(&perfetto->out, name);
-  HR__PUT(perfetto, ",\"args\":{\"text\":");
+  PUT_LITERAL(perfetto, ",\"args\":{\"text\":");
   hr__out_json_text(&perfetto->out, words ? words : "");
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
   free(words);
 }
 
@@ -213,7 +213,7 @@ static void perfetto_alerts(struct perfetto_writer *perfetto) {
   for (uint32_t i = 0; i < lanes.n; i++) {
     char name[60] = "alerts";
     if (i) snprintf(name, sizeof name, "alerts \xc2\xb7%" PRIu32, i + 1);
-    perfetto_name(perfetto, "thread_name", HR__PERFETTO_CLUSTER, first_thread + i, name);
+    perfetto_name(perfetto, "thread_name", CLUSTER_PROCESS, first_thread + i, name);
   }
   hr__lanes_finish(&lanes);
   free(sorted);
@@ -225,17 +225,17 @@ static void put_rank(struct perfetto_writer *perfetto, const char *what, uint32_
                      uint32_t rank) {
   perfetto_begin(perfetto, "M");
   perfetto_place(perfetto, process, thread);
-  HR__PUT(perfetto, ",\"name\":\"");
+  PUT_LITERAL(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, what);
-  HR__PUT(perfetto, "\",\"args\":{\"sort_index\":");
+  PUT_LITERAL(perfetto, "\",\"args\":{\"sort_index\":");
   hr__out_u64(&perfetto->out, rank);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
 static void put_processes(struct perfetto_writer *perfetto) {
   const struct hr_cluster_spec *cluster = perfetto->run->cluster;
-  perfetto_name(perfetto, "process_name", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, "cluster");
-  put_rank(perfetto, "process_sort_index", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, 0);
+  perfetto_name(perfetto, "process_name", CLUSTER_PROCESS, CLUSTER_PROCESS, "cluster");
+  put_rank(perfetto, "process_sort_index", CLUSTER_PROCESS, CLUSTER_PROCESS, 0);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     char name[200];
@@ -266,19 +266,19 @@ static void put_threads(struct perfetto_writer *perfetto) {
 static void put_counters_at(struct perfetto_writer *perfetto, const char *name, const char *first, uint64_t first_milli,
                             const char *second, uint64_t second_milli, int64_t at_us) {
   perfetto_begin(perfetto, "C");
-  perfetto_place(perfetto, HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER);
+  perfetto_place(perfetto, CLUSTER_PROCESS, CLUSTER_PROCESS);
   perfetto_time(perfetto, at_us);
-  HR__PUT(perfetto, ",\"name\":\"");
+  PUT_LITERAL(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, name);
-  HR__PUT(perfetto, "\",\"args\":{\"");
+  PUT_LITERAL(perfetto, "\",\"args\":{\"");
   hr__out_text(&perfetto->out, first);
-  HR__PUT(perfetto, "\":");
+  PUT_LITERAL(perfetto, "\":");
   hr__out_milli(&perfetto->out, first_milli);
-  HR__PUT(perfetto, ",\"");
+  PUT_LITERAL(perfetto, ",\"");
   hr__out_text(&perfetto->out, second);
-  HR__PUT(perfetto, "\":");
+  PUT_LITERAL(perfetto, "\":");
   hr__out_milli(&perfetto->out, second_milli);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
 static void put_counters(struct perfetto_writer *perfetto) {
@@ -333,11 +333,11 @@ static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct
   put_text_argument(perfetto, ",\"user\":", name_of(trace->user, &trace->users, job));
   put_text_argument(perfetto,
                     ",\"class\":", trace->class_ ? hr_job_class_name((enum hr_job_class)trace->class_[job.id]) : NULL);
-  HR__PUT(perfetto, ",\"job_gpus\":");
+  PUT_LITERAL(perfetto, ",\"job_gpus\":");
   hr__out_milli(&perfetto->out, attempt->gpu_milli);
-  HR__PUT(perfetto, ",\"attempt\":");
+  PUT_LITERAL(perfetto, ",\"attempt\":");
   hr__out_u64(&perfetto->out, attempt->number + 1);
-  HR__PUT(perfetto, ",\"wait_s\":");
+  PUT_LITERAL(perfetto, ",\"wait_s\":");
   hr__out_millionths(&perfetto->out, wait_us_of(perfetto, attempts, attempt));
   put_text_argument(perfetto, ",\"started\":", hr_reason_name((enum hr_reason)attempt->start_reason));
   put_text_argument(perfetto, ",\"ended\":", end_words(attempt));
@@ -346,7 +346,7 @@ static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct
   put_seconds_argument(perfetto, ",\"saving_s\":", attempt->saving_us);
   put_seconds_argument(perfetto, ",\"restarting_s\":", attempt->restarting_us);
   if (!perfetto->run->ledger) return;
-  HR__PUT(perfetto, ",\"job_cost_usd\":");
+  PUT_LITERAL(perfetto, ",\"job_cost_usd\":");
   hr_amount cost = hr__divided(hr_ledger_job(perfetto->run->ledger, job), HR_LEDGER_UNITS_PER_UUSD);
   hr__out_millionths(&perfetto->out, (int64_t)cost);
 }
@@ -358,17 +358,17 @@ static void put_slice(struct perfetto_writer *perfetto, const struct hr_attempt 
   perfetto_begin(perfetto, "X");
   perfetto_place(perfetto, perfetto_pool_process(attempt->pool.id), perfetto_thread(perfetto, stay->owner, stay->lane));
   perfetto_time(perfetto, attempt->begin_us);
-  HR__PUT(perfetto, ",\"dur\":");
+  PUT_LITERAL(perfetto, ",\"dur\":");
   hr__out_i64(&perfetto->out, attempt->end_us - attempt->begin_us);
   if (attempt->lost_us)
-    HR__PUT(perfetto, ",\"cat\":\"job,lost\",\"cname\":\"terrible\",\"name\":");
+    PUT_LITERAL(perfetto, ",\"cat\":\"job,lost\",\"cname\":\"terrible\",\"name\":");
   else
-    HR__PUT(perfetto, ",\"cat\":\"job\",\"name\":");
+    PUT_LITERAL(perfetto, ",\"cat\":\"job\",\"name\":");
   hr__out_json_text(&perfetto->out, id);
-  HR__PUT(perfetto, ",\"args\":{\"gpus\":");
+  PUT_LITERAL(perfetto, ",\"args\":{\"gpus\":");
   hr__out_milli(&perfetto->out, stay->gpu_milli);
   put_attempt_arguments(perfetto, attempts, attempt);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
 static void put_slices(struct perfetto_writer *perfetto) {
@@ -388,11 +388,11 @@ static void put_instant(struct perfetto_writer *perfetto, const char *scope, uin
   perfetto_begin(perfetto, "i");
   perfetto_place(perfetto, process, thread);
   perfetto_time(perfetto, at_us);
-  HR__PUT(perfetto, ",\"s\":\"");
+  PUT_LITERAL(perfetto, ",\"s\":\"");
   hr__out_text(&perfetto->out, scope);
-  HR__PUT(perfetto, "\",\"name\":");
+  PUT_LITERAL(perfetto, "\",\"name\":");
   hr__out_json_text(&perfetto->out, name);
-  HR__PUT(perfetto, "}");
+  PUT_LITERAL(perfetto, "}");
 }
 
 static void put_node_changes(struct perfetto_writer *perfetto) {
@@ -423,7 +423,7 @@ static void put_rejections(struct perfetto_writer *perfetto) {
     snprintf(name, sizeof name, "rejected: %.100s (%s)",
              hr_trace_job_id(perfetto->run->trace, rejections[i].job, buffer),
              hr_reason_name((enum hr_reason)rejections[i].reason));
-    put_instant(perfetto, "p", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, rejections[i].at_us, name);
+    put_instant(perfetto, "p", CLUSTER_PROCESS, CLUSTER_PROCESS, rejections[i].at_us, name);
   }
 }
 
@@ -431,20 +431,20 @@ static void put_rejections(struct perfetto_writer *perfetto) {
 
 static void put_head(struct perfetto_writer *perfetto) {
   char digest[HR__NUMBER_BYTES];
-  HR__PUT(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
+  PUT_LITERAL(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
   hr__out_json_text(&perfetto->out, hr_version());
-  HR__PUT(perfetto, ",\"scenario\":");
+  PUT_LITERAL(perfetto, ",\"scenario\":");
   hr__out_json_text(&perfetto->out, perfetto->run->label->scenario ? perfetto->run->label->scenario : "");
-  HR__PUT(perfetto, ",\"digest\":");
+  PUT_LITERAL(perfetto, ",\"digest\":");
   snprintf(digest, sizeof digest, "%016" PRIx64, perfetto->run->result->digest);
   hr__out_json_text(&perfetto->out, digest);
-  HR__PUT(perfetto, "},\"traceEvents\":[\n");
+  PUT_LITERAL(perfetto, "},\"traceEvents\":[\n");
 }
 
 enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error) {
   struct perfetto_writer perfetto = {.run = run,
                                      .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
-                                     .first_id = HR__PERFETTO_FIRST_POOL + run->cluster->n_pools};
+                                     .first_id = FIRST_POOL_PROCESS + run->cluster->n_pools};
   enum hr_status status = hr_counts_complete(run->counts) ? tracks_init(&perfetto.tracks, run) : HR_NO_MEMORY;
   if (status != HR_OK) hr_fail(error, status, "%s: out of memory", path);
   if (status == HR_OK) status = hr__out_open(&perfetto.out, path, error);
@@ -457,7 +457,7 @@ enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, 
     put_node_changes(&perfetto);
     put_rejections(&perfetto);
     perfetto_alerts(&perfetto);
-    HR__PUT(&perfetto, "\n]}\n");
+    PUT_LITERAL(&perfetto, "\n]}\n");
     status = hr__out_commit(&perfetto.out, error);
   }
   tracks_finish(&perfetto.tracks);

@@ -42,8 +42,7 @@ struct hr__job_groups {
   struct hr__totals all; /* sum over all groups */
 };
 /* Groups the submitted jobs. Afterwards the samples hold the values of each group in one range, and quantiles of all
-   jobs can be selected from the whole arrays. Returns HR_NO_MEMORY on failure. Free the groups with hr__groups_free().
- */
+   jobs can be selected from the whole arrays. Returns HR_NO_MEMORY on failure. Freed by hr__groups_free(). */
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
                                struct hr__job_groups *groups);
 void hr__groups_free(struct hr_group *group, size_t count);

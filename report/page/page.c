@@ -8,6 +8,7 @@
  */
 
 #include "report/page/page.h"
+
 #include "headroom/unstable/exports.h"
 #include "report/alerts/alert_report.h"
 #include "report/metrics/buckets.h"
@@ -19,19 +20,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Observer ------------------------------------------------------------------------------------ */
+
 enum watched_count {
-  HR__PAGE_WAITING,
-  HR__PAGE_WAITING_MILLI,
-  HR__PAGE_RUNNING,
-  HR__PAGE_ALLOCATED_MILLI,
-  HR__PAGE_TOTAL_MILLI,
-  HR__PAGE_FRAGMENTED_MILLI,
-  HR__PAGE_STRANDED_MILLI,
-  HR__PAGE_COUNTS
+  COUNT_WAITING,
+  COUNT_WAITING_MILLI,
+  COUNT_RUNNING,
+  COUNT_ALLOCATED_MILLI,
+  COUNT_TOTAL_MILLI,
+  COUNT_FRAGMENTED_MILLI,
+  COUNT_STRANDED_MILLI,
+  N_COUNTS
 };
 
 /* Further spot pools are not drawn. */
-enum { HR__PAGE_SPOT_POOLS = 12 };
+enum { MAX_SPOT_POOLS = 12 };
 
 /* Nodes offered or up, and nodes up (which are paid for). */
 struct page_offer {
@@ -41,19 +44,19 @@ struct page_offer {
 
 struct hr_page_watch {
   const struct hr_trace *trace;
-  struct page_offer offers[HR__PAGE_SPOT_POOLS];
+  struct page_offer offers[MAX_SPOT_POOLS];
   uint32_t n_offers;
   const struct hr_usage *usage; /* NULL: no fragmentation */
   uint64_t waiting_milli;
   bool knows_fragments;
-  struct hr__buckets counts[HR__PAGE_COUNTS];
+  struct hr__buckets counts[N_COUNTS];
 };
 
 /* Twice the width of a wide screen, since a long run may use only half of the buckets. */
 enum { MAX_BUCKETS = 1200 };
 
 static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_cluster_spec *cluster) {
-  for (uint32_t i = 0; i < cluster->n_pools && watch->n_offers < HR__PAGE_SPOT_POOLS; i++) {
+  for (uint32_t i = 0; i < cluster->n_pools && watch->n_offers < MAX_SPOT_POOLS; i++) {
     if (cluster->pools[i].market.market != HR_MARKET_SPOT || cluster->pools[i].nodes == 0) continue;
     struct page_offer *offer = &watch->offers[watch->n_offers++];
     offer->pool = (hr_pool){i};
@@ -70,8 +73,7 @@ struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const s
   watch->trace = trace;
   watch->usage = usage;
   enum hr_status status = watch_pools(watch, cluster);
-  for (unsigned i = 0; i < HR__PAGE_COUNTS && status == HR_OK; i++)
-    status = hr__buckets_init(&watch->counts[i], MAX_BUCKETS);
+  for (unsigned i = 0; i < N_COUNTS && status == HR_OK; i++) status = hr__buckets_init(&watch->counts[i], MAX_BUCKETS);
   if (status == HR_OK) return watch;
   hr_page_watch_destroy(watch);
   return NULL;
@@ -79,7 +81,7 @@ struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const s
 
 void hr_page_watch_destroy(struct hr_page_watch *watch) {
   if (!watch) return;
-  for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_finish(&watch->counts[i]);
+  for (unsigned i = 0; i < N_COUNTS; i++) hr__buckets_finish(&watch->counts[i]);
   for (uint32_t i = 0; i < watch->n_offers; i++) {
     hr__buckets_finish(&watch->offers[i].nodes);
     hr__buckets_finish(&watch->offers[i].up);
@@ -112,9 +114,9 @@ static void count_fragments(struct hr_page_watch *watch, int64_t now_us) {
   const struct hr_usage *usage = watch->usage;
   uint64_t pods = usage->fragment_pods;
   watch->knows_fragments = true;
-  hr__buckets_set(&watch->counts[HR__PAGE_FRAGMENTED_MILLI], now_us,
+  hr__buckets_set(&watch->counts[COUNT_FRAGMENTED_MILLI], now_us,
                   (uint64_t)((usage->counts.fragment + pods / 2) / pods));
-  hr__buckets_set(&watch->counts[HR__PAGE_STRANDED_MILLI], now_us, usage->counts.stranded_milli);
+  hr__buckets_set(&watch->counts[COUNT_STRANDED_MILLI], now_us, usage->counts.stranded_milli);
 }
 
 static void count_nodes(struct page_offer *offer, const struct hr_cluster *cluster, int64_t now_us) {
@@ -127,11 +129,11 @@ static void count_nodes(struct page_offer *offer, const struct hr_cluster *clust
 
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_page_watch *watch = self;
-  hr__buckets_set(&watch->counts[HR__PAGE_WAITING], view->now_us, view->n_waiting);
-  hr__buckets_set(&watch->counts[HR__PAGE_WAITING_MILLI], view->now_us, watch->waiting_milli);
-  hr__buckets_set(&watch->counts[HR__PAGE_RUNNING], view->now_us, view->n_running);
-  hr__buckets_set(&watch->counts[HR__PAGE_ALLOCATED_MILLI], view->now_us, view->allocated_milli);
-  hr__buckets_set(&watch->counts[HR__PAGE_TOTAL_MILLI], view->now_us, view->total_milli);
+  hr__buckets_set(&watch->counts[COUNT_WAITING], view->now_us, view->n_waiting);
+  hr__buckets_set(&watch->counts[COUNT_WAITING_MILLI], view->now_us, watch->waiting_milli);
+  hr__buckets_set(&watch->counts[COUNT_RUNNING], view->now_us, view->n_running);
+  hr__buckets_set(&watch->counts[COUNT_ALLOCATED_MILLI], view->now_us, view->allocated_milli);
+  hr__buckets_set(&watch->counts[COUNT_TOTAL_MILLI], view->now_us, view->total_milli);
   if (watch->usage && watch->usage->fragments) count_fragments(watch, view->now_us);
   for (uint32_t i = 0; i < watch->n_offers && view->cluster; i++)
     count_nodes(&watch->offers[i], view->cluster, view->now_us);
@@ -142,12 +144,14 @@ struct hr_observer hr_page_watch_observer(struct hr_page_watch *watch) {
 }
 
 static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
-  for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_close(&watch->counts[i], end_us);
+  for (unsigned i = 0; i < N_COUNTS; i++) hr__buckets_close(&watch->counts[i], end_us);
   for (uint32_t i = 0; i < watch->n_offers; i++) {
     hr__buckets_close(&watch->offers[i].nodes, end_us);
     hr__buckets_close(&watch->offers[i].up, end_us);
   }
 }
+
+/* ---- Alerts -------------------------------------------------------------------------------------- */
 
 enum { MAX_ALERTS = 5000 };
 
@@ -244,14 +248,14 @@ static enum hr_status put_series(const struct hr__page_view *view, struct hr__pa
   hr__page_count(json, "begin_s", 0);
   hr__page_seconds(json, "step_s", view->grid.width_us);
   hr__page_count(json, "n", view->grid.n);
-  put_counts(json, "capacity", &counts[HR__PAGE_TOTAL_MILLI], MAX, 1000);
-  put_counts(json, "allocated", &counts[HR__PAGE_ALLOCATED_MILLI], MIN | MAX, 1000);
-  put_counts(json, "waiting", &counts[HR__PAGE_WAITING], MAX, 1);
-  put_counts(json, "waiting_gpus", &counts[HR__PAGE_WAITING_MILLI], MAX, 1000);
-  put_counts(json, "running", &counts[HR__PAGE_RUNNING], MAX, 1);
+  put_counts(json, "capacity", &counts[COUNT_TOTAL_MILLI], MAX, 1000);
+  put_counts(json, "allocated", &counts[COUNT_ALLOCATED_MILLI], MIN | MAX, 1000);
+  put_counts(json, "waiting", &counts[COUNT_WAITING], MAX, 1);
+  put_counts(json, "waiting_gpus", &counts[COUNT_WAITING_MILLI], MAX, 1000);
+  put_counts(json, "running", &counts[COUNT_RUNNING], MAX, 1);
   if (watch->knows_fragments) {
-    put_counts(json, "fragmented", &counts[HR__PAGE_FRAGMENTED_MILLI], MEAN, 1000);
-    put_counts(json, "stranded", &counts[HR__PAGE_STRANDED_MILLI], MEAN, 1000);
+    put_counts(json, "fragmented", &counts[COUNT_FRAGMENTED_MILLI], MEAN, 1000);
+    put_counts(json, "stranded", &counts[COUNT_STRANDED_MILLI], MEAN, 1000);
   }
   enum hr_status status = hr__page_usage_series(view, json);
   if (status == HR_OK && view->run->summary->costs) status = hr__page_spend(view, json);

@@ -272,7 +272,7 @@ static void put_attempt_columns(struct page_table *table, const uint32_t *places
   put_millionths(table, "lost_s", false);
 }
 
-/* ---- Which --------------------------------------------------------------------------------------- */
+/* ---- List of attempts ---------------------------------------------------------------------------- */
 
 /* Attempts job by job, while all attempts of a job fit. */
 struct page_jobs_list {
@@ -346,9 +346,7 @@ static enum hr_status page_attempts(const struct hr__page_view *view, const uint
   return status;
 }
 
-/* ---- Table of jobs ------------------------------------------------------------------------------- */
-
-/* ---- Texts --------------------------------------------------------------------------------------- */
+/* ---- Table of jobs: texts ------------------------------------------------------------------------ */
 
 /* A column of texts: the key of each job, and its text. The list of texts is written by put_texts(). */
 struct text_column {
@@ -445,7 +443,7 @@ static void put_texts(struct page_table *table, const struct text_column *column
   hr__page_close(table->json, '}');
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------------- */
+/* ---- Table of jobs: numbers ---------------------------------------------------------------------- */
 
 static void put_job_times(struct page_table *table, const uint32_t *jobs) {
   const struct hr_result *result = table->view->run->result;
@@ -500,7 +498,7 @@ static void put_accounting(struct page_table *table, const uint32_t *jobs) {
   put_millionths(table, "cost_usd", false);
 }
 
-/* ---- Ids ----------------------------------------------------------------------------------------- */
+/* ---- Table of jobs: ids -------------------------------------------------------------------------- */
 
 static int64_t number_id(const struct hr_trace *trace, uint32_t job) {
   return trace->id_number ? trace->id_number[job] : (trace->row ? trace->row[job] : job) + INT64_C(1);
@@ -538,7 +536,7 @@ static void put_ids(struct page_table *table, const uint32_t *jobs, struct hr__p
   page_table_column(table, "id", true);
 }
 
-/* ---- The table ----------------------------------------------------------------------------------- */
+/* ---- Table of jobs ------------------------------------------------------------------------------- */
 
 static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown) {
   char words[200];

@@ -51,8 +51,8 @@ static inline int64_t wait_group_part_us(const struct wait_group *group, uint32_
 }
 
 /* Values of group_of for jobs that do not wait, and for jobs that began to wait at this instant. */
-#define HR__NOT_WAITING HR_NONE
-#define HR__JUST_WAITING (HR_NONE - 1)
+#define NOT_WAITING HR_NONE
+#define JUST_WAITING (HR_NONE - 1)
 
 /* Hash table of groups by request: open addressing, at most half full. */
 struct wait_keys {
@@ -171,7 +171,7 @@ static void wait_group_leave(struct wait_group *group, uint32_t member) {
   if (last == 0) group->running = HR_NONE;
 }
 
-/* ---- Groups -------------------------------------------------------------------------------------- */
+/* ---- Watched jobs -------------------------------------------------------------------------------- */
 
 /* Returns the index of a watched job; HR_NONE if it is not watched. */
 static uint32_t waits_watched(const struct hr_waits *waits, hr_job job) {
@@ -290,7 +290,7 @@ struct hr_waits *hr_waits_create(const struct hr_waits_config *config) {
     hr_waits_destroy(waits);
     return NULL;
   }
-  for (size_t i = 0; i < n_jobs; i++) waits->group_of[i] = HR__NOT_WAITING;
+  for (size_t i = 0; i < n_jobs; i++) waits->group_of[i] = NOT_WAITING;
   for (uint32_t i = 0; i < config->n_watched; i++) { /* few, so insertion sort */
     uint32_t at = waits->n_watched;
     while (at > 0 && waits->watched[at - 1].id > config->watched[i].id) at--;
@@ -370,8 +370,8 @@ static void end_segment(struct hr_waits *waits, uint32_t watched, int64_t now_us
 
 static void leave(struct hr_waits *waits, hr_job job, int64_t now_us, bool is_open) {
   uint32_t number = waits->group_of[job.id], member = waits->member_of[job.id];
-  waits->group_of[job.id] = HR__NOT_WAITING;
-  if (number == HR__NOT_WAITING || number == HR__JUST_WAITING) return;
+  waits->group_of[job.id] = NOT_WAITING;
+  if (number == NOT_WAITING || number == JUST_WAITING) return;
   struct wait_group *group = &waits->groups[number];
   wait_group_advance(group, now_us);
   end_segment(waits, group->watched, now_us);
@@ -391,7 +391,7 @@ static void begin(struct hr_waits *waits, const struct hr_view *view) {
 }
 
 static void note_arrival(struct hr_waits *waits, hr_job job) {
-  waits->group_of[job.id] = HR__JUST_WAITING;
+  waits->group_of[job.id] = JUST_WAITING;
   if (has_room((void **)&waits->arrivals, waits->n_arrivals, &waits->arrivals_capacity, sizeof *waits->arrivals))
     waits->arrivals[waits->n_arrivals++] = job;
   else
@@ -473,7 +473,7 @@ static void on_instant(void *self, const struct hr_view *view) {
   struct hr_waits *waits = self;
   bool good = !waits->failed;
   for (uint32_t i = 0; i < waits->n_arrivals && good; i++)
-    if (waits->group_of[waits->arrivals[i].id] == HR__JUST_WAITING) good = join(waits, view, waits->arrivals[i]);
+    if (waits->group_of[waits->arrivals[i].id] == JUST_WAITING) good = join(waits, view, waits->arrivals[i]);
   waits->n_arrivals = 0;
   for (uint32_t i = 0; i < waits->n_active && good; i++)
     good = update_group(waits, view, &waits->groups[waits->active[i]]);

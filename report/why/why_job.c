@@ -44,7 +44,7 @@ static const char *duration_text(int64_t us, char *buffer) {
   return hr__duration_text((double)us / (double)HR_SECOND_US, buffer);
 }
 
-/* ---- Reasons ---------------------------------------------------------------------------------------- */
+/* ---- Reasons ------------------------------------------------------------------------------------- */
 
 /* Writes " while 31 were free", followed by `how`. */
 static void put_free(FILE *out, const struct wait_part *part, const char *how) {
@@ -121,7 +121,7 @@ static void put_order(FILE *out, const struct hr_why *why, const struct wait_par
   if (!is_reserved) fprintf(out, ", which may not be overtaken");
 }
 
-/* ---- The whole life ------------------------------------------------------------------------------ */
+/* ---- Parts of a wait ----------------------------------------------------------------------------- */
 
 void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job) {
   uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;

@@ -41,7 +41,7 @@ test('dollars are written as on the terminal', () =>
     const terminal = read('agency.txt');
     assert.ok(
       terminal.includes(
-        `cost       ${await card(page, 'cost.total_usd')}: ${await card(page, 'cost.usd_per_month')} a month`,
+        `cost       ${await card(page, 'cost.total_usd')}; ${await card(page, 'cost.usd_per_month')} per month`,
       ),
     );
     assert.ok(terminal.includes(`idle       ${await card(page, 'cost.idle_usd')}, `));
