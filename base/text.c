@@ -219,13 +219,6 @@ char *hr__utf8_copy(const char *text) {
 
 static const char *const size_names[HR__SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
 
-uint32_t hr__size_of(uint32_t gpus) {
-  if (gpus <= 1) return gpus;
-  if (gpus <= 4) return 2;
-  uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
-  return doublings < HR__SIZES - 1 ? doublings : HR__SIZES - 1;
-}
-
 const char *hr__size_name(uint32_t size) {
   return size < HR__SIZES ? size_names[size] : NULL;
 }

@@ -65,10 +65,16 @@ static inline double hr__seconds(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
-/* Sizes of requests, from small to large: the class of a number of GPUs, and its name ("2-4"; NULL for a number of
-   HR__SIZES or more). */
+/* Size classes of requests, from small to large. */
 enum { HR__SIZES = 9 };
-uint32_t hr__size_of(uint32_t gpus);
+/* Returns the size class of a request for `gpus` GPUs. */
+static inline uint32_t hr__size_of(uint32_t gpus) {
+  if (gpus <= 1) return gpus;
+  if (gpus <= 4) return 2;
+  uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
+  return doublings < HR__SIZES - 1 ? doublings : HR__SIZES - 1;
+}
+/* Returns the name of a size class, such as "2-4"; NULL if there is no such class. */
 const char *hr__size_name(uint32_t size);
 
 #endif

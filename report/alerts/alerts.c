@@ -1,62 +1,57 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Alerts on jobs, by class: some wait for too long, or work for too long without a checkpoint. */
+/*
+ * Alerts: conditions of a run that last too long. Three groups of rules share one list, which is sorted at the end.
+ *
+ * Job rules, by class: a job waits too long, or runs too long on spot capacity without a checkpoint. Each waiting or
+ * unsaved job has a timer. All timers of one rule and class have the same length, so they expire in the order in which
+ * they were set and form a FIFO queue. A timer that was stopped or set again is skipped when its entry reaches the
+ * front. An alert of a class lasts from the first expired timer until no job with an expired timer is left.
+ *
+ * Pool rules: utilization too low or too high, and too many spot nodes reclaimed. A pool is evaluated after each pass
+ * that changed it, and its state holds until the next one. Utilization is watched up to the last submit, because
+ * afterwards the cluster drains only because the trace is over. Spot nodes that left within the window are kept in a
+ * queue; expiries are processed when the pool is evaluated next, at the times at which they happened.
+ *
+ * The budget rule is in alert_budgets.c.
+ */
 
 #include "base/array.h"
 #include "base/fifo.h"
 #include "base/int128.h"
 #include "headroom/report.h"
 #include "report/alerts/alert_budgets.h"
-#include "report/alerts/alert_log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__alert_jobs;
-/* NULL when out of memory; what `config` points to, and the log, must outlive it. */
-static struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log);
-static void hr__alert_jobs_destroy(struct hr__alert_jobs *jobs);
-static void hr__alert_jobs_note(struct hr__alert_jobs *jobs, const struct hr_event *event);
-static void hr__alert_jobs_close(struct hr__alert_jobs *jobs, int64_t end_us);
+struct alert_jobs;
+static void alert_jobs_destroy(struct alert_jobs *jobs);
 
-/* Alerts on pools: too little or too much of it in use, too much of it taken away. */
+struct alert_pools;
+static void alert_pools_destroy(struct alert_pools *pools);
 
-struct hr__alert_pools;
-/* NULL when out of memory; what `config` points to, and the log, must outlive it. */
-static struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log);
-static void hr__alert_pools_destroy(struct hr__alert_pools *pools);
-static void hr__alert_pools_note(struct hr__alert_pools *pools, const struct hr_event *event);
-static void hr__alert_pools_instant(struct hr__alert_pools *pools, const struct hr_view *view);
-static void hr__alert_pools_close(struct hr__alert_pools *pools, int64_t end_us);
-
-/*
- * A clock runs for each job that waits, and for each that works without a checkpoint. All clocks of one rule and class
- * ring after the same time, so they ring in the order in which they were set, and stand in a queue: one that was
- * stopped, or set anew, is passed over when its time comes. An alert of a class lasts from the first ring to the moment
- * when no job whose clock rang is left.
- */
-
-struct ring {
+struct timer_entry {
   int64_t set_us;
   hr_job job;
 };
 
-/* Of one class. */
-struct clocks {
+/* The timers of one class. */
+struct timers {
   int64_t after_us;
-  struct hr__fifo rings;
-  uint32_t n_late, most_late; /* jobs whose clock has rung, now and at most since the alert began */
-  uint64_t rung;              /* clocks, since then */
+  struct hr__fifo queue;
+  uint32_t n_late, max_late; /* jobs with an expired timer: now, and maximum since the alert began */
+  uint64_t n_expired;        /* timers that expired since the alert began */
   int64_t begin_us;
 };
 
 struct rule {
   enum hr_alert_rule rule;
-  int64_t *set_us; /* by job; HR_NEVER_US: its clock stands. NULL: the rule is off */
+  int64_t *set_us; /* by job; HR_NEVER_US: timer not set. NULL: the rule is off */
   bool *is_late;   /* by job */
-  struct clocks clocks[HR_N_CLASSES];
+  struct timers timers[HR_N_CLASSES];
 };
 
-struct hr__alert_jobs {
+struct alert_jobs {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
   const struct hr_class_spec *classes;
@@ -77,11 +72,11 @@ static bool rule_init(struct rule *rule, enum hr_alert_rule name, const struct h
 static void rule_finish(struct rule *rule) {
   free(rule->set_us);
   free(rule->is_late);
-  for (unsigned i = 0; i < HR_N_CLASSES; i++) hr__fifo_finish(&rule->clocks[i].rings);
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) hr__fifo_finish(&rule->timers[i].queue);
 }
 
-static struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
-  struct hr__alert_jobs *self = calloc(1, sizeof *self);
+static struct alert_jobs *alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
+  struct alert_jobs *self = calloc(1, sizeof *self);
   if (!self) return NULL;
   self->trace = config->trace;
   self->cluster = config->cluster;
@@ -90,140 +85,135 @@ static struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_confi
   bool made = rule_init(&self->waiting, HR_ALERT_WAITING, config);
   made = rule_init(&self->unsaved, HR_ALERT_UNSAVED, config) && made;
   for (unsigned i = 0; i < HR_N_CLASSES; i++) {
-    self->waiting.clocks[i].after_us = config->rules->waiting_us[i];
-    self->unsaved.clocks[i].after_us = config->rules->unsaved_us;
+    self->waiting.timers[i].after_us = config->rules->waiting_us[i];
+    self->unsaved.timers[i].after_us = config->rules->unsaved_us;
   }
   if (made) return self;
-  hr__alert_jobs_destroy(self);
+  alert_jobs_destroy(self);
   return NULL;
 }
 
-static void hr__alert_jobs_destroy(struct hr__alert_jobs *jobs) {
+static void alert_jobs_destroy(struct alert_jobs *jobs) {
   if (!jobs) return;
   rule_finish(&jobs->waiting);
   rule_finish(&jobs->unsaved);
   free(jobs);
 }
 
-/* ---- Clocks ----------------------------------------------------------------------------------------- */
+/* ---- Timers of jobs ------------------------------------------------------------------------------ */
 
-static unsigned class_of(const struct hr__alert_jobs *self, hr_job job) {
+static unsigned class_of(const struct alert_jobs *self, hr_job job) {
   return self->trace->class_ ? self->trace->class_[job.id] : HR_CLASS_UNKNOWN;
 }
 
-/* Those that ring before now do. */
-static void ring_until(struct rule *rule, struct clocks *clocks, int64_t now_us) {
-  while (hr__fifo_count(&clocks->rings)) {
-    struct ring ring = *(const struct ring *)hr__fifo_front(&clocks->rings, sizeof ring);
-    if (ring.set_us >= now_us - clocks->after_us) return;
-    hr__fifo_pop(&clocks->rings);
-    if (rule->set_us[ring.job.id] != ring.set_us || rule->is_late[ring.job.id]) continue;
-    rule->is_late[ring.job.id] = true;
-    if (clocks->n_late++ == 0) {
-      clocks->begin_us = ring.set_us + clocks->after_us;
-      clocks->most_late = 0;
-      clocks->rung = 0;
+/* Expires the timers that are due before now. */
+static void expire_until(struct rule *rule, struct timers *timers, int64_t now_us) {
+  while (hr__fifo_count(&timers->queue)) {
+    struct timer_entry timer_entry = *(const struct timer_entry *)hr__fifo_front(&timers->queue, sizeof timer_entry);
+    if (timer_entry.set_us >= now_us - timers->after_us) return;
+    hr__fifo_pop(&timers->queue);
+    if (rule->set_us[timer_entry.job.id] != timer_entry.set_us || rule->is_late[timer_entry.job.id]) continue;
+    rule->is_late[timer_entry.job.id] = true;
+    if (timers->n_late++ == 0) {
+      timers->begin_us = timer_entry.set_us + timers->after_us;
+      timers->max_late = 0;
+      timers->n_expired = 0;
     }
-    clocks->rung++;
-    if (clocks->most_late < clocks->n_late) clocks->most_late = clocks->n_late;
+    timers->n_expired++;
+    if (timers->max_late < timers->n_late) timers->max_late = timers->n_late;
   }
 }
 
-static void end_alert(struct hr__alert_jobs *self, const struct rule *rule, unsigned class_, int64_t now_us) {
-  const struct clocks *clocks = &rule->clocks[class_];
+static void end_alert(struct alert_jobs *self, const struct rule *rule, unsigned class_, int64_t now_us) {
+  const struct timers *timers = &rule->timers[class_];
   struct hr_alert alert = {.rule = rule->rule,
                            .where = hr_job_class_name((enum hr_job_class)class_),
-                           .begin_us = clocks->begin_us,
+                           .begin_us = timers->begin_us,
                            .end_us = now_us,
-                           .value = clocks->most_late,
-                           .count = clocks->rung};
+                           .value = timers->max_late,
+                           .count = timers->n_expired};
   hr__alert_log_add(self->log, alert);
 }
 
-static void set_clock(struct hr__alert_jobs *self, struct rule *rule, hr_job job, int64_t now_us) {
+static void set_timer(struct alert_jobs *self, struct rule *rule, hr_job job, int64_t now_us) {
   if (!rule->set_us) return;
-  struct clocks *clocks = &rule->clocks[class_of(self, job)];
-  ring_until(rule, clocks, now_us);
-  const struct ring ring = {now_us, job};
-  if (hr__fifo_push(&clocks->rings, &ring, sizeof ring))
+  struct timers *timers = &rule->timers[class_of(self, job)];
+  expire_until(rule, timers, now_us);
+  const struct timer_entry timer_entry = {now_us, job};
+  if (hr__fifo_push(&timers->queue, &timer_entry, sizeof timer_entry))
     rule->set_us[job.id] = now_us;
   else
     self->log->failed = true;
 }
 
-static void stop_clock(struct hr__alert_jobs *self, struct rule *rule, hr_job job, int64_t now_us) {
+static void stop_timer(struct alert_jobs *self, struct rule *rule, hr_job job, int64_t now_us) {
   if (!rule->set_us || rule->set_us[job.id] == HR_NEVER_US) return;
   unsigned class_ = class_of(self, job);
-  struct clocks *clocks = &rule->clocks[class_];
-  ring_until(rule, clocks, now_us);
+  struct timers *timers = &rule->timers[class_];
+  expire_until(rule, timers, now_us);
   rule->set_us[job.id] = HR_NEVER_US;
   if (!rule->is_late[job.id]) return;
   rule->is_late[job.id] = false;
-  if (--clocks->n_late == 0) end_alert(self, rule, class_, now_us);
+  if (--timers->n_late == 0) end_alert(self, rule, class_, now_us);
 }
 
-/* ---- The fold --------------------------------------------------------------------------------------- */
+/* ---- Events of jobs ------------------------------------------------------------------------------ */
 
-/* Work is at stake only where nodes may be taken away, and only what is not kept at all times. */
-static bool may_lose(const struct hr__alert_jobs *self, const struct hr_event *event) {
+/* Work is at risk only on spot nodes, and not for jobs that checkpoint continuously. */
+static bool may_lose(const struct alert_jobs *self, const struct hr_event *event) {
   if (self->cluster->pools[event->placement->pool.id].market.market != HR_MARKET_SPOT) return false;
   return !self->classes || self->classes[class_of(self, event->job)].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
-static void hr__alert_jobs_note(struct hr__alert_jobs *jobs, const struct hr_event *event) {
+static void alert_jobs_note(struct alert_jobs *jobs, const struct hr_event *event) {
   struct rule *waiting = &jobs->waiting, *unsaved = &jobs->unsaved;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    set_clock(jobs, waiting, event->job, event->at_us);
+    set_timer(jobs, waiting, event->job, event->at_us);
     break;
   case HR_EVENT_REJECT:
-    stop_clock(jobs, waiting, event->job, event->at_us);
+    stop_timer(jobs, waiting, event->job, event->at_us);
     break;
   case HR_EVENT_START:
-    stop_clock(jobs, waiting, event->job, event->at_us);
-    if (may_lose(jobs, event)) set_clock(jobs, unsaved, event->job, event->at_us);
+    stop_timer(jobs, waiting, event->job, event->at_us);
+    if (may_lose(jobs, event)) set_timer(jobs, unsaved, event->job, event->at_us);
     break;
   case HR_EVENT_SAVED:
-    stop_clock(jobs, unsaved, event->job, event->at_us);
-    if (may_lose(jobs, event)) set_clock(jobs, unsaved, event->job, event->at_us);
+    stop_timer(jobs, unsaved, event->job, event->at_us);
+    if (may_lose(jobs, event)) set_timer(jobs, unsaved, event->job, event->at_us);
     break;
   case HR_EVENT_END:
-    stop_clock(jobs, unsaved, event->job, event->at_us);
+    stop_timer(jobs, unsaved, event->job, event->at_us);
     break;
   case HR_EVENT_INTERRUPT:
   case HR_EVENT_PREEMPT:
-    stop_clock(jobs, unsaved, event->job, event->at_us);
-    set_clock(jobs, waiting, event->job, event->at_us);
+    stop_timer(jobs, unsaved, event->job, event->at_us);
+    set_timer(jobs, waiting, event->job, event->at_us);
     break;
   default:
     break;
   }
 }
 
-static void rule_close(struct hr__alert_jobs *self, struct rule *rule, int64_t end_us) {
+static void rule_close(struct alert_jobs *self, struct rule *rule, int64_t end_us) {
   for (unsigned i = 0; rule->set_us && i < HR_N_CLASSES; i++) {
-    ring_until(rule, &rule->clocks[i], end_us);
-    if (rule->clocks[i].n_late) end_alert(self, rule, i, end_us);
+    expire_until(rule, &rule->timers[i], end_us);
+    if (rule->timers[i].n_late) end_alert(self, rule, i, end_us);
   }
 }
 
-static void hr__alert_jobs_close(struct hr__alert_jobs *jobs, int64_t end_us) {
+static void alert_jobs_close(struct alert_jobs *jobs, int64_t end_us) {
   rule_close(jobs, &jobs->unsaved, end_us);
   rule_close(jobs, &jobs->waiting, end_us);
 }
 
-/*
- * A pool's state is looked at after the passes that changed it, and held until the next such. Utilization is watched up
- * to the last submit: after it a cluster runs empty because the trace is over. Of a spot pool's nodes those that went
- * within the window stand in a queue; what leaves the window is noticed when the pool is looked at next, at the time
- * when it left.
- */
+/* ---- Pools --------------------------------------------------------------------------------------- */
 
-/* A condition that holds, it may be, and what held meanwhile. */
+/* A utilization condition and, while it holds, the usage since it began. */
 struct watch {
   bool holds;
   int64_t begin_us;
-  hr__wide allocated, total; /* milli-GPUs x microseconds since then */
+  hr__wide allocated, total; /* milli-GPUs x microseconds since `begin_us` */
 };
 
 struct departure {
@@ -234,32 +224,31 @@ struct departure {
 struct alerts_pool {
   const struct hr_pool_spec *spec;
   bool is_dirty;
-  int64_t until_us;                                 /* the state below holds since then */
-  uint64_t allocated_milli, total_milli, max_milli; /* most: with what could be had besides */
+  int64_t until_us;                                 /* the state below holds since this time */
+  uint64_t allocated_milli, total_milli, max_milli; /* maximum: including nodes that could be acquired */
   struct watch underused, saturated;
-  /* Of spot pools. */
-  struct hr__fifo departures; /* within the window */
-  uint32_t n_up, n_reclaimed; /* now; within the window */
-  bool loses;                 /* the share reclaimed is too large */
-  int64_t loses_since_us;
+  /* Spot pools only. */
+  struct hr__fifo departures; /* nodes that left within the window */
+  uint32_t n_up, n_reclaimed; /* nodes up now; nodes reclaimed within the window */
+  bool losing;                /* the reclaimed share exceeds the limit */
+  int64_t losing_since_us;
   double worst;
   uint64_t worst_reclaimed;
 };
 
-struct hr__alert_pools {
+struct alert_pools {
   const struct hr_alert_rules *rules;
   const struct hr_trace *trace;
   struct hr__alert_log *log;
   struct alerts_pool *pools;
-  uint32_t *dirty; /* pools to be looked at */
+  uint32_t *dirty; /* pools to evaluate at the end of the instant */
   uint32_t n_pools, n_dirty;
   int64_t last_submit_us;
   bool begun, submits_over;
 };
 
-static struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_config *config,
-                                                      struct hr__alert_log *log) {
-  struct hr__alert_pools *self = calloc(1, sizeof *self);
+static struct alert_pools *alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
+  struct alert_pools *self = calloc(1, sizeof *self);
   if (!self) return NULL;
   uint32_t n_pools = config->cluster->n_pools, n_jobs = config->trace->n_jobs;
   self->rules = config->rules;
@@ -270,14 +259,14 @@ static struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_con
   self->pools = calloc((size_t)n_pools + 1, sizeof *self->pools);
   self->dirty = calloc((size_t)n_pools + 1, sizeof *self->dirty);
   if (!self->pools || !self->dirty) {
-    hr__alert_pools_destroy(self);
+    alert_pools_destroy(self);
     return NULL;
   }
   for (uint32_t i = 0; i < n_pools; i++) self->pools[i].spec = &config->cluster->pools[i];
   return self;
 }
 
-static void hr__alert_pools_destroy(struct hr__alert_pools *pools) {
+static void alert_pools_destroy(struct alert_pools *pools) {
   if (!pools) return;
   for (uint32_t i = 0; pools->pools && i < pools->n_pools; i++) hr__fifo_finish(&pools->pools[i].departures);
   free(pools->pools);
@@ -285,9 +274,9 @@ static void hr__alert_pools_destroy(struct hr__alert_pools *pools) {
   free(pools);
 }
 
-/* ---- Utilization ------------------------------------------------------------------------------------ */
+/* ---- Utilization --------------------------------------------------------------------------------- */
 
-static void watch_end(struct hr__alert_pools *self, const struct alerts_pool *pool, struct watch *watch,
+static void watch_end(struct alert_pools *self, const struct alerts_pool *pool, struct watch *watch,
                       enum hr_alert_rule rule, int64_t for_us, int64_t end_us) {
   if (!watch->holds) return;
   watch->holds = false;
@@ -297,7 +286,7 @@ static void watch_end(struct hr__alert_pools *self, const struct alerts_pool *po
   hr__alert_log_add(self->log, alert);
 }
 
-static void end_watches(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t end_us) {
+static void end_watches(struct alert_pools *self, struct alerts_pool *pool, int64_t end_us) {
   watch_end(self, pool, &pool->underused, HR_ALERT_UNDERUSED, self->rules->underused_for_us, end_us);
   watch_end(self, pool, &pool->saturated, HR_ALERT_SATURATED, self->rules->saturated_for_us, end_us);
 }
@@ -319,8 +308,9 @@ static void advance(struct alerts_pool *pool, int64_t now_us) {
   pool->until_us = now_us;
 }
 
-/* A pool without a node is neither; one whose nodes are taken as they are wanted is full when no more can be had. */
-static void judge_use(struct hr__alert_pools *self, struct alerts_pool *pool) {
+/* A pool without nodes is neither underused nor saturated. An elastic pool is saturated if no more nodes can be
+   acquired. */
+static void evaluate_utilization(struct alert_pools *self, struct alerts_pool *pool) {
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;
   bool low = share >= 0 && share < rules->underused_below && !rules->is_off[HR_ALERT_UNDERUSED];
@@ -336,7 +326,7 @@ static void judge_use(struct hr__alert_pools *self, struct alerts_pool *pool) {
     watch_end(self, pool, &pool->saturated, HR_ALERT_SATURATED, rules->saturated_for_us, pool->until_us);
 }
 
-static void end_submits(struct hr__alert_pools *self) {
+static void end_submits(struct alert_pools *self) {
   self->submits_over = true;
   for (uint32_t i = 0; i < self->n_pools; i++) {
     struct alerts_pool *pool = &self->pools[i];
@@ -345,33 +335,33 @@ static void end_submits(struct hr__alert_pools *self) {
   }
 }
 
-/* ---- Reclaims --------------------------------------------------------------------------------------- */
+/* ---- Reclaims ------------------------------------------------------------------------------------ */
 
-static void stop_losing(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
-  struct hr_alert alert = {HR_ALERT_RECLAIMS, pool->spec->name,     pool->loses_since_us, now_us,
+static void end_reclaim_alert(struct alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
+  struct hr_alert alert = {HR_ALERT_RECLAIMS, pool->spec->name,     pool->losing_since_us, now_us,
                            pool->worst,       pool->worst_reclaimed};
-  pool->loses = false;
+  pool->losing = false;
   hr__alert_log_add(self->log, alert);
 }
 
-static void judge_reclaims(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
+static void evaluate_reclaims(struct alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   uint32_t n_nodes = pool->n_up + hr__fifo_count(&pool->departures);
   double share = n_nodes ? (double)pool->n_reclaimed / n_nodes : 0;
-  bool loses = share > self->rules->reclaims_above;
-  if (loses && !pool->loses) {
-    pool->loses = true;
-    pool->loses_since_us = now_us;
+  bool losing = share > self->rules->reclaims_above;
+  if (losing && !pool->losing) {
+    pool->losing = true;
+    pool->losing_since_us = now_us;
     pool->worst = 0;
   }
-  if (loses && share > pool->worst) {
+  if (losing && share > pool->worst) {
     pool->worst = share;
     pool->worst_reclaimed = pool->n_reclaimed;
   }
-  if (!loses && pool->loses) stop_losing(self, pool, now_us);
+  if (!losing && pool->losing) end_reclaim_alert(self, pool, now_us);
 }
 
-/* What went out of the window by now went as the pool stood until now. */
-static void drop_departures(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
+/* Removes the departures that left the window by now, each at the time at which it did. */
+static void drop_departures(struct alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   int64_t within_us = self->rules->reclaims_within_us;
   while (hr__fifo_count(&pool->departures)) {
     const struct departure *departure = hr__fifo_front(&pool->departures, sizeof *departure);
@@ -379,11 +369,11 @@ static void drop_departures(struct hr__alert_pools *self, struct alerts_pool *po
     if (out_us > now_us) return;
     pool->n_reclaimed -= departure->reclaimed;
     hr__fifo_pop(&pool->departures);
-    judge_reclaims(self, pool, out_us);
+    evaluate_reclaims(self, pool, out_us);
   }
 }
 
-static void add_departure(struct hr__alert_pools *self, struct alerts_pool *pool, const struct hr_event *event) {
+static void add_departure(struct alert_pools *self, struct alerts_pool *pool, const struct hr_event *event) {
   drop_departures(self, pool, event->at_us);
   bool reclaimed = event->kind == HR_EVENT_NODE_DOWN && event->reason == HR_REASON_RECLAIMED;
   const struct departure departure = {event->at_us, reclaimed};
@@ -393,74 +383,74 @@ static void add_departure(struct hr__alert_pools *self, struct alerts_pool *pool
     self->log->failed = true;
 }
 
-static bool watches_reclaims(const struct hr__alert_pools *self, const struct alerts_pool *pool) {
+static bool watches_reclaims(const struct alert_pools *self, const struct alerts_pool *pool) {
   return pool->spec->market.market == HR_MARKET_SPOT && !self->rules->is_off[HR_ALERT_RECLAIMS];
 }
 
-/* ---- The fold --------------------------------------------------------------------------------------- */
+/* ---- Events of pools ----------------------------------------------------------------------------- */
 
-static void make_dirty(struct hr__alert_pools *self, hr_pool pool) {
+static void mark_dirty(struct alert_pools *self, hr_pool pool) {
   if (self->pools[pool.id].is_dirty) return;
   self->pools[pool.id].is_dirty = true;
   self->dirty[self->n_dirty++] = pool.id;
 }
 
-static void hr__alert_pools_note(struct hr__alert_pools *pools, const struct hr_event *event) {
-  if (event->placement) make_dirty(pools, event->placement->pool);
+static void alert_pools_note(struct alert_pools *pools, const struct hr_event *event) {
+  if (event->placement) mark_dirty(pools, event->placement->pool);
   if (event->pool.id == HR_NONE) return;
-  make_dirty(pools, event->pool);
+  mark_dirty(pools, event->pool);
   struct alerts_pool *pool = &pools->pools[event->pool.id];
   if ((event->kind == HR_EVENT_NODE_DOWN || event->kind == HR_EVENT_RELEASE) && watches_reclaims(pools, pool))
     add_departure(pools, pool, event);
 }
 
-static void look_at(struct hr__alert_pools *self, const struct hr_view *view, hr_pool id) {
+static void evaluate_pool(struct alert_pools *self, const struct hr_view *view, hr_pool id) {
   struct alerts_pool *pool = &self->pools[id.id];
   const struct hr_cluster *cluster = view->cluster;
   if (watches_reclaims(self, pool)) {
     drop_departures(self, pool, view->now_us);
     pool->n_up = hr_cluster_nodes_in(cluster, id, HR_NODE_UP) + hr_cluster_nodes_in(cluster, id, HR_NODE_BOOTING) +
                  hr_cluster_nodes_in(cluster, id, HR_NODE_CLOSING);
-    judge_reclaims(self, pool, view->now_us);
+    evaluate_reclaims(self, pool, view->now_us);
   }
   if (self->submits_over) return;
   advance(pool, view->now_us);
   pool->total_milli = hr_cluster_total_milli(cluster, id);
   pool->max_milli = pool->total_milli + 1000 * (uint64_t)hr_cluster_offer(cluster, id) * pool->spec->gpus_per_node;
   pool->allocated_milli = pool->total_milli - hr_cluster_free_milli(cluster, id);
-  judge_use(self, pool);
+  evaluate_utilization(self, pool);
 }
 
-static void hr__alert_pools_instant(struct hr__alert_pools *pools, const struct hr_view *view) {
+static void alert_pools_instant(struct alert_pools *pools, const struct hr_view *view) {
   if (!view->cluster) return;
   if (!pools->begun)
-    for (uint32_t i = 0; i < pools->n_pools; i++) make_dirty(pools, (hr_pool){i});
+    for (uint32_t i = 0; i < pools->n_pools; i++) mark_dirty(pools, (hr_pool){i});
   pools->begun = true;
   if (!pools->submits_over && view->now_us > pools->last_submit_us) end_submits(pools);
   for (uint32_t i = 0; i < pools->n_dirty; i++) {
     pools->pools[pools->dirty[i]].is_dirty = false;
-    look_at(pools, view, (hr_pool){pools->dirty[i]});
+    evaluate_pool(pools, view, (hr_pool){pools->dirty[i]});
   }
   pools->n_dirty = 0;
 }
 
-static void hr__alert_pools_close(struct hr__alert_pools *pools, int64_t end_us) {
+static void alert_pools_close(struct alert_pools *pools, int64_t end_us) {
   if (end_us < pools->last_submit_us) pools->last_submit_us = end_us;
   if (!pools->submits_over) end_submits(pools);
   for (uint32_t i = 0; i < pools->n_pools; i++) {
     struct alerts_pool *pool = &pools->pools[i];
     if (!watches_reclaims(pools, pool)) continue;
     drop_departures(pools, pool, end_us);
-    if (pool->loses) stop_losing(pools, pool, end_us);
+    if (pool->losing) end_reclaim_alert(pools, pool, end_us);
   }
 }
 
-/* The alerts as one fold over their parts; what the parts found is put in order at the end. */
+/* ---- All rules ----------------------------------------------------------------------------------- */
 
 struct hr_alerts {
   struct hr__alert_log log;
-  struct hr__alert_pools *pools;
-  struct hr__alert_jobs *jobs;
+  struct alert_pools *pools;
+  struct alert_jobs *jobs;
   struct hr__alert_budgets *budgets;
 };
 
@@ -486,23 +476,11 @@ void hr_alert_rules_init(struct hr_alert_rules *rules) {
   rules->waiting_us[HR_CLASS_INTERACTIVE] = 15 * minute_us;
 }
 
-void hr__alert_log_add(struct hr__alert_log *log, struct hr_alert alert) {
-  if (log->count == log->capacity) {
-    struct hr_alert *grown = hr__grown(log->list, &log->capacity, sizeof *grown);
-    if (!grown) {
-      log->failed = true;
-      return;
-    }
-    log->list = grown;
-  }
-  log->list[log->count++] = alert;
-}
-
 struct hr_alerts *hr_alerts_create(const struct hr_alerts_config *config) {
   struct hr_alerts *alerts = calloc(1, sizeof *alerts);
   if (!alerts) return NULL;
-  alerts->pools = hr__alert_pools_create(config, &alerts->log);
-  alerts->jobs = hr__alert_jobs_create(config, &alerts->log);
+  alerts->pools = alert_pools_create(config, &alerts->log);
+  alerts->jobs = alert_jobs_create(config, &alerts->log);
   alerts->budgets = hr__alert_budgets_create(config, &alerts->log);
   if (alerts->pools && alerts->jobs && alerts->budgets) return alerts;
   hr_alerts_destroy(alerts);
@@ -511,8 +489,8 @@ struct hr_alerts *hr_alerts_create(const struct hr_alerts_config *config) {
 
 void hr_alerts_destroy(struct hr_alerts *alerts) {
   if (!alerts) return;
-  hr__alert_pools_destroy(alerts->pools);
-  hr__alert_jobs_destroy(alerts->jobs);
+  alert_pools_destroy(alerts->pools);
+  alert_jobs_destroy(alerts->jobs);
   hr__alert_budgets_destroy(alerts->budgets);
   free(alerts->log.list);
   free(alerts);
@@ -521,14 +499,14 @@ void hr_alerts_destroy(struct hr_alerts *alerts) {
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_alerts *alerts = self;
   (void)view;
-  hr__alert_pools_note(alerts->pools, event);
-  hr__alert_jobs_note(alerts->jobs, event);
+  alert_pools_note(alerts->pools, event);
+  alert_jobs_note(alerts->jobs, event);
   hr__alert_budgets_note(alerts->budgets, event);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_alerts *alerts = self;
-  hr__alert_pools_instant(alerts->pools, view);
+  alert_pools_instant(alerts->pools, view);
 }
 
 struct hr_observer hr_alerts_observer(struct hr_alerts *alerts) {
@@ -546,8 +524,8 @@ static int in_order(const void *a, const void *b) {
 
 enum hr_status hr_alerts_close(struct hr_alerts *alerts, const struct hr_result *result,
                                const struct hr_cost_summary *costs) {
-  hr__alert_pools_close(alerts->pools, result->end_us);
-  hr__alert_jobs_close(alerts->jobs, result->end_us);
+  alert_pools_close(alerts->pools, result->end_us);
+  alert_jobs_close(alerts->jobs, result->end_us);
   hr__alert_budgets_close(alerts->budgets, costs, result->end_us);
   if (alerts->log.count > 1) qsort(alerts->log.list, alerts->log.count, sizeof *alerts->log.list, in_order);
   return alerts->log.failed ? HR_NO_MEMORY : HR_OK;

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The method of the largest remainder (Hamilton's). */
+/* Apportionment by the method of the largest remainder (Hamilton's method). */
 
 #include "report/costs/apportion.h"
 
 #include <stdlib.h>
-
-hr_amount hr__divided(hr_amount part, hr_amount whole) {
-  hr_amount twice = 2 * part + whole, quotient = twice / (2 * whole);
-  return twice % (2 * whole) < 0 ? quotient - 1 : quotient;
-}
 
 struct remainder {
   hr_amount rest;
@@ -25,7 +20,7 @@ enum hr_status hr__apportion(const hr_amount *amounts, size_t count, hr_amount u
   hr_amount sum = 0, left = 0;
   for (size_t i = 0; i < count; i++) sum += amounts[i];
   left = hr__divided(sum, unit);
-  if (left >= HR__MOST_UUSD) return HR_BAD_INPUT;
+  if (left >= HR__MAX_UUSD) return HR_BAD_INPUT;
   struct remainder *remainders = malloc((count + 1) * sizeof *remainders);
   if (!remainders) return HR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
@@ -39,7 +34,8 @@ enum hr_status hr__apportion(const hr_amount *amounts, size_t count, hr_amount u
   return HR_OK;
 }
 
-/* The weights lose low bits until products fit: amounts stay below 2^126 and rests below the sum of weights. */
+/* Drops low bits of the weights until products fit into 128 bits: amounts are below 2^126 and remainders are below the
+   sum of the weights. */
 void hr__spread(hr_amount amount, const hr_amount *weights, size_t count, hr_amount *parts) {
   hr_amount sum = 0, left = amount;
   size_t last = 0;

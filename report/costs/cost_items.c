@@ -1,18 +1,53 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The list of items, and who is in it. */
+/*
+ * Lists the cost items of a run: capacity used and idle, and the services beside capacity.
+ *
+ * Capacity comes from the ledger, whose charges are split by month. Its idle amounts are not; they are distributed over
+ * the months by the GPU time that was paid for and not used in each. All capacity items are rounded to micro-dollars in
+ * one apportionment, so their sum is the rounded sum.
+ *
+ * Services (storage, egress, operations, downtime, savings plans) are rounded line by line. Lines that grow job by job
+ * are first summed exactly in a table of tenants by months.
+ */
 
-#include "report/costs/cost_items.h"
+#include "report/costs/costs.h"
 
 #include "report/costs/apportion.h"
-#include "report/costs/meter.h"
-#include "report/metrics/deadlines.h"
+#include "report/metrics/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+const char *hr_idle_split_name(enum hr_idle_split split) {
+  static const char *const names[] = {
+#define SPLIT_TEXT(name, text) text,
+      HR_IDLE_SPLIT_TABLE(SPLIT_TEXT)
+#undef SPLIT_TEXT
+  };
+  return split < HR_N_IDLE_SPLITS ? names[split] : "";
+}
+
+static void free_texts(char **text, size_t count) {
+  for (size_t i = 0; i < count; i++) free(text[i]);
+  free(text);
+}
+
+void hr_cost_spec_finish(struct hr_cost_spec *spec) {
+  for (size_t i = 0; i < spec->storage.n_datasets; i++) free(spec->storage.datasets[i].tenant);
+  for (size_t i = 0; i < spec->n_budgets; i++) free(spec->budgets[i].tenant);
+  for (size_t i = 0; i < spec->n_plans; i++) {
+    free_texts(spec->plans[i].pools, spec->plans[i].n_pools);
+    free_texts(spec->plans[i].gpus, spec->plans[i].n_gpus);
+  }
+  free(spec->storage.datasets);
+  free(spec->budgets);
+  free(spec->plans);
+  *spec = (struct hr_cost_spec){0};
+}
+
 uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name) {
   for (uint32_t i = 0; i < costing->n_tenants; i++)
-    if (i != costing->nobody && strcmp(costing->tenants[i], name) == 0) return i;
+    if (i != costing->no_tenant && strcmp(costing->tenants[i], name) == 0) return i;
   return HR_NONE;
 }
 
@@ -27,7 +62,7 @@ static enum hr_status list_tenants(struct hr__costing *costing) {
   costing->tenants = calloc(names->count + spec->storage.n_datasets + spec->n_budgets + 1, sizeof *costing->tenants);
   if (!costing->tenants) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < names->count; i++) costing->tenants[i] = names->text[i];
-  costing->nobody = names->count;
+  costing->no_tenant = names->count;
   costing->tenants[names->count] = "";
   costing->n_tenants = names->count + 1;
   for (size_t i = 0; i < spec->storage.n_datasets; i++) add_tenant(costing, spec->storage.datasets[i].tenant);
@@ -36,10 +71,10 @@ static enum hr_status list_tenants(struct hr__costing *costing) {
 }
 
 static bool has_gpu(const struct hr_pool_spec *pool, const char *gpu) {
-  return strcmp(hr__name_or_nothing(pool->gpu), gpu) == 0;
+  return strcmp(hr__name_or_empty(pool->gpu), gpu) == 0;
 }
 
-/* Of those with nodes, so that types stand in the same order whatever pools there are without nodes. */
+/* Prefers pools with nodes, so that the order of GPU types does not depend on empty pools. */
 static uint32_t first_of(const struct hr_cluster_spec *cluster, const char *gpu) {
   uint32_t first = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -53,7 +88,7 @@ static enum hr_status list_gpus(struct hr__costing *costing) {
   costing->first_of_gpu = calloc((size_t)cluster->n_pools + 1, sizeof *costing->first_of_gpu);
   if (!costing->first_of_gpu) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    costing->first_of_gpu[i] = first_of(cluster, hr__name_or_nothing(cluster->pools[i].gpu));
+    costing->first_of_gpu[i] = first_of(cluster, hr__name_or_empty(cluster->pools[i].gpu));
   return HR_OK;
 }
 
@@ -61,7 +96,7 @@ static uint32_t months_until(int64_t at_us) {
   return (uint32_t)((at_us + HR_MONTH_US - 1) / HR_MONTH_US);
 }
 
-/* A reserved window is paid for to its end, even beyond that of the run. */
+/* A reserved window is paid for to its end, even if the run ends earlier. */
 static uint32_t count_months(const struct hr__costing *costing) {
   const struct hr_cluster_spec *cluster = costing->cluster;
   const struct hr_charge *charges = NULL;
@@ -78,22 +113,7 @@ static uint32_t count_months(const struct hr__costing *costing) {
   return months ? months : 1;
 }
 
-enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_trace *trace,
-                                const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                const struct hr_cost_basis *basis) {
-  *costing = (struct hr__costing){.trace = trace, .cluster = cluster, .result = result, .basis = basis};
-  costing->n_months = count_months(costing);
-  enum hr_status status = list_tenants(costing);
-  return status == HR_OK ? list_gpus(costing) : status;
-}
-
-void hr__costing_finish(struct hr__costing *costing) {
-  free(costing->tenants);
-  free(costing->first_of_gpu);
-  free(costing->items);
-}
-
-static enum hr_status hr__costing_add(struct hr__costing *costing, struct hr__cost_item item) {
+static enum hr_status add_item(struct hr__costing *costing, struct hr__cost_item item) {
   if (costing->n_items == costing->capacity) {
     size_t capacity = costing->capacity ? 2 * costing->capacity : 64;
     struct hr__cost_item *items = realloc(costing->items, capacity * sizeof *items);
@@ -105,10 +125,7 @@ static enum hr_status hr__costing_add(struct hr__costing *costing, struct hr__co
   return HR_OK;
 }
 
-/*
- * What the pools cost. The ledger's charges are cut by month; its idleness is not, and is laid to the months by the GPU
- * time that was paid for and not used in each. All of it is rounded to micro-dollars at once.
- */
+/* ---- Capacity ------------------------------------------------------------------------------------ */
 
 static bool is_priced(const struct hr__costing *costing, uint32_t pool) {
   return costing->cluster->pools[pool].market.market != HR_MARKET_NONE;
@@ -122,19 +139,19 @@ static enum hr_status add_charges(struct hr__costing *costing) {
     const struct hr_account *account = &charges[i].account;
     if (!is_priced(costing, account->pool)) continue;
     struct hr__cost_item item = {.kind = HR__COST_USE,
-                                 .tenant = account->tenant == HR_NONE ? costing->nobody : account->tenant,
+                                 .tenant = account->tenant == HR_NONE ? costing->no_tenant : account->tenant,
                                  .month = account->month,
                                  .pool = account->pool,
                                  .class_ = account->class_,
                                  .amount = charges[i].amount,
                                  .gpu_time = charges[i].gpu_time};
-    status = hr__costing_add(costing, item);
+    status = add_item(costing, item);
   }
   return status;
 }
 
-/* By month: a pool's GPU time that was paid for and not used. Charges come by pool: `cursor` is where the pool's begin,
-   and then end. */
+/* Computes by month the GPU time of a pool that was paid for and not used. Items of use are sorted by pool: `*cursor`
+   is the first item of this pool and is advanced past the last one. */
 static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *weights) {
   const struct hr_pool_spec *spec = &costing->cluster->pools[pool];
   bool window = spec->market.market == HR_MARKET_RESERVED && spec->market.to_us != HR_NEVER_US;
@@ -151,7 +168,7 @@ static void weigh_months(const struct hr__costing *costing, uint32_t pool, size_
     if (weights[month] < 0) weights[month] = 0;
 }
 
-/* `room` is for three amounts a month. */
+/* `room` has space for three amounts per month. */
 static enum hr_status add_idle(struct hr__costing *costing, uint32_t pool, size_t *cursor, hr_amount *room) {
   const struct hr_pool_account *account = hr_ledger_pool(costing->basis->ledger, (hr_pool){pool});
   uint32_t n_months = costing->n_months;
@@ -162,12 +179,12 @@ static enum hr_status add_idle(struct hr__costing *costing, uint32_t pool, size_
   enum hr_status status = HR_OK;
   for (uint32_t month = 0; month < n_months && status == HR_OK; month++)
     if (amounts[month] || times[month])
-      status = hr__costing_add(costing, (struct hr__cost_item){.kind = HR__COST_IDLE,
-                                                               .tenant = HR_NONE,
-                                                               .month = month,
-                                                               .pool = pool,
-                                                               .amount = amounts[month],
-                                                               .gpu_time = times[month]});
+      status = add_item(costing, (struct hr__cost_item){.kind = HR__COST_IDLE,
+                                                        .tenant = HR_NONE,
+                                                        .month = month,
+                                                        .pool = pool,
+                                                        .amount = amounts[month],
+                                                        .gpu_time = times[month]});
   return status;
 }
 
@@ -185,7 +202,7 @@ static enum hr_status round_items(struct hr__costing *costing) {
   return status;
 }
 
-enum hr_status hr__cost_capacity(struct hr__costing *costing) {
+static enum hr_status add_capacity(struct hr__costing *costing) {
   hr_amount *room = calloc((size_t)costing->n_months * 3, sizeof *room);
   enum hr_status status = room ? add_charges(costing) : HR_NO_MEMORY;
   size_t cursor = 0;
@@ -195,10 +212,7 @@ enum hr_status hr__cost_capacity(struct hr__costing *costing) {
   return status == HR_OK ? round_items(costing) : status;
 }
 
-/*
- * What is charged beside capacity, each line rounded by itself. Lines that grow job by job are summed in a table of
- * tenants by months first, in units that no rounding touches.
- */
+/* ---- Services ------------------------------------------------------------------------------------ */
 
 #define MB_PER_GB 1000
 #define BYTES_PER_GB INT64_C(1000000000)
@@ -211,21 +225,21 @@ struct services {
   hr_amount *sums; /* by tenant and month */
 };
 
-/* What jobs without a tenant cause is shared, as is what no job causes. */
+/* Costs caused by jobs without a tenant are shared, like costs caused by no job. */
 static enum hr_status add_line(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
                                hr_amount part, hr_amount whole) {
   hr_amount uusd = hr__divided(part, whole);
   if (uusd == 0) return HR_OK;
-  if (uusd >= HR__MOST_UUSD || uusd <= -HR__MOST_UUSD) return HR_BAD_INPUT;
+  if (uusd >= HR__MAX_UUSD || uusd <= -HR__MAX_UUSD) return HR_BAD_INPUT;
   struct hr__cost_item item = {.kind = kind,
-                               .tenant = tenant == services->costing->nobody ? HR_NONE : tenant,
+                               .tenant = tenant == services->costing->no_tenant ? HR_NONE : tenant,
                                .month = month,
                                .pool = HR_NONE,
                                .uusd = (int64_t)uusd};
-  return hr__costing_add(services->costing, item);
+  return add_item(services->costing, item);
 }
 
-/* Likewise of an amount at a price; HR_BAD_INPUT where it is more than can be counted. */
+/* Adds a line of amount x price / whole; returns HR_BAD_INPUT if the product overflows. */
 static enum hr_status add_priced(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
                                  hr_amount amount, hr_amount price, hr_amount whole) {
   hr_amount part;
@@ -253,20 +267,20 @@ static enum hr_status add_sums(struct services *services, enum hr__cost_kind kin
 
 static uint32_t tenant_of(const struct hr__costing *costing, uint32_t job) {
   uint32_t tenant = costing->trace->tenant ? costing->trace->tenant[job] : HR_NONE;
-  return tenant == HR_NONE ? costing->nobody : tenant;
+  return tenant == HR_NONE ? costing->no_tenant : tenant;
 }
 
 static uint8_t class_of(const struct hr__costing *costing, uint32_t job) {
   return costing->trace->class_ ? costing->trace->class_[job] : HR_CLASS_UNKNOWN;
 }
 
-/* The run's last instant is of the month that ends with it. */
+/* The last instant of the run belongs to the month that it ends. */
 static uint32_t month_of(const struct hr__costing *costing, int64_t at_us) {
   int64_t month = at_us / HR_MONTH_US;
   return month < costing->n_months ? (uint32_t)month : costing->n_months - 1;
 }
 
-/* ---- Storage ---------------------------------------------------------------------------------------- */
+/* ---- Storage ------------------------------------------------------------------------------------- */
 
 static enum hr_status add_datasets(struct services *services) {
   const struct hr_storage_cost *storage = &services->spec->storage;
@@ -284,7 +298,7 @@ static enum hr_status add_datasets(struct services *services) {
   return status;
 }
 
-/* The size of the checkpoint that a job keeps; 0: none. */
+/* Returns the size of the checkpoint that a job has stored; 0 if none. */
 static uint64_t checkpoint_mib(const struct hr__costing *costing, uint32_t job) {
   const struct hr_trace *trace = costing->trace;
   const struct hr_class_spec *class_ = &costing->basis->classes[class_of(costing, job)];
@@ -318,9 +332,9 @@ static enum hr_status add_storage(struct services *services) {
   return add_sums(services, HR__COST_STORAGE, (hr_amount)price * BYTES_PER_MIB, (hr_amount)BYTES_PER_GB * HR_MONTH_US);
 }
 
-/* ---- Egress ----------------------------------------------------------------------------------------- */
+/* ---- Egress -------------------------------------------------------------------------------------- */
 
-/* MB, in units of milli-GPU x microseconds to the GPU-hour. */
+/* Sums MB x HR_LEDGER_UNITS_PER_UUSD, the number of milli-GPU-microseconds in a GPU-hour. */
 static void sum_egress(struct services *services) {
   const struct hr__costing *costing = services->costing;
   const struct hr_egress_cost *egress = &services->spec->egress;
@@ -328,7 +342,7 @@ static void sum_egress(struct services *services) {
   size_t n_charges = hr_ledger_charges(costing->basis->ledger, &charges);
   for (size_t i = 0; i < n_charges; i++) {
     const struct hr_account *account = &charges[i].account;
-    uint32_t tenant = account->tenant == HR_NONE ? costing->nobody : account->tenant;
+    uint32_t tenant = account->tenant == HR_NONE ? costing->no_tenant : account->tenant;
     *sum_of(services, tenant, account->month) += charges[i].gpu_time * egress->mb_per_gpu_hour[account->class_];
   }
   for (uint32_t job = 0; job < costing->result->n_jobs; job++) {
@@ -347,7 +361,7 @@ static enum hr_status add_egress(struct services *services) {
   return add_sums(services, HR__COST_EGRESS, price, (hr_amount)MB_PER_GB * HR_LEDGER_UNITS_PER_UUSD);
 }
 
-/* ---- Operations and downtime ------------------------------------------------------------------------ */
+/* ---- Operations and downtime --------------------------------------------------------------------- */
 
 static enum hr_status add_operations(struct services *services) {
   const struct hr__costing *costing = services->costing;
@@ -380,11 +394,11 @@ static enum hr_status add_downtime(struct services *services) {
   return add_sums(services, HR__COST_DOWNTIME, downtime->uusd_per_missed_deadline, 1);
 }
 
-/* ---- Savings plans ---------------------------------------------------------------------------------- */
+/* ---- Savings plans ------------------------------------------------------------------------------- */
 
 static enum hr_status add_plans(struct services *services) {
   const struct hr__costing *costing = services->costing;
-  hr_amount fee = 0; /* per hour */
+  hr_amount fee = 0; /* micro-dollars per hour */
   for (size_t i = 0; i < services->spec->n_plans; i++) fee += services->spec->plans[i].uusd_per_h;
   enum hr_status status = HR_OK;
   for (uint32_t month = 0; fee && month < costing->n_months && status == HR_OK; month++) {
@@ -397,7 +411,7 @@ static enum hr_status add_plans(struct services *services) {
   return status;
 }
 
-enum hr_status hr__cost_services(struct hr__costing *costing) {
+static enum hr_status add_services(struct hr__costing *costing) {
   struct services services = {.costing = costing, .spec = costing->basis->spec};
   if (!services.spec) return HR_OK;
   services.sums = calloc((size_t)costing->n_tenants * costing->n_months, sizeof *services.sums);
@@ -408,4 +422,21 @@ enum hr_status hr__cost_services(struct hr__costing *costing) {
   if (status == HR_OK) status = add_plans(&services);
   free(services.sums);
   return status;
+}
+
+enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_trace *trace,
+                                const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                const struct hr_cost_basis *basis) {
+  *costing = (struct hr__costing){.trace = trace, .cluster = cluster, .result = result, .basis = basis};
+  costing->n_months = count_months(costing);
+  enum hr_status status = list_tenants(costing);
+  if (status == HR_OK) status = list_gpus(costing);
+  if (status == HR_OK) status = add_capacity(costing);
+  return status == HR_OK ? add_services(costing) : status;
+}
+
+void hr__costing_finish(struct hr__costing *costing) {
+  free(costing->tenants);
+  free(costing->first_of_gpu);
+  free(costing->items);
 }

@@ -1,59 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a scenario says of costs: its names and its memory. */
+/*
+ * The cost tables of the summary, computed from the cost items.
+ *
+ * Breakdowns by market, pool, class and GPU type: one walk over the items each. Rows for the CSV file: items sorted by
+ * tenant, market and GPU type, then summed. Statements: items sorted by tenant and month. Idle and shared costs of a
+ * month are then split over the statements of that month by the rule of the scenario; they stay unsplit in a month in
+ * which no tenant used GPUs. Sums by tenant, budgets and the unsplit remainder follow from the statements.
+ */
 
 #include "report/costs/costs.h"
 
 #include "base/writers.h"
 #include "headroom/report.h"
 #include "report/costs/apportion.h"
-#include "report/costs/meter.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *hr_idle_split_name(enum hr_idle_split split) {
-  static const char *const names[] = {
-#define SPLIT_TEXT(name, text) text,
-      HR_IDLE_SPLIT_TABLE(SPLIT_TEXT)
-#undef SPLIT_TEXT
-  };
-  return split < HR_N_IDLE_SPLITS ? names[split] : "";
-}
-
-static void free_texts(char **text, size_t count) {
-  for (size_t i = 0; i < count; i++) free(text[i]);
-  free(text);
-}
-
-void hr_cost_spec_finish(struct hr_cost_spec *spec) {
-  for (size_t i = 0; i < spec->storage.n_datasets; i++) free(spec->storage.datasets[i].tenant);
-  for (size_t i = 0; i < spec->n_budgets; i++) free(spec->budgets[i].tenant);
-  for (size_t i = 0; i < spec->n_plans; i++) {
-    free_texts(spec->plans[i].pools, spec->plans[i].n_pools);
-    free_texts(spec->plans[i].gpus, spec->plans[i].n_gpus);
-  }
-  free(spec->storage.datasets);
-  free(spec->budgets);
-  free(spec->plans);
-  *spec = (struct hr_cost_spec){0};
-}
-
-/* The total by market, pool, class and GPU type: one walk over the items for each. */
+/* ---- Breakdowns ---------------------------------------------------------------------------------- */
 
 const char hr__idle_name[] = "(idle)", hr__shared_name[] = "(shared)", hr__services_name[] = "(services)";
 
-/* Adds a line of which there is room. */
-static enum hr_status hr__cost_line_add(struct hr_cost_lines *lines, const char *name, int64_t uusd) {
+/* Appends a line; the array has room for it. */
+static enum hr_status cost_line_add(struct hr_cost_lines *lines, const char *name, int64_t uusd) {
   char *copy = strdup(name);
   if (!copy) return HR_NO_MEMORY;
   lines->line[lines->count++] = (struct hr_cost_line){copy, uusd};
   return HR_OK;
 }
 
-/* A breakdown: each item's key, HR_NONE for what has none, and each key's name. `of_pools`: the key follows from the
-   item's pool alone. */
+/* A breakdown: the key of each item (HR_NONE: none) and the name of each key. `of_pools`: the key depends only on the
+   pool. */
 struct breakdown {
   uint32_t n_keys;
   bool of_pools;
@@ -72,25 +51,25 @@ static enum hr_status add_rest(const struct hr__costing *costing, const struct b
     else
       idle += item->uusd;
   }
-  enum hr_status status = idle ? hr__cost_line_add(lines, hr__idle_name, idle) : HR_OK;
-  return status == HR_OK && services ? hr__cost_line_add(lines, hr__services_name, services) : status;
+  enum hr_status status = idle ? cost_line_add(lines, hr__idle_name, idle) : HR_OK;
+  return status == HR_OK && services ? cost_line_add(lines, hr__services_name, services) : status;
 }
 
-/* The keys of all pools that cost something, were it nothing this time: readers find them in every report. */
-static void expect_pools(const struct hr__costing *costing, const struct breakdown *breakdown, bool *any) {
+/* Marks the keys of all priced pools, so that reports always list them, even at zero cost. */
+static void mark_priced_pools(const struct hr__costing *costing, const struct breakdown *breakdown, bool *any) {
   for (uint32_t i = 0; i < costing->cluster->n_pools; i++)
     if (costing->cluster->pools[i].market.market != HR_MARKET_NONE)
       any[breakdown->key_of(costing, &(struct hr__cost_item){.pool = i})] = true;
 }
 
-/* Other keys that no item has are left out. */
+/* Sums the items by key. Keys without items are omitted, except those of priced pools. */
 static enum hr_status break_down(const struct hr__costing *costing, const struct breakdown *breakdown,
                                  struct hr_cost_lines *lines) {
   int64_t *sums = calloc(breakdown->n_keys + 1, sizeof *sums);
   bool *any = calloc(breakdown->n_keys + 1, sizeof *any);
   lines->line = calloc((size_t)breakdown->n_keys + 2, sizeof *lines->line);
   enum hr_status status = sums && any && lines->line ? HR_OK : HR_NO_MEMORY;
-  if (status == HR_OK && breakdown->of_pools) expect_pools(costing, breakdown, any);
+  if (status == HR_OK && breakdown->of_pools) mark_priced_pools(costing, breakdown, any);
   for (size_t i = 0; i < costing->n_items && status == HR_OK; i++) {
     uint32_t key = breakdown->key_of(costing, &costing->items[i]);
     if (key == HR_NONE) continue;
@@ -98,7 +77,7 @@ static enum hr_status break_down(const struct hr__costing *costing, const struct
     any[key] = true;
   }
   for (uint32_t key = 0; key < breakdown->n_keys && status == HR_OK; key++)
-    if (any[key]) status = hr__cost_line_add(lines, breakdown->name_of(costing, key), sums[key]);
+    if (any[key]) status = cost_line_add(lines, breakdown->name_of(costing, key), sums[key]);
   if (status == HR_OK) status = add_rest(costing, breakdown, lines);
   free(sums);
   free(any);
@@ -124,7 +103,7 @@ static uint32_t class_of(const struct hr__costing *costing, const struct hr__cos
 }
 
 static const char *pool_name(const struct hr__costing *costing, uint32_t pool) {
-  return hr__name_or_nothing(costing->cluster->pools[pool].name);
+  return hr__name_or_empty(costing->cluster->pools[pool].name);
 }
 
 static const char *market_name(const struct hr__costing *costing, uint32_t market) {
@@ -133,7 +112,7 @@ static const char *market_name(const struct hr__costing *costing, uint32_t marke
 }
 
 static const char *gpu_name(const struct hr__costing *costing, uint32_t pool) {
-  return hr__name_or_nothing(costing->cluster->pools[pool].gpu);
+  return hr__name_or_empty(costing->cluster->pools[pool].gpu);
 }
 
 static const char *class_name(const struct hr__costing *costing, uint32_t class_) {
@@ -141,8 +120,8 @@ static const char *class_name(const struct hr__costing *costing, uint32_t class_
   return hr_job_class_name((enum hr_job_class)class_);
 }
 
-/* by_market, by_pool, by_class, by_gpu; the sums that the summary begins with are there already. */
-static enum hr_status hr__cost_breakdowns(const struct hr__costing *costing, struct hr_cost_summary *costs) {
+/* Fills by_market, by_pool, by_class and by_gpu. */
+static enum hr_status cost_breakdowns(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   uint32_t n_pools = costing->cluster->n_pools;
   const struct breakdown by_market = {HR_N_MARKETS, true, market_of, market_name};
   const struct breakdown by_pool = {n_pools, true, pool_of, pool_name};
@@ -154,17 +133,17 @@ static enum hr_status hr__cost_breakdowns(const struct hr__costing *costing, str
   return status == HR_OK ? break_down(costing, &by_gpu, &costs->by_gpu) : status;
 }
 
-/* Rows for a spreadsheet: items sorted by what a row is of, and summed. */
+/* ---- Rows of the CSV file ------------------------------------------------------------------------ */
 
-/* What a row is of; rows stand in this order. */
+/* Sort key of a row. */
 struct costs_key {
-  uint32_t section; /* tenants' GPUs, tenants' services, idleness, shared services */
-  uint32_t tenant;  /* of tenants' rows */
-  uint32_t market;  /* of services: their kind */
-  uint32_t gpu;     /* a pool of the GPU type; HR_NONE: of services */
+  uint32_t section; /* order: GPUs by tenant, services by tenant, idle capacity, shared services */
+  uint32_t tenant;  /* rows of tenants only */
+  uint32_t market;  /* services: their kind */
+  uint32_t gpu;     /* a pool with the GPU type; HR_NONE: services */
 };
 
-struct keyed {
+struct sorted_item {
   struct costs_key key;
   const struct hr__cost_item *item;
 };
@@ -178,7 +157,7 @@ static struct costs_key key_of(const struct hr__costing *costing, const struct h
 }
 
 static int compare(const void *a, const void *b) {
-  const struct costs_key *x = &((const struct keyed *)a)->key, *y = &((const struct keyed *)b)->key;
+  const struct costs_key *x = &((const struct sorted_item *)a)->key, *y = &((const struct sorted_item *)b)->key;
   if (x->section != y->section) return x->section < y->section ? -1 : 1;
   if (x->tenant != y->tenant) return x->tenant < y->tenant ? -1 : 1;
   if (x->market != y->market) return x->market < y->market ? -1 : 1;
@@ -194,26 +173,26 @@ static const char *service_name(enum hr__cost_kind kind) {
   return names[kind];
 }
 
-static enum hr_status begin_row(const struct hr__costing *costing, const struct keyed *keyed,
+static enum hr_status begin_row(const struct hr__costing *costing, const struct sorted_item *keyed,
                                 struct hr_cost_summary *costs) {
   const struct hr__cost_item *item = keyed->item;
   bool service = hr__is_service(item->kind);
-  const char *nobody = service ? hr__shared_name : hr__idle_name;
+  const char *no_tenant_name = service ? hr__shared_name : hr__idle_name;
   const struct hr_pool_spec *pool = service ? NULL : &costing->cluster->pools[item->pool];
   struct hr_cost_row *row = &costs->rows[costs->n_rows++];
-  row->tenant = strdup(item->tenant == HR_NONE ? nobody : costing->tenants[item->tenant]);
+  row->tenant = strdup(item->tenant == HR_NONE ? no_tenant_name : costing->tenants[item->tenant]);
   row->market = strdup(service ? service_name(item->kind) : hr_market_name(pool->market.market));
-  row->gpu = strdup(service ? "" : hr__name_or_nothing(pool->gpu));
+  row->gpu = strdup(service ? "" : hr__name_or_empty(pool->gpu));
   return row->tenant && row->market && row->gpu ? HR_OK : HR_NO_MEMORY;
 }
 
-/* rows */
-static enum hr_status hr__cost_rows(const struct hr__costing *costing, struct hr_cost_summary *costs) {
-  struct keyed *keyed = malloc((costing->n_items + 1) * sizeof *keyed);
+/* Fills rows. */
+static enum hr_status cost_rows(const struct hr__costing *costing, struct hr_cost_summary *costs) {
+  struct sorted_item *keyed = malloc((costing->n_items + 1) * sizeof *keyed);
   costs->rows = calloc(costing->n_items + 1, sizeof *costs->rows);
   enum hr_status status = keyed && costs->rows ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < costing->n_items && status == HR_OK; i++)
-    keyed[i] = (struct keyed){key_of(costing, &costing->items[i]), &costing->items[i]};
+    keyed[i] = (struct sorted_item){key_of(costing, &costing->items[i]), &costing->items[i]};
   if (status == HR_OK && costing->n_items) qsort(keyed, costing->n_items, sizeof *keyed, compare);
   for (size_t i = 0; i < costing->n_items && status == HR_OK; i++) {
     if (i == 0 || compare(&keyed[i - 1], &keyed[i]) != 0) status = begin_row(costing, &keyed[i], costs);
@@ -224,23 +203,19 @@ static enum hr_status hr__cost_rows(const struct hr__costing *costing, struct hr
   return status;
 }
 
-/*
- * What each tenant is shown month by month. Items sorted by tenant and month are one run of items for each statement.
- * What is idle or shared in a month is then split over the month's statements by the scenario's rule; a month in which
- * no tenant used GPUs has nobody to show it to. Tenants' sums, what is over budget, and what was not split follow.
- */
+/* ---- Statements ---------------------------------------------------------------------------------- */
 
-/* A statement in the making: whose it is, and by what it takes its part of what is split. */
+/* A statement before its name is added. */
 struct costs_draft {
   uint32_t tenant, month;
   bool used_gpus;
-  struct hr_statement sums; /* without its name */
+  struct hr_statement sums; /* `tenant` is not set */
 };
 
 struct drafts {
   struct costs_draft *draft;
   size_t count;
-  int64_t *idle, *shared; /* by month: what is not split yet */
+  int64_t *idle, *shared; /* by month: not split yet */
 };
 
 static int by_tenant_and_month(const void *a, const void *b) {
@@ -277,7 +252,7 @@ static void add_item(struct costs_draft *draft, const struct hr__cost_item *item
   if (item->kind == HR__COST_DOWNTIME) sums->downtime_uusd += item->uusd;
 }
 
-static enum hr_status draft_all(struct hr__costing *costing, struct drafts *drafts) {
+static enum hr_status make_drafts(struct hr__costing *costing, struct drafts *drafts) {
   if (costing->n_items) qsort(costing->items, costing->n_items, sizeof *costing->items, by_tenant_and_month);
   drafts->draft = calloc(costing->n_items + 1, sizeof *drafts->draft);
   drafts->idle = calloc((size_t)costing->n_months * 2, sizeof *drafts->idle);
@@ -300,9 +275,9 @@ static enum hr_status draft_all(struct hr__costing *costing, struct drafts *draf
   return HR_OK;
 }
 
-/* ---- Splitting -------------------------------------------------------------------------------------- */
+/* ---- Splitting ----------------------------------------------------------------------------------- */
 
-/* Room for the statements of one month. */
+/* Scratch space for the statements of one month. */
 struct costs_split {
   struct costs_draft **members;
   hr_amount *amounts;
@@ -316,7 +291,7 @@ static int64_t weight_of(const struct costs_draft *draft, enum hr_idle_split rul
   return rule == HR_IDLE_SPLIT_EVEN ? 1 : sums->training_uusd + sums->inference_uusd + sums->other_uusd;
 }
 
-/* Takes `*sum`, which may be less than 0, apart; leaves it where nobody has a weight. */
+/* Splits `*sum`, which may be negative, and sets it to 0; leaves it unchanged if all weights are 0. */
 static enum hr_status split_sum(struct costs_split *split, enum hr_idle_split rule, int64_t *sum) {
   hr_amount all = 0, size = *sum < 0 ? -(hr_amount)*sum : *sum;
   for (size_t i = 0; i < split->count; i++) {
@@ -366,10 +341,10 @@ static enum hr_status split_all(struct drafts *drafts, enum hr_idle_split rule) 
   return status;
 }
 
-/* ---- Showing ---------------------------------------------------------------------------------------- */
+/* ---- Output of statements ------------------------------------------------------------------------ */
 
-static enum hr_status show_statements(const struct hr__costing *costing, struct drafts *drafts,
-                                      struct hr_cost_summary *costs) {
+static enum hr_status put_statements(const struct hr__costing *costing, struct drafts *drafts,
+                                     struct hr_cost_summary *costs) {
   costs->statements = calloc(drafts->count + 1, sizeof *costs->statements);
   if (!costs->statements) return HR_NO_MEMORY;
   for (size_t i = 0; i < drafts->count; i++) {
@@ -403,8 +378,8 @@ static int64_t sum_over(const int64_t *by_month, uint32_t n_months) {
   return sum;
 }
 
-static enum hr_status show_tenants(const struct hr__costing *costing, const struct drafts *drafts,
-                                   struct hr_cost_summary *costs) {
+static enum hr_status put_tenants(const struct hr__costing *costing, const struct drafts *drafts,
+                                  struct hr_cost_summary *costs) {
   struct tenant_sum *sums = malloc((drafts->count + 1) * sizeof *sums);
   costs->by_tenant.line = calloc(drafts->count + 2, sizeof *costs->by_tenant.line);
   enum hr_status status = sums && costs->by_tenant.line ? HR_OK : HR_NO_MEMORY;
@@ -416,12 +391,12 @@ static enum hr_status show_tenants(const struct hr__costing *costing, const stru
   }
   if (count) qsort(sums, count, sizeof *sums, largest_first);
   for (size_t i = 0; i < count && status == HR_OK; i++)
-    status = hr__cost_line_add(&costs->by_tenant, costing->tenants[sums[i].tenant], sums[i].uusd);
+    status = cost_line_add(&costs->by_tenant, costing->tenants[sums[i].tenant], sums[i].uusd);
   free(sums);
   if (status != HR_OK) return status;
   int64_t idle = sum_over(drafts->idle, costing->n_months), shared = sum_over(drafts->shared, costing->n_months);
-  if (idle) status = hr__cost_line_add(&costs->by_tenant, hr__idle_name, idle);
-  return status == HR_OK && shared ? hr__cost_line_add(&costs->by_tenant, hr__shared_name, shared) : status;
+  if (idle) status = cost_line_add(&costs->by_tenant, hr__idle_name, idle);
+  return status == HR_OK && shared ? cost_line_add(&costs->by_tenant, hr__shared_name, shared) : status;
 }
 
 static int64_t spent(const struct drafts *drafts, uint32_t tenant, uint32_t month) {
@@ -438,8 +413,8 @@ static int64_t spent(const struct drafts *drafts, uint32_t tenant, uint32_t mont
   return found ? drafts->draft[low].sums.total_uusd : 0;
 }
 
-static enum hr_status show_budgets(const struct hr__costing *costing, const struct drafts *drafts,
-                                   struct hr_cost_summary *costs) {
+static enum hr_status put_budgets(const struct hr__costing *costing, const struct drafts *drafts,
+                                  struct hr_cost_summary *costs) {
   const struct hr_cost_spec *spec = costing->basis->spec;
   if (!spec || spec->n_budgets == 0) return HR_OK;
   costs->budgets = calloc(spec->n_budgets * costing->n_months, sizeof *costs->budgets);
@@ -461,28 +436,26 @@ static enum hr_status show_budgets(const struct hr__costing *costing, const stru
   return HR_OK;
 }
 
-/* statements, by_tenant, budgets. Reorders the items. */
-static enum hr_status hr__cost_statements(struct hr__costing *costing, struct hr_cost_summary *costs) {
+/* Fills statements, by_tenant and budgets. Reorders the items. */
+static enum hr_status cost_statements(struct hr__costing *costing, struct hr_cost_summary *costs) {
   struct drafts drafts = {0};
   const struct hr_cost_spec *spec = costing->basis->spec;
-  enum hr_status status = draft_all(costing, &drafts);
+  enum hr_status status = make_drafts(costing, &drafts);
   if (status == HR_OK) status = split_all(&drafts, spec ? spec->idle_split : HR_IDLE_SPLIT_NONE);
-  if (status == HR_OK) status = show_statements(costing, &drafts, costs);
-  if (status == HR_OK) status = show_tenants(costing, &drafts, costs);
-  if (status == HR_OK) status = show_budgets(costing, &drafts, costs);
+  if (status == HR_OK) status = put_statements(costing, &drafts, costs);
+  if (status == HR_OK) status = put_tenants(costing, &drafts, costs);
+  if (status == HR_OK) status = put_budgets(costing, &drafts, costs);
   free(drafts.draft);
   free(drafts.idle);
   return status;
 }
 
-/* The costs of a run: items are gathered, then summed into the tables that are shown. */
-
-/* ---- Sums ------------------------------------------------------------------------------------------- */
+/* ---- Totals and ratios --------------------------------------------------------------------------- */
 
 static enum hr_status sum_items(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   hr_amount total = 0;
   for (size_t i = 0; i < costing->n_items; i++) total += costing->items[i].uusd;
-  if (total >= HR__MOST_UUSD || total <= -HR__MOST_UUSD) return HR_BAD_INPUT;
+  if (total >= HR__MAX_UUSD || total <= -HR__MAX_UUSD) return HR_BAD_INPUT;
   costs->total_uusd = (int64_t)total;
   for (size_t i = 0; i < costing->n_items; i++) {
     const struct hr__cost_item *item = &costing->items[i];
@@ -493,8 +466,8 @@ static enum hr_status sum_items(const struct hr__costing *costing, struct hr_cos
   return HR_OK;
 }
 
-/* What used GPUs would cost on demand, and the services, which would cost the same; not plans, which it does without.
- */
+/* Returns the cost of the used GPU time at on-demand prices, plus services, which would cost the same. Savings plans
+   are excluded. */
 static int64_t all_on_demand_uusd(const struct hr__costing *costing) {
   hr_amount units = 0, uusd = 0;
   for (uint32_t i = 0; i < costing->cluster->n_pools; i++) {
@@ -509,31 +482,31 @@ static int64_t all_on_demand_uusd(const struct hr__costing *costing) {
     if (hr__is_service(kind) && kind != HR__COST_SAVINGS_PLAN) uusd += costing->items[i].uusd;
   }
   uusd += hr__divided(units, HR_LEDGER_UNITS_PER_UUSD);
-  return uusd < HR__MOST_UUSD ? (int64_t)uusd : HR_UNKNOWN_UUSD;
+  return uusd < HR__MAX_UUSD ? (int64_t)uusd : HR_UNKNOWN_UUSD;
 }
 
 static int64_t per(int64_t uusd, hr_amount unit, hr_amount count) {
   if (count <= 0) return HR_UNKNOWN_UUSD;
   hr_amount each = hr__divided((hr_amount)uusd * unit, count);
-  return each < HR__MOST_UUSD && each > -HR__MOST_UUSD ? (int64_t)each : HR_UNKNOWN_UUSD;
+  return each < HR__MAX_UUSD && each > -HR__MAX_UUSD ? (int64_t)each : HR_UNKNOWN_UUSD;
 }
 
-/* Demand that goes on has no last job whose end is waited for: what stands costs by the length of the run, what is
-   taken when it is wanted by the time in which that work came. */
+/* Monthly cost in steady state, which has no drain phase: fixed capacity is billed over the length of the run, elastic
+   capacity over the submit window. */
 static int64_t monthly_uusd(const struct hr__costing *costing) {
   const struct hr_result *result = costing->result;
   int64_t last_us = result->n_submitted ? costing->trace->submit_us[result->n_submitted - 1] : 0;
   int64_t window_us = last_us > 0 && last_us < result->end_us ? last_us : result->end_us;
-  hr_amount elastic = 0, standing = 0;
+  hr_amount elastic = 0, fixed = 0;
   for (size_t i = 0; i < costing->n_items; i++) {
     uint32_t pool = costing->items[i].pool;
-    bool comes_and_goes = pool != HR_NONE && hr_market_is_elastic(costing->cluster->pools[pool].market.market);
-    *(comes_and_goes ? &elastic : &standing) += costing->items[i].uusd;
+    bool is_elastic = pool != HR_NONE && hr_market_is_elastic(costing->cluster->pools[pool].market.market);
+    *(is_elastic ? &elastic : &fixed) += costing->items[i].uusd;
   }
   int64_t of_elastic = per((int64_t)elastic, HR_MONTH_US, window_us);
-  int64_t of_standing = per((int64_t)standing, HR_MONTH_US, result->end_us);
-  if (of_elastic == HR_UNKNOWN_UUSD || of_standing == HR_UNKNOWN_UUSD) return HR_UNKNOWN_UUSD;
-  return of_elastic + of_standing;
+  int64_t of_fixed = per((int64_t)fixed, HR_MONTH_US, result->end_us);
+  if (of_elastic == HR_UNKNOWN_UUSD || of_fixed == HR_UNKNOWN_UUSD) return HR_UNKNOWN_UUSD;
+  return of_elastic + of_fixed;
 }
 
 static void fill_ratios(const struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {
@@ -548,17 +521,15 @@ static void fill_ratios(const struct hr__costing *costing, hr_amount useful_mill
   costs->monthly_uusd = monthly_uusd(costing);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Life cycle ---------------------------------------------------------------------------------- */
 
 static enum hr_status fill(struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {
-  enum hr_status status = hr__cost_capacity(costing);
-  if (status == HR_OK) status = hr__cost_services(costing);
-  if (status == HR_OK) status = sum_items(costing, costs);
+  enum hr_status status = sum_items(costing, costs);
   if (status != HR_OK) return status;
   fill_ratios(costing, useful_milli_us, costs);
-  status = hr__cost_breakdowns(costing, costs);
-  if (status == HR_OK) status = hr__cost_statements(costing, costs);
-  return status == HR_OK ? hr__cost_rows(costing, costs) : status;
+  status = cost_breakdowns(costing, costs);
+  if (status == HR_OK) status = cost_statements(costing, costs);
+  return status == HR_OK ? cost_rows(costing, costs) : status;
 }
 
 enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
@@ -573,13 +544,6 @@ enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_clus
   if (status == HR_OK) status = fill(&costing, useful_milli_us, *costs);
   hr__costing_finish(&costing);
   return status;
-}
-
-enum hr_status hr__cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
-  if (status == HR_BAD_INPUT)
-    return hr_fail(error, status, "%s: the costs pass 4 trillion dollars: prices or times are too large",
-                   trace->source);
-  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
 }
 
 static void free_lines(struct hr_cost_lines *lines) {
@@ -607,7 +571,7 @@ void hr__costs_destroy(struct hr_cost_summary *costs) {
   free(costs);
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- The CSV file -------------------------------------------------------------------------------- */
 
 enum hr_status hr_costs_write(const char *path, const struct hr_cost_summary *costs, struct hr_error *error) {
   struct hr__csv_out csv;

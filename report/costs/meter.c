@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sums over time that the ledger does not keep. Between two moments at which something changes, all rates stand: each
- * stretch of time adds one rectangle to its month, cut where months and on-demand prices change. Nodes are counted by
- * node events alone; what the spot market withholds is looked at after each pass, and only where it has a price.
+ * Integrals over time that the ledger does not record: nodes of elastic pools, usage covered by savings plans, and GPUs
+ * withheld by the spot market.
+ *
+ * All rates are constant between two changes, so each interval adds one rectangle to its month; intervals are split
+ * where months end and where on-demand prices change. Nodes are counted from node events. Withheld GPUs are evaluated
+ * after each pass, and only if the scenario prices them.
  */
 
-#include "report/costs/meter.h"
+#include "report/costs/costs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +16,13 @@
 
 struct meter_pool {
   const struct hr_pool_spec *spec;
-  uint32_t nodes;      /* paid for now; of elastic pools */
-  uint32_t next_price; /* the step of the price that comes next; of on-demand pools under a plan */
+  uint32_t nodes;      /* nodes paid for now; elastic pools only */
+  uint32_t next_price; /* index of the next price step; on-demand pools with savings plans only */
 };
 
 struct meter_plan {
   const struct hr_savings_plan *spec;
-  hr_amount covers; /* list price that the fee covers: micro-dollars per GPU-hour x milli-GPU */
+  hr_amount covers; /* list price that the fee covers: micro-dollars per GPU-hour x milli-GPUs */
   bool *eligible;   /* by pool */
 };
 
@@ -32,19 +35,19 @@ struct hr_meter {
   bool prices_downtime, failed;
 
   int64_t until_us;
-  uint64_t waiting_milli;   /* GPUs of waiting jobs that may go to spot */
-  hr_amount withheld_milli; /* of them, what the market withholds since the last pass */
-  hr_amount covered;        /* the rate at which plans cover */
-  hr_amount *left;          /* by pool: scratch of coverage */
+  uint64_t waiting_milli;   /* GPUs requested by waiting jobs that accept spot pools */
+  hr_amount withheld_milli; /* of these, GPUs that the market withholds since the last pass */
+  hr_amount covered;        /* current rate covered by the plans */
+  hr_amount *left;          /* by pool: scratch space of update_coverage() */
 
   struct hr__meter_month *months;
-  hr_amount *node_us; /* by month and pool */
+  hr_amount *node_us; /* by month, then pool */
   uint32_t n_months, capacity;
 };
 
-/* ---- Beginning and end ------------------------------------------------------------------------------ */
+/* ---- Life cycle ---------------------------------------------------------------------------------- */
 
-/* Scenarios may write names in any case. */
+/* Names in scenarios are not case-sensitive. */
 static bool is_named(char *const *names, size_t count, const char *name) {
   for (size_t i = 0; i < count; i++)
     if (name && strcasecmp(names[i], name) == 0) return true;
@@ -57,12 +60,12 @@ static bool is_eligible(const struct hr_savings_plan *plan, const struct hr_pool
   return is_named(plan->pools, plan->n_pools, pool->name) || is_named(plan->gpus, plan->n_gpus, pool->gpu);
 }
 
-/* By discount, largest first; equal ones in the scenario's order. */
-static void insert_plan(struct hr_meter *meter, struct meter_plan fresh) {
+/* Keeps plans sorted by discount, largest first; equal discounts in the order of the scenario. */
+static void insert_plan(struct hr_meter *meter, struct meter_plan added) {
   uint32_t at = meter->n_plans++;
-  for (; at > 0 && meter->plans[at - 1].spec->discount_ppm < fresh.spec->discount_ppm; at--)
+  for (; at > 0 && meter->plans[at - 1].spec->discount_ppm < added.spec->discount_ppm; at--)
     meter->plans[at] = meter->plans[at - 1];
-  meter->plans[at] = fresh;
+  meter->plans[at] = added;
 }
 
 static bool make_plans(struct hr_meter *meter, const struct hr_cost_spec *spec) {
@@ -71,12 +74,12 @@ static bool make_plans(struct hr_meter *meter, const struct hr_cost_spec *spec) 
   if (!meter->plans) return false;
   for (size_t i = 0; i < spec->n_plans; i++) {
     const struct hr_savings_plan *plan = &spec->plans[i];
-    struct meter_plan fresh = {.spec = plan,
+    struct meter_plan added = {.spec = plan,
                                .covers = (hr_amount)plan->uusd_per_h * 1000 * 1000000 / (1000000 - plan->discount_ppm),
-                               .eligible = calloc(n_pools + 1, sizeof *fresh.eligible)};
-    if (!fresh.eligible) return false;
-    for (uint32_t k = 0; k < n_pools; k++) fresh.eligible[k] = is_eligible(plan, &meter->cluster->pools[k]);
-    insert_plan(meter, fresh);
+                               .eligible = calloc(n_pools + 1, sizeof *added.eligible)};
+    if (!added.eligible) return false;
+    for (uint32_t k = 0; k < n_pools; k++) added.eligible[k] = is_eligible(plan, &meter->cluster->pools[k]);
+    insert_plan(meter, added);
   }
   return true;
 }
@@ -109,9 +112,9 @@ void hr_meter_destroy(struct hr_meter *meter) {
   free(meter);
 }
 
-/* ---- Time passes ------------------------------------------------------------------------------------ */
+/* ---- Integration --------------------------------------------------------------------------------- */
 
-/* The month's row; NULL when out of memory. */
+/* Returns the month's row, adding rows as needed; NULL if out of memory. */
 static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) {
   size_t n_pools = meter->cluster->n_pools;
   if (month >= meter->capacity) {
@@ -130,7 +133,7 @@ static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) 
   return &meter->months[month];
 }
 
-/* When the price of a pool under a plan changes next. */
+/* Returns when the price of an on-demand pool changes next; HR_NEVER_US without savings plans. */
 static int64_t next_price_us(const struct hr_meter *meter) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; meter->n_plans && i < meter->cluster->n_pools; i++) {
@@ -142,8 +145,8 @@ static int64_t next_price_us(const struct hr_meter *meter) {
   return next_us;
 }
 
-/* What the plans cover from now on: each takes what those with a larger discount left. */
-static void cover(struct hr_meter *meter) {
+/* Recomputes the rate that the plans cover; each plan takes what plans with larger discounts left. */
+static void update_coverage(struct hr_meter *meter) {
   meter->covered = 0;
   for (uint32_t i = 0; i < meter->cluster->n_pools; i++) {
     struct meter_pool *pool = &meter->pools[i];
@@ -166,8 +169,8 @@ static void cover(struct hr_meter *meter) {
   }
 }
 
-/* A stretch within a month in which no rate changes. */
-static void pass_stretch(struct hr_meter *meter, uint32_t month, int64_t passed_us) {
+/* Adds an interval within one month in which no rate changes. */
+static void add_interval(struct hr_meter *meter, uint32_t month, int64_t passed_us) {
   struct hr__meter_month *row = month_at(meter, month);
   if (!row) {
     meter->failed = true;
@@ -185,20 +188,20 @@ static void advance(struct hr_meter *meter, int64_t now_us) {
     int64_t month_end_us = (month + INT64_C(1)) * HR_MONTH_US, price_us = next_price_us(meter), to_us = now_us;
     if (to_us > month_end_us) to_us = month_end_us;
     if (to_us > price_us) to_us = price_us;
-    pass_stretch(meter, month, to_us - meter->until_us);
+    add_interval(meter, month, to_us - meter->until_us);
     meter->until_us = to_us;
-    if (to_us == price_us) cover(meter);
+    if (to_us == price_us) update_coverage(meter);
   }
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events -------------------------------------------------------------------------------------- */
 
 static void change_nodes(struct hr_meter *meter, const struct hr_event *event, bool more) {
   struct meter_pool *pool = &meter->pools[event->pool.id];
   if (!hr_market_is_elastic(pool->spec->market.market)) return;
   advance(meter, event->at_us);
   pool->nodes += more ? 1 : UINT32_MAX;
-  if (meter->n_plans) cover(meter);
+  if (meter->n_plans) update_coverage(meter);
 }
 
 static bool may_go_to_spot(const struct hr_meter *meter, const struct hr_view *view, hr_job job) {
@@ -268,7 +271,7 @@ struct hr_observer hr_meter_observer(struct hr_meter *meter) {
       .self = meter, .on_event = on_event, .on_instant = meter->prices_downtime ? on_instant : NULL};
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------------- */
+/* ---- Results ------------------------------------------------------------------------------------- */
 
 enum hr_status hr__meter_close(struct hr_meter *meter, int64_t end_us) {
   advance(meter, end_us);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Three lists that only grow: attempts, the slices of all of them one after the other, and changes of nodes. An attempt
- * begins with the books of its job as they stood, below zero, so that adding the books as they stand at its end leaves
- * what came of it. A job's last attempt is known by the job; each knows the one before it.
+ * Observers that record a run: the history (attempts with their placements, and changes of nodes) and the counts (jobs
+ * and GPUs over time, and rejections).
+ *
+ * The history has three arrays that only grow: attempts, the slices of all attempts, and node changes. The accounting
+ * of an attempt is initialized with the negated accounting of its job at the start; adding the accounting at the end
+ * yields the difference. The last attempt of a job is known by job; each attempt links to the one before.
  */
 
 #include "base/array.h"
@@ -16,7 +19,7 @@ struct hr_history {
   struct hr_attempt *attempts;
   struct hr_slice *slices;
   struct hr_node_change *changes;
-  uint32_t *last; /* by job: its last attempt; HR_NONE */
+  uint32_t *last; /* by job: its last attempt, or HR_NONE */
   size_t n_attempts, attempts_capacity, n_slices, slices_capacity, n_changes, changes_capacity;
   int64_t end_us;
   bool failed;
@@ -44,22 +47,22 @@ void hr_history_destroy(struct hr_history *history) {
   free(history);
 }
 
-/* Room for `more` items behind the `count` that there are; false: out of memory, or of numbers. */
+/* Reserves space for `more` items after the first `count`. Returns false if out of memory or of 32-bit indices. */
 static bool reserve(void **items, size_t count, size_t *capacity, size_t more, size_t bytes) {
-  size_t wanted = count + more, roomy = *capacity ? *capacity : 1024;
+  size_t wanted = count + more, new_capacity = *capacity ? *capacity : 1024;
   if (wanted <= *capacity) return true;
   if (wanted >= HR_NONE) return false;
-  while (roomy < wanted) roomy *= 2;
-  void *grown = realloc(*items, roomy * bytes);
+  while (new_capacity < wanted) new_capacity *= 2;
+  void *grown = realloc(*items, new_capacity * bytes);
   if (!grown) return false;
   *items = grown;
-  *capacity = roomy;
+  *capacity = new_capacity;
   return true;
 }
 
-/* ---- Attempts --------------------------------------------------------------------------------------- */
+/* ---- Attempts ------------------------------------------------------------------------------------ */
 
-static void add_books(struct hr_attempt *attempt, const struct hr_job_accounting *accounting, int64_t sign) {
+static void add_accounting(struct hr_attempt *attempt, const struct hr_job_accounting *accounting, int64_t sign) {
   attempt->kept_us += sign * accounting->kept_us;
   attempt->lost_us += sign * accounting->lost_us;
   attempt->saving_us += sign * accounting->saving_us;
@@ -87,13 +90,13 @@ static void begin_attempt(struct hr_history *history, const struct hr_view *view
                                  .start_reason = (uint8_t)event->reason,
                                  .begin_us = event->at_us,
                                  .end_us = HR_NEVER_US};
-  if (view->accounting) add_books(attempt, &view->accounting[job], -1);
+  if (view->accounting) add_accounting(attempt, &view->accounting[job], -1);
   if (n_slices) memcpy(history->slices + history->n_slices, placement->slices, n_slices * sizeof *history->slices);
   history->n_slices += n_slices;
   history->last[job] = (uint32_t)history->n_attempts++;
 }
 
-/* Where nobody could be interrupted there are no books, and all of the time was work that counts. */
+/* Without accounting no job can be interrupted, and all of the time was useful. */
 static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
                         const struct hr_job_accounting *accounting, enum hr_attempt_end end, enum hr_reason reason) {
   if (history->last[job.id] == HR_NONE) return;
@@ -102,12 +105,12 @@ static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us,
   attempt->end = (uint8_t)end;
   attempt->end_reason = (uint8_t)reason;
   if (accounting)
-    add_books(attempt, &accounting[job.id], 1);
+    add_accounting(attempt, &accounting[job.id], 1);
   else
     attempt->kept_us = at_us - attempt->begin_us;
 }
 
-/* ---- Nodes ------------------------------------------------------------------------------------------ */
+/* ---- Nodes --------------------------------------------------------------------------------------- */
 
 static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
   return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
@@ -129,7 +132,7 @@ static void change_node(struct hr_history *history, const struct hr_view *view, 
                               .reason = (uint8_t)event->reason};
 }
 
-/* ---- The fold --------------------------------------------------------------------------------------- */
+/* ---- Observer ------------------------------------------------------------------------------------ */
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_history *history = self;
@@ -195,6 +198,8 @@ int64_t hr_history_end_us(const struct hr_history *history) {
   return history->end_us;
 }
 
+/* ---- Counts -------------------------------------------------------------------------------------- */
+
 struct hr_counts {
   struct hr_count_change *changes;
   struct hr_rejection *rejections;
@@ -218,7 +223,7 @@ static bool same(const struct hr_count_change *a, const struct hr_count_change *
          a->total_milli == b->total_milli;
 }
 
-/* An instant may have several passes; what holds after the last one counts. */
+/* An instant may have several passes; the state after the last one is recorded. */
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_counts *counts = self;
   const struct hr_count_change change = {view->now_us, view->n_waiting, view->n_running, view->allocated_milli,

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * CSV files of a run: one row per job, and the timeline of counts; and the observer that records where jobs ran.
+ *
+ * Placements. Nearly all jobs run on one node with whole GPUs; for these the index of the node is stored, unless the
+ * cluster has per-GPU allocation. The slices of all others are in one array. Memory: 12 bytes per job and 24 per slice.
+ *
+ * Jobs. Columns of the trace are sorted by submit; rows are written in the order of the input file, so that both files
+ * can be compared line by line.
+ *
+ * Timeline. An instant may have several passes (a job without run time ends when it starts), so a row is written only
+ * when time advances; times never repeat.
+ */
 
 #include "base/writers.h"
 #include "headroom/report.h"
 #include "report/costs/apportion.h"
-#include "report/metrics/goodput.h"
+#include "report/metrics/groups.h"
 #include "report/metrics/usage.h"
 
 #include <inttypes.h>
@@ -11,23 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a job ran last; `one` is where a single slice is written. False when it never ran. */
-static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
-                               struct hr_placement *placement);
-/* Some placement could not be kept for want of memory. */
-static bool hr__placements_failed(const struct hr_placements *placements);
+/* ---- Placements ---------------------------------------------------------------------------------- */
 
-/*
- * Where each job ran. Nearly all jobs sit on one node with all their GPUs: the node's number is then all there is to
- * keep, unless GPUs are told apart. The slices of all others stand one after the other in a slab. 12 bytes a job, 24
- * more a slice.
- */
-
-/* What `count` says beside the number of slices in the slab. */
+/* Values of `count` other than the number of slices in the array. */
 enum { NEVER_PLACED = 0, MAX_SLICES = 1 << 30, POOL_ONLY, WHOLE_ON_NODE };
 
 struct entry {
-  uint32_t place; /* the node, or where the slices begin in the slab */
+  uint32_t place; /* the node, or the index of the first slice */
   uint32_t count;
   uint32_t pool;
 };
@@ -35,7 +37,7 @@ struct entry {
 struct hr_placements {
   const struct hr_trace *trace;
   struct entry *entry; /* by job */
-  struct hr_slice *slab;
+  struct hr_slice *slices;
   size_t n_slices, capacity;
   bool failed;
 };
@@ -53,7 +55,7 @@ struct hr_placements *hr_placements_create(const struct hr_trace *trace) {
 void hr_placements_destroy(struct hr_placements *placements) {
   if (!placements) return;
   free(placements->entry);
-  free(placements->slab);
+  free(placements->slices);
   free(placements);
 }
 
@@ -62,21 +64,21 @@ static bool reserve(struct hr_placements *placements, size_t more) {
   if (wanted <= placements->capacity) return true;
   if (wanted > UINT32_MAX) return false;
   while (capacity < wanted) capacity *= 2;
-  struct hr_slice *slab = realloc(placements->slab, capacity * sizeof *slab);
-  if (!slab) return false;
-  placements->slab = slab;
+  struct hr_slice *slices = realloc(placements->slices, capacity * sizeof *slices);
+  if (!slices) return false;
+  placements->slices = slices;
   placements->capacity = capacity;
   return true;
 }
 
-/* Of tasks on one node there is a slice for each. */
+/* Sorts slices by node; several tasks on one node have one slice each. */
 static int by_node(const void *a, const void *b) {
   uint32_t x = ((const struct hr_slice *)a)->node.id, y = ((const struct hr_slice *)b)->node.id;
   return (x > y) - (x < y);
 }
 
-/* A gang that starts again as large as it was takes the place in the slab that it has. */
-static void keep_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
+/* Stores the slices. A gang that restarts with the same number of slices reuses its space. */
+static void store_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
   uint32_t count = placement->n_slices;
   if (entry->count != count) {
     if (count > MAX_SLICES || !reserve(placements, count)) {
@@ -86,8 +88,8 @@ static void keep_slices(struct hr_placements *placements, struct entry *entry, c
     entry->place = (uint32_t)placements->n_slices;
     placements->n_slices += count;
   }
-  memcpy(placements->slab + entry->place, placement->slices, count * sizeof *placement->slices);
-  qsort(placements->slab + entry->place, count, sizeof *placement->slices, by_node);
+  memcpy(placements->slices + entry->place, placement->slices, count * sizeof *placement->slices);
+  qsort(placements->slices + entry->place, count, sizeof *placement->slices, by_node);
   *entry = (struct entry){entry->place, count, placement->pool.id};
 }
 
@@ -103,19 +105,21 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   else if (placement->n_slices == 1 && placement->slices[0].gpu_milli == whole_milli && !placement->slices[0].gpus)
     *entry = (struct entry){placement->slices[0].node.id, WHOLE_ON_NODE, placement->pool.id};
   else
-    keep_slices(placements, entry, placement);
+    store_slices(placements, entry, placement);
 }
 
 struct hr_observer hr_placements_observer(struct hr_placements *placements) {
   return (struct hr_observer){.self = placements, .on_event = on_event};
 }
 
-static bool hr__placements_failed(const struct hr_placements *placements) {
+/* Whether a placement was lost because memory ran out. */
+static bool placements_failed(const struct hr_placements *placements) {
   return placements->failed;
 }
 
-static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
-                               struct hr_placement *placement) {
+/* Returns the last placement of a job; a single slice is stored in `one`. Returns false if the job never ran. */
+static bool placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
+                           struct hr_placement *placement) {
   const struct entry *entry = &placements->entry[job.id];
   *placement = (struct hr_placement){.pool = {entry->pool}};
   if (entry->count == NEVER_PLACED) return false;
@@ -127,21 +131,18 @@ static bool hr__placements_get(const struct hr_placements *placements, hr_job jo
     return true;
   }
   placement->n_slices = entry->count;
-  placement->slices = placements->slab + entry->place;
+  placement->slices = placements->slices + entry->place;
   return true;
 }
 
-/*
- * Every job's fate, one row each. The trace's columns are sorted by submit; rows go out in the order in which the
- * input had them, so that the file can be set beside it.
- */
+/* ---- Jobs ---------------------------------------------------------------------------------------- */
 
 #define COLUMNS                                                                                                        \
   "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"                            \
   "pool,placement,limit_s,duration_s"
 #define COLUMNS_OF_ATTEMPTS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd"
 #define COLUMNS_OF_KILLS ",oom_kills"
-#define COLUMNS_OF_SEATS ",seats"
+#define COLUMNS_OF_SLOTS ",seats"
 
 struct jobs_out {
   struct hr__csv_out csv;
@@ -150,8 +151,8 @@ struct jobs_out {
   const struct hr_result *result;
   const struct hr_placements *placements;
   const struct hr_ledger *ledger;
-  int64_t clock_us; /* what is added to a time to show it on the input's own clock */
-  bool has_attempts, has_kills, has_seats;
+  int64_t clock_us; /* added to every time to match the clock of the input */
+  bool has_attempts, has_kills, has_slots;
 };
 
 static void put_id(struct jobs_out *out, hr_job job) {
@@ -208,8 +209,8 @@ static void put_placement(struct jobs_out *out, const struct hr_placement *place
   }
 }
 
-/* What a job went through, where it may have been interrupted or has a price. The wait in the queue after its first
-   start is what it neither held GPUs nor was done. */
+/* Writes the columns of runs with interruptions or prices. The requeue wait is the time after the first start in which
+   the job neither held GPUs nor was complete. */
 static void put_attempts(struct jobs_out *out, hr_job job) {
   const struct hr_result *result = out->result;
   int64_t start_us = result->start_us[job.id], end_us = hr_result_end_us(result, job);
@@ -228,8 +229,8 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
     hr__csv_empty(&out->csv);
 }
 
-/* Of each task, "node.gpu+gpu", and of an instance of MIG ":profile@start". */
-static void put_seats(struct jobs_out *out, const struct hr_placement *placement) {
+/* Writes "node.gpu+gpu" for each task; with MIG also ":profile@start". */
+static void put_slots(struct jobs_out *out, const struct hr_placement *placement) {
   const struct hr_mig_spec *mig = out->cluster->pools[placement->pool.id].mig;
   hr__csv_begin_field(&out->csv);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
@@ -259,7 +260,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
   struct hr_placement placement = {0};
-  bool placed = hr__placements_get(out->placements, job, &one, &placement);
+  bool placed = placements_get(out->placements, job, &one, &placement);
   put_id(out, job);
   put_times(out, job);
   hr__csv_u64(&out->csv, trace->gpus[job.id]);
@@ -279,11 +280,11 @@ static void put_row(struct jobs_out *out, hr_job job) {
   hr__csv_seconds(&out->csv, trace->work_us[job.id]);
   if (out->has_attempts) put_attempts(out, job);
   if (out->has_kills) hr__csv_u64(&out->csv, out->result->accounting[job.id].oom_kills);
-  if (out->has_seats) put_seats(out, &placement);
+  if (out->has_slots) put_slots(out, &placement);
   hr__csv_end_row(&out->csv);
 }
 
-/* The job that stands at each place of the input, for a trace that had to be sorted; NULL when out of memory. */
+/* Returns the job at each row of the input, for a trace that had to be sorted; NULL if out of memory. */
 static uint32_t *jobs_by_row(const struct hr_trace *trace) {
   uint32_t *job_at = calloc((size_t)trace->n_jobs + 1, sizeof *job_at);
   for (uint32_t i = 0; job_at && i < trace->n_jobs; i++) job_at[trace->row[i]] = i;
@@ -294,7 +295,7 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                              const struct hr_result *result, const struct hr_placements *placements,
                              const struct hr_ledger *ledger, struct hr_error *error) {
   uint32_t *job_at = trace->row ? jobs_by_row(trace) : NULL;
-  if ((trace->row && !job_at) || hr__placements_failed(placements)) {
+  if ((trace->row && !job_at) || placements_failed(placements)) {
     free(job_at);
     return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for %" PRIu32 " jobs", path, trace->n_jobs);
   }
@@ -306,10 +307,10 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .clock_us = trace->dated ? 0 : trace->origin_us,
                          .has_attempts = ledger || result->accounting,
                          .has_kills = result->accounting && hr__can_kill(cluster)};
-  out.has_seats = result->gpu_milli != NULL;
-  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SEATS];
+  out.has_slots = result->gpu_milli != NULL;
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SLOTS];
   snprintf(header, sizeof header, "%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
-           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_seats ? COLUMNS_OF_SEATS : "");
+           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_slots ? COLUMNS_OF_SLOTS : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   if (status == HR_OK) {
     for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
@@ -319,21 +320,18 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
   return status;
 }
 
-/*
- * The counts over time. An instant may have several passes (a job without run time ends where it starts): a row
- * waits until time has moved on, so that times never repeat.
- */
+/* ---- Timeline ------------------------------------------------------------------------------------ */
 
 struct counts {
   uint64_t waiting, running, allocated_milli, total_milli;
-  bool tells_fragments; /* the rest is known */
+  bool has_fragments; /* the following members are known */
   uint64_t fragmented_milli, stranded_milli, largest_gang;
 };
 
 struct hr_timeline {
   struct hr__csv_out csv;
   const struct hr_usage *usage; /* may be NULL */
-  int64_t clock_us, at_us;      /* added to a time to show it; when `pending` began to hold */
+  int64_t clock_us, at_us;      /* added to every time; time since which `pending` holds */
   struct counts written, pending;
   bool any_written, any_pending;
 };
@@ -343,29 +341,29 @@ static const char header[] =
 
 enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
                                   struct hr_timeline **timeline, struct hr_error *error) {
-  struct hr_timeline *fresh = calloc(1, sizeof *fresh);
-  if (!fresh) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  fresh->clock_us = trace->dated ? 0 : trace->origin_us;
-  fresh->usage = usage;
-  enum hr_status status = hr__csv_open(&fresh->csv, path, header, error);
+  struct hr_timeline *created = calloc(1, sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->clock_us = trace->dated ? 0 : trace->origin_us;
+  created->usage = usage;
+  enum hr_status status = hr__csv_open(&created->csv, path, header, error);
   if (status != HR_OK) {
-    free(fresh);
+    free(created);
     return status;
   }
-  *timeline = fresh;
+  *timeline = created;
   return HR_OK;
 }
 
 static bool same(const struct counts *a, const struct counts *b) {
   return a->waiting == b->waiting && a->running == b->running && a->allocated_milli == b->allocated_milli &&
-         a->total_milli == b->total_milli && a->tells_fragments == b->tells_fragments &&
+         a->total_milli == b->total_milli && a->has_fragments == b->has_fragments &&
          a->fragmented_milli == b->fragmented_milli && a->stranded_milli == b->stranded_milli &&
          a->largest_gang == b->largest_gang;
 }
 
 static void put_fragments(struct hr__csv_out *csv, const struct counts *counts) {
-  for (int column = 0; !counts->tells_fragments && column < 3; column++) hr__csv_empty(csv);
-  if (!counts->tells_fragments) return;
+  for (int column = 0; !counts->has_fragments && column < 3; column++) hr__csv_empty(csv);
+  if (!counts->has_fragments) return;
   hr__csv_milli(csv, counts->fragmented_milli);
   hr__csv_milli(csv, counts->stranded_milli);
   hr__csv_u64(csv, counts->largest_gang);
@@ -388,8 +386,8 @@ static void write_pending(struct hr_timeline *timeline) {
 }
 
 static void add_fragments(struct counts *counts, const struct hr_usage *usage) {
-  uint64_t pods = hr__fragments_pods(usage->fragments);
-  counts->tells_fragments = true;
+  uint64_t pods = usage->fragment_pods;
+  counts->has_fragments = true;
   counts->fragmented_milli = (uint64_t)((usage->counts.fragment + pods / 2) / pods);
   counts->stranded_milli = usage->counts.stranded_milli;
   counts->largest_gang = usage->counts.largest_gang;

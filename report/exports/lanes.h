@@ -2,17 +2,48 @@
 #ifndef HR_REPORT_EXPORTS_LANES_H
 #define HR_REPORT_EXPORTS_LANES_H
 
-/* Lines on which stays are drawn one after the other: each is given the first line that is free when it begins. */
+/* Lanes for drawing intervals without overlap: each interval gets the first lane that is free when it begins. The lanes
+   are leaves of a tree that stores the minimum of the times from which they are free, so assigning a lane costs O(log
+   n). A lane that was never used is free from INT64_MIN. */
 
 #include "headroom/base.h"
 
-struct hr__subqueues {
-  int64_t *free_us; /* [2 x room], a tree: from when the line is free, and the least of each two below */
-  uint32_t n, room; /* lines that are used, and that there is room for: a power of 2, or 0 */
+#include <stdlib.h>
+
+struct hr__lanes {
+  int64_t *free_us; /* [2 x room], a tree: leaves are the times from which lanes are free, inner nodes the minimum of
+                       their children */
+  uint32_t n, room; /* lanes used; capacity, a power of 2 or 0 */
 };
 
-/* The line, from 0; HR_NONE when out of memory. Stays come in the order of their begins. */
-uint32_t hr__subqueues_take(struct hr__subqueues *lanes, int64_t begin_us, int64_t end_us);
-void hr__subqueues_finish(struct hr__subqueues *lanes);
+static inline bool hr__lanes_grow(struct hr__lanes *lanes) {
+  uint32_t room = lanes->room ? 2 * lanes->room : 1;
+  int64_t *tree = malloc((size_t)2 * room * sizeof *tree);
+  if (!tree) return false;
+  for (uint32_t i = 0; i < room; i++) tree[room + i] = i < lanes->room ? lanes->free_us[lanes->room + i] : INT64_MIN;
+  for (uint32_t i = room; i-- > 1;) tree[i] = tree[2 * i] < tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
+  free(lanes->free_us);
+  lanes->free_us = tree;
+  lanes->room = room;
+  return true;
+}
+
+/* Assigns a lane, counted from 0, to an interval. Calls must be sorted by begin. Returns HR_NONE if out of memory. */
+static inline uint32_t hr__lanes_take(struct hr__lanes *lanes, int64_t begin_us, int64_t end_us) {
+  if ((lanes->room == 0 || lanes->free_us[1] > begin_us) && !hr__lanes_grow(lanes)) return HR_NONE;
+  int64_t *tree = lanes->free_us;
+  uint32_t at = 1;
+  while (at < lanes->room) at = 2 * at + (tree[2 * at] > begin_us);
+  uint32_t lane = at - lanes->room;
+  tree[at] = end_us;
+  for (at /= 2; at > 0; at /= 2) tree[at] = tree[2 * at] < tree[2 * at + 1] ? tree[2 * at] : tree[2 * at + 1];
+  if (lane >= lanes->n) lanes->n = lane + 1;
+  return lane;
+}
+
+static inline void hr__lanes_finish(struct hr__lanes *lanes) {
+  free(lanes->free_us);
+  *lanes = (struct hr__lanes){0};
+}
 
 #endif

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Metrics of a run as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/), in the form that
+ * `promtool tsdb create-blocks-from openmetrics` accepts: every sample has a timestamp, and the samples of a family are
+ * together.
+ *
+ * Metrics of the scheduler have the names of Kueue (pkg/metrics/metrics.go); a tenant is a ClusterQueue, a pool is a
+ * flavor. Metrics of the cluster have the names of the most common Slurm exporter (slurm_gpus_..., slurm_queue_...). A
+ * gauge has its value at the time of the sample, a counter includes everything up to it. Series are computed one at a
+ * time: each event of a job is added to the first sample that sees it, and samples are prefix sums.
+ *
+ * The metrics of GPUs are in openmetrics_gpus.c.
+ */
 
 #include "report/exports/openmetrics.h"
 
@@ -6,186 +18,299 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A trace whose times are dates began at so many seconds after 1970, as Prometheus counts; any other keeps its clock.
- */
-static void write_stamps(struct hr__metrics *metrics) {
-  for (uint32_t k = 0; k < metrics->n_samples; k++) {
-    char *stamp = metrics->stamps + (size_t)k * HR__NUMBER_BYTES;
-    *hr__put_millionths(stamp, metrics->run->trace->origin_us + k * metrics->step_us) = '\0';
+enum { WHOLE = 1000000 };
+
+/* Events in the life of a job. */
+enum job_event { SUBMITTED, STARTED, COMPLETED, INTERRUPTED, PREEMPTED, REJECTED, N_JOB_EVENTS };
+
+struct jobs {
+  struct hr__metrics *metrics;
+  const struct hr_attempt *attempts;
+  uint32_t n_tenants;
+  uint32_t *first_job; /* [n_tenants + 1] */
+  uint32_t *job;       /* sorted by tenant */
+  int64_t *reject_us;  /* by job; HR_NEVER_US: not rejected */
+  int64_t *sum;        /* [samples]: the current series */
+  int64_t *counts;     /* [samples][N_BOUNDS + 1]: the current histogram */
+};
+
+/* Returns the first sample at or after a time. */
+static uint32_t sample_at(const struct jobs *jobs, int64_t at_us) {
+  return (uint32_t)((at_us + jobs->metrics->step_us - 1) / jobs->metrics->step_us);
+}
+
+static void clear(struct jobs *jobs) {
+  memset(jobs->sum, 0, jobs->metrics->n_samples * sizeof *jobs->sum);
+}
+
+/* Writes the series; a count of one is `unit` millionths. */
+static void put_series(struct jobs *jobs, int64_t unit) {
+  int64_t value = 0;
+  for (uint32_t k = 0; k < jobs->metrics->n_samples; k++) {
+    value += jobs->sum[k];
+    hr__metrics_sample(jobs->metrics, k, value * unit);
   }
 }
 
-/* What is needed before the file is opened. HR_NO_MEMORY on failure; may be finished then, too. */
-static enum hr_status hr__metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
-                                       const struct hr_openmetrics_config *config, int64_t step_us) {
-  int64_t end_us = hr_history_end_us(run->history);
-  uint32_t n_samples = (uint32_t)((end_us + step_us - 1) / step_us + 1);
-  metrics->run = run;
-  metrics->config = config;
-  metrics->step_us = step_us;
-  metrics->end_us = end_us;
-  metrics->n_samples = n_samples;
-  metrics->stamps = calloc(n_samples, HR__NUMBER_BYTES);
-  if (!metrics->stamps) return HR_NO_MEMORY;
-  write_stamps(metrics);
+/* ---- Tenants ------------------------------------------------------------------------------------- */
+
+static uint32_t tenant_of(const struct jobs *jobs, uint32_t job) {
+  const struct hr_trace *trace = jobs->metrics->run->trace;
+  return trace->tenant && trace->tenant[job] != HR_NONE ? trace->tenant[job] : trace->tenants.count;
+}
+
+static const char *tenant_name(const struct jobs *jobs, uint32_t tenant) {
+  const struct hr_trace *trace = jobs->metrics->run->trace;
+  return tenant < trace->tenants.count ? trace->tenants.text[tenant] : "default";
+}
+
+static bool has_jobs(const struct jobs *jobs, uint32_t tenant) {
+  return jobs->first_job[tenant] < jobs->first_job[tenant + 1];
+}
+
+static enum hr_status sort_by_tenant(struct jobs *jobs) {
+  const struct hr_trace *trace = jobs->metrics->run->trace;
+  jobs->n_tenants = trace->tenants.count + 1;
+  jobs->first_job = calloc((size_t)jobs->n_tenants + 2, sizeof *jobs->first_job);
+  jobs->job = calloc((size_t)trace->n_jobs + 1, sizeof *jobs->job);
+  if (!jobs->first_job || !jobs->job) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) jobs->first_job[tenant_of(jobs, i) + 2]++;
+  for (uint32_t i = 1; i <= jobs->n_tenants; i++) jobs->first_job[i + 1] += jobs->first_job[i];
+  for (uint32_t i = 0; i < trace->n_jobs; i++) jobs->job[jobs->first_job[tenant_of(jobs, i) + 1]++] = i;
   return HR_OK;
 }
 
-static void hr__metrics_finish(struct hr__metrics *metrics) {
-  free(metrics->stamps);
-  metrics->stamps = NULL;
+static enum hr_status note_rejections(struct jobs *jobs) {
+  const struct hr_rejection *rejections;
+  size_t count = hr_counts_rejections(jobs->metrics->run->counts, &rejections);
+  uint32_t n_jobs = jobs->metrics->run->trace->n_jobs;
+  jobs->reject_us = malloc(((size_t)n_jobs + 1) * sizeof *jobs->reject_us);
+  if (!jobs->reject_us) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < n_jobs; i++) jobs->reject_us[i] = HR_NEVER_US;
+  for (size_t i = 0; i < count; i++) jobs->reject_us[rejections[i].job.id] = rejections[i].at_us;
+  return HR_OK;
 }
 
-static void put_line(struct hr__metrics *metrics, const char *keyword, const char *text) {
-  hr__out_text(&metrics->out, keyword);
-  hr__out_text(&metrics->out, metrics->family);
-  hr__out_byte(&metrics->out, ' ');
-  hr__out_text(&metrics->out, text);
-  hr__out_byte(&metrics->out, '\n');
+/* ---- Events of jobs ------------------------------------------------------------------------------ */
+
+static void add(struct jobs *jobs, int64_t at_us, int64_t amount) {
+  if (amount) jobs->sum[sample_at(jobs, at_us)] += amount;
 }
 
-void hr__metrics_family(struct hr__metrics *metrics, const char *name, const char *type, const char *unit,
-                        const char *help) {
-  metrics->family = name;
-  metrics->suffix = strcmp(type, "counter") == 0 ? "_total" : "";
-  put_line(metrics, "# TYPE ", type);
-  if (unit) put_line(metrics, "# UNIT ", unit);
-  put_line(metrics, "# HELP ", help);
+static enum job_event end_of(const struct hr_attempt *attempt) {
+  if (attempt->end == HR_ATTEMPT_INTERRUPTED) return INTERRUPTED;
+  if (attempt->end == HR_ATTEMPT_PREEMPTED) return PREEMPTED;
+  return attempt->end == HR_ATTEMPT_COMPLETED ? COMPLETED : N_JOB_EVENTS;
 }
 
-/* ---- Labels ----------------------------------------------------------------------------------------- */
-
-void hr__metrics_no_labels(struct hr__metrics *metrics) {
-  metrics->labels_used = 0;
-}
-
-static void put_label_byte(struct hr__metrics *metrics, char byte) {
-  if (metrics->labels_used < HR__METRICS_LABEL_BYTES) metrics->labels[metrics->labels_used++] = byte;
-}
-
-static void put_label_text(struct hr__metrics *metrics, const char *text) {
-  for (; *text; text++) put_label_byte(metrics, *text);
-}
-
-static bool is_ascii(const char *text) {
-  while (*text && (unsigned char)*text < 0x80) text++;
-  return !*text;
-}
-
-/* A label is to end with its quote: what is left for values is what the names of labels leave. */
-static void put_label_value(struct hr__metrics *metrics, const char *value) {
-  enum { MOST = 400 };
-  char *copy = is_ascii(value) ? NULL : hr__utf8_copy(value);
-  const char *text = copy ? copy : is_ascii(value) ? value : "";
-  if (text != value && !copy) metrics->out.out_of_memory = true;
-  size_t length = strlen(text);
-  if (length > MOST)
-    for (length = MOST; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;) length--;
-  for (size_t i = 0; i < length; i++) {
-    if (text[i] == '"' || text[i] == '\\' || text[i] == '\n') put_label_byte(metrics, '\\');
-    put_label_byte(metrics, (char)(text[i] == '\n' ? 'n' : text[i]));
+static void add_job(struct jobs *jobs, uint32_t job, const int8_t weight[N_JOB_EVENTS]) {
+  const struct hr_export *run = jobs->metrics->run;
+  if (run->result->state[job] == HR_JOB_FUTURE) return;
+  add(jobs, run->trace->submit_us[job], weight[SUBMITTED]);
+  if (jobs->reject_us[job] != HR_NEVER_US) add(jobs, jobs->reject_us[job], weight[REJECTED]);
+  for (uint32_t at = hr_history_last(run->history, (hr_job){job}); at != HR_NONE; at = jobs->attempts[at].previous) {
+    enum job_event end = end_of(&jobs->attempts[at]);
+    add(jobs, jobs->attempts[at].begin_us, weight[STARTED]);
+    if (end != N_JOB_EVENTS) add(jobs, jobs->attempts[at].end_us, weight[end]);
   }
-  free(copy);
 }
 
-/* Its names are few, so that all labels have room. */
-void hr__metrics_label(struct hr__metrics *metrics, const char *name, const char *value) {
-  put_label_byte(metrics, metrics->labels_used ? ',' : '{');
-  put_label_text(metrics, name);
-  put_label_text(metrics, "=\"");
-  put_label_value(metrics, value);
-  put_label_byte(metrics, '"');
-}
+struct family {
+  const char *name, *type, *help;
+  const char *label, *value; /* label in addition to cluster_queue; NULL: none */
+  int8_t weight[N_JOB_EVENTS];
+};
 
-void hr__metrics_number_label(struct hr__metrics *metrics, const char *name, const char *prefix, uint32_t number) {
-  char text[80];
-  snprintf(text, sizeof text, "%.40s%u", prefix, (unsigned)number);
-  hr__metrics_label(metrics, name, text);
-}
+/* Consecutive rows with the same name form one family. */
+static const struct family families[] = {
+    {.name = "kueue_pending_workloads",
+     .type = "gauge",
+     .help = "The number of pending workloads, per 'cluster_queue' and 'status'.",
+     .label = "status",
+     .value = "active",
+     .weight = {[SUBMITTED] = 1, [STARTED] = -1, [INTERRUPTED] = 1, [PREEMPTED] = 1, [REJECTED] = -1}},
+    {.name = "kueue_admitted_active_workloads",
+     .type = "gauge",
+     .help = "The number of admitted workloads that are active, per 'cluster_queue'.",
+     .weight = {[STARTED] = 1, [COMPLETED] = -1, [INTERRUPTED] = -1, [PREEMPTED] = -1}},
+    {.name = "kueue_admitted_workloads",
+     .type = "counter",
+     .help = "The total number of admitted workloads per 'cluster_queue'.",
+     .weight = {[STARTED] = 1}},
+    {.name = "kueue_finished_workloads",
+     .type = "counter",
+     .help = "The total number of finished workloads per 'cluster_queue'.",
+     .weight = {[COMPLETED] = 1}},
+    {.name = "kueue_evicted_workloads",
+     .type = "counter",
+     .help = "The number of evicted workloads per 'cluster_queue' and 'reason'.",
+     .label = "reason",
+     .value = "Preempted",
+     .weight = {[PREEMPTED] = 1}},
+    {.name = "kueue_evicted_workloads",
+     .type = "counter",
+     .help = "",
+     .label = "reason",
+     .value = "NodeFailures",
+     .weight = {[INTERRUPTED] = 1}},
+    {.name = "headroom_rejected_workloads",
+     .type = "counter",
+     .help = "The total number of workloads that were rejected, per 'cluster_queue'.",
+     .weight = {[REJECTED] = 1}}};
+enum { N_FAMILIES = sizeof families / sizeof *families };
 
-/* ---- Samples ---------------------------------------------------------------------------------------- */
-
-void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t millionths) {
-  hr__out_text(&metrics->out, metrics->family);
-  hr__out_text(&metrics->out, metrics->suffix);
-  hr__out_bytes(&metrics->out, metrics->labels, metrics->labels_used);
-  hr__out_text(&metrics->out, metrics->labels_used ? "} " : " ");
-  hr__out_millionths(&metrics->out, millionths);
-  hr__out_byte(&metrics->out, ' ');
-  hr__out_text(&metrics->out, metrics->stamps + (size_t)k * HR__NUMBER_BYTES);
-  hr__out_byte(&metrics->out, '\n');
-  metrics->n_written++;
-}
-
-/* The text format of OpenMetrics (https://prometheus.io/docs/specs/om/open_metrics_spec/), as `promtool tsdb
-   create-blocks-from openmetrics` takes it: every sample with its time, those of a family together. */
-
-enum { MOST_SAMPLES = 500000 };
-
-/* Steps that a person would choose, in minutes, and then weeks. */
-static int64_t chosen_step_us(int64_t end_us, uint64_t n_series) {
-  static const uint16_t minutes[] = {5, 10, 15, 30, 60, 120, 180, 240, 360, 480, 720, 1440, 2880, 4320, 10080};
-  const int64_t minute_us = 60 * HR_SECOND_US;
-  int64_t most = (int64_t)(MOST_SAMPLES / (n_series ? n_series : 1));
-  if (most < 1) most = 1;
-  for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
-    if (end_us / (minutes[i] * minute_us) <= most) return minutes[i] * minute_us;
-  const int64_t week_us = 7 * 24 * 60 * minute_us;
-  return (end_us / week_us / most + 1) * week_us;
-}
-
-static enum hr_status check_step(const char *path, int64_t step_us, int64_t end_us, struct hr_error *error) {
-  enum { MOST_STEPS = 100000000 };
-  if (end_us / step_us < MOST_STEPS) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT,
-                 "%s: a sample every %.6g s would be more than %d of each series; a longer step is wanted", path,
-                 (double)step_us / 1e6, MOST_STEPS);
-}
-
-static void hr__metrics_of_cluster(struct hr__metrics *metrics);
-
-static enum hr_status write_all(struct hr__metrics *metrics, const char *path, struct hr_error *error) {
-  enum hr_status status = hr__out_open(&metrics->out, path, error);
-  if (status != HR_OK) return status;
-  status = hr__metrics_of_gpus(metrics);
-  if (status == HR_OK) status = hr__metrics_of_jobs(metrics);
-  if (status != HR_OK) {
-    hr__out_abandon(&metrics->out);
-    return hr_fail(error, status, "%s: out of memory", path);
+static void put_family(struct jobs *jobs, const struct family *family) {
+  for (uint32_t tenant = 0; tenant < jobs->n_tenants; tenant++) {
+    if (!has_jobs(jobs, tenant)) continue;
+    clear(jobs);
+    for (uint32_t i = jobs->first_job[tenant]; i < jobs->first_job[tenant + 1]; i++)
+      add_job(jobs, jobs->job[i], family->weight);
+    hr__metrics_no_labels(jobs->metrics);
+    hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+    if (family->label) hr__metrics_label(jobs->metrics, family->label, family->value);
+    put_series(jobs, WHOLE);
   }
-  hr__metrics_of_cluster(metrics);
-  hr__out_text(&metrics->out, "# EOF\n");
-  return hr__out_commit(&metrics->out, error);
 }
 
-static uint64_t hr__metrics_cluster_series(const struct hr_export *run);
+static void put_families(struct jobs *jobs) {
+  for (size_t i = 0; i < N_FAMILIES; i++) {
+    if (i == 0 || strcmp(families[i].name, families[i - 1].name) != 0)
+      hr__metrics_family(jobs->metrics, families[i].name, families[i].type, NULL, families[i].help);
+    put_family(jobs, &families[i]);
+  }
+}
 
-enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
-                                    const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
-                                    struct hr_error *error) {
-  int64_t end_us = hr_history_end_us(run->history), step_us = config->step_us;
-  uint64_t n_series =
-      hr__metrics_gpu_series(run, config) + hr__metrics_job_series(run) + hr__metrics_cluster_series(run);
-  if (step_us == 0) step_us = chosen_step_us(end_us, n_series);
-  enum hr_status status = check_step(path, step_us, end_us, error);
-  if (status != HR_OK) return status;
-  struct hr__metrics metrics = {0};
-  status = hr_counts_complete(run->counts) ? hr__metrics_init(&metrics, run, config, step_us) : HR_NO_MEMORY;
-  if (status == HR_OK)
-    status = write_all(&metrics, path, error);
-  else
-    hr_fail(error, status, "%s: out of memory", path);
-  if (size) *size = (struct hr_openmetrics_size){step_us, metrics.n_samples, metrics.n_written};
-  hr__metrics_finish(&metrics);
+/* ---- Waiting times ------------------------------------------------------------------------------- */
+
+/* The bounds of Kueue: 1 s, then 2.5 s doubled twelve times. */
+static const char *const bounds[] = {"1.0",   "2.5",   "5.0",   "10.0",   "20.0",   "40.0",   "80.0",
+                                     "160.0", "320.0", "640.0", "1280.0", "2560.0", "5120.0", "10240.0"};
+enum { N_BOUNDS = sizeof bounds / sizeof *bounds };
+
+static unsigned bucket_of(int64_t wait_us) {
+  int64_t bound_us = 2500000;
+  if (wait_us <= HR_SECOND_US) return 0;
+  for (unsigned i = 1; i < N_BOUNDS; i++, bound_us *= 2)
+    if (wait_us <= bound_us) return i;
+  return N_BOUNDS;
+}
+
+static int64_t *counts_at(const struct jobs *jobs, uint32_t k) {
+  return jobs->counts + (size_t)k * (N_BOUNDS + 1);
+}
+
+static void add_waits(struct jobs *jobs, uint32_t job) {
+  const struct hr_export *run = jobs->metrics->run;
+  for (uint32_t at = hr_history_last(run->history, (hr_job){job}); at != HR_NONE; at = jobs->attempts[at].previous) {
+    const struct hr_attempt *attempt = &jobs->attempts[at];
+    bool first = attempt->previous == HR_NONE;
+    int64_t wait_us =
+        attempt->begin_us - (first ? run->trace->submit_us[job] : jobs->attempts[attempt->previous].end_us);
+    uint32_t k = sample_at(jobs, attempt->begin_us);
+    counts_at(jobs, k)[bucket_of(wait_us)]++;
+    jobs->sum[k] += wait_us;
+  }
+}
+
+static void put_bucket(struct jobs *jobs, uint32_t tenant, uint32_t k, const char *bound, int64_t count) {
+  hr__metrics_no_labels(jobs->metrics);
+  hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+  if (bound) hr__metrics_label(jobs->metrics, "le", bound);
+  hr__metrics_sample(jobs->metrics, k, count);
+}
+
+static void put_histogram(struct jobs *jobs, uint32_t tenant) {
+  int64_t total[N_BOUNDS + 1] = {0}, sum_us = 0;
+  for (uint32_t k = 0; k < jobs->metrics->n_samples; k++) {
+    int64_t below = 0;
+    sum_us += jobs->sum[k];
+    jobs->metrics->suffix = "_bucket";
+    for (unsigned i = 0; i <= N_BOUNDS; i++) {
+      total[i] += counts_at(jobs, k)[i];
+      below += total[i];
+      put_bucket(jobs, tenant, k, i < N_BOUNDS ? bounds[i] : "+Inf", below * WHOLE);
+    }
+    jobs->metrics->suffix = "_count";
+    put_bucket(jobs, tenant, k, NULL, below * WHOLE);
+    jobs->metrics->suffix = "_sum";
+    put_bucket(jobs, tenant, k, NULL, sum_us);
+  }
+}
+
+static void put_waits(struct jobs *jobs) {
+  hr__metrics_family(jobs->metrics, "kueue_admission_wait_time_seconds", "histogram", "seconds",
+                     "The time between a workload was created or requeued until admission, per 'cluster_queue'.");
+  for (uint32_t tenant = 0; tenant < jobs->n_tenants; tenant++) {
+    if (!has_jobs(jobs, tenant)) continue;
+    clear(jobs);
+    memset(jobs->counts, 0, (size_t)jobs->metrics->n_samples * (N_BOUNDS + 1) * sizeof *jobs->counts);
+    for (uint32_t i = jobs->first_job[tenant]; i < jobs->first_job[tenant + 1]; i++) add_waits(jobs, jobs->job[i]);
+    put_histogram(jobs, tenant);
+  }
+}
+
+/* ---- GPUs by tenant and pool --------------------------------------------------------------------- */
+
+static bool add_usage(struct jobs *jobs, uint32_t tenant, uint32_t pool) {
+  bool any = false;
+  clear(jobs);
+  for (uint32_t i = jobs->first_job[tenant]; i < jobs->first_job[tenant + 1]; i++) {
+    uint32_t at = hr_history_last(jobs->metrics->run->history, (hr_job){jobs->job[i]});
+    for (; at != HR_NONE; at = jobs->attempts[at].previous) {
+      const struct hr_attempt *attempt = &jobs->attempts[at];
+      if (attempt->pool.id != pool) continue;
+      add(jobs, attempt->begin_us, attempt->gpu_milli);
+      if (attempt->end != HR_ATTEMPT_RUNNING) add(jobs, attempt->end_us, -(int64_t)attempt->gpu_milli);
+      any = true;
+    }
+  }
+  return any;
+}
+
+static void put_usage(struct jobs *jobs) {
+  const struct hr_cluster_spec *cluster = jobs->metrics->run->cluster;
+  hr__metrics_family(jobs->metrics, "kueue_cluster_queue_resource_usage", "gauge", NULL,
+                     "Reports the cluster_queue's total resource usage within all the flavors.");
+  for (uint32_t tenant = 0; tenant < jobs->n_tenants; tenant++)
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      if (!add_usage(jobs, tenant, pool)) continue;
+      hr__metrics_no_labels(jobs->metrics);
+      hr__metrics_label(jobs->metrics, "cohort", "");
+      hr__metrics_label(jobs->metrics, "cluster_queue", tenant_name(jobs, tenant));
+      hr__metrics_label(jobs->metrics, "flavor", cluster->pools[pool].name ? cluster->pools[pool].name : "pool");
+      hr__metrics_label(jobs->metrics, "resource", "nvidia.com/gpu");
+      put_series(jobs, WHOLE / 1000);
+    }
+}
+
+/* ---- All metrics of jobs ------------------------------------------------------------------------- */
+
+static uint64_t job_series(const struct hr_export *run) {
+  uint64_t n_tenants = run->trace->tenants.count ? run->trace->tenants.count : 1;
+  return n_tenants * (N_FAMILIES + N_BOUNDS + 3 + run->cluster->n_pools);
+}
+
+static enum hr_status put_all_jobs(struct hr__metrics *metrics) {
+  struct jobs jobs = {.metrics = metrics};
+  hr_history_attempts(metrics->run->history, &jobs.attempts);
+  jobs.sum = calloc(metrics->n_samples, sizeof *jobs.sum);
+  jobs.counts = calloc((size_t)metrics->n_samples * (N_BOUNDS + 1), sizeof *jobs.counts);
+  enum hr_status status = jobs.sum && jobs.counts ? sort_by_tenant(&jobs) : HR_NO_MEMORY;
+  if (status == HR_OK) status = note_rejections(&jobs);
+  if (status == HR_OK) {
+    put_families(&jobs);
+    put_waits(&jobs);
+    put_usage(&jobs);
+  }
+  free(jobs.first_job);
+  free(jobs.job);
+  free(jobs.reject_us);
+  free(jobs.sum);
+  free(jobs.counts);
   return status;
 }
 
-/* The cluster as a whole, under the names of the exporter for Slurm that most use (slurm_gpus_..., slurm_queue_...),
-   and what the spot market took back. */
-
-enum { WHOLE = 1000000 };
-
-/* ---- Counts ----------------------------------------------------------------------------------------- */
+/* ---- Cluster: counts ----------------------------------------------------------------------------- */
 
 enum count { QUEUE_PENDING, QUEUE_RUNNING, GPUS_ALLOC, GPUS_IDLE, GPUS_TOTAL, GPUS_UTILIZATION, N_COUNTS };
 
@@ -231,7 +356,7 @@ static void put_counts(struct hr__metrics *metrics) {
   }
 }
 
-/* ---- Reclaims --------------------------------------------------------------------------------------- */
+/* ---- Cluster: reclaims --------------------------------------------------------------------------- */
 
 static bool is_reclaim(const struct hr_node_change *change, uint32_t pool) {
   return change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED;
@@ -258,17 +383,103 @@ static void put_reclaims(struct hr__metrics *metrics) {
     if (cluster->pools[pool].market.market != HR_MARKET_SPOT) continue;
     if (!any)
       hr__metrics_family(metrics, "headroom_node_reclaims", "counter", NULL,
-                         "The total number of nodes that the spot market took back, per 'pool'.");
+                         "The total number of nodes that the spot market reclaimed, per 'pool'.");
     any = true;
     put_reclaims_of(metrics, pool);
   }
 }
 
-static void hr__metrics_of_cluster(struct hr__metrics *metrics) {
+static void put_cluster(struct hr__metrics *metrics) {
   put_counts(metrics);
   put_reclaims(metrics);
 }
 
-static uint64_t hr__metrics_cluster_series(const struct hr_export *run) {
+static uint64_t cluster_series(const struct hr_export *run) {
   return N_COUNTS + (uint64_t)run->cluster->n_pools;
+}
+
+/* Timestamps are seconds since 1970 if the trace has dates, otherwise seconds on the clock of the trace. */
+static void write_stamps(struct hr__metrics *metrics) {
+  for (uint32_t k = 0; k < metrics->n_samples; k++) {
+    char *stamp = metrics->stamps + (size_t)k * HR__NUMBER_BYTES;
+    *hr__put_millionths(stamp, metrics->run->trace->origin_us + k * metrics->step_us) = '\0';
+  }
+}
+
+/* Allocates what is needed before the file is opened. Returns HR_NO_MEMORY on failure; call metrics_finish() in any
+   case. */
+static enum hr_status metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
+                                   const struct hr_openmetrics_config *config, int64_t step_us) {
+  int64_t end_us = hr_history_end_us(run->history);
+  uint32_t n_samples = (uint32_t)((end_us + step_us - 1) / step_us + 1);
+  metrics->run = run;
+  metrics->config = config;
+  metrics->step_us = step_us;
+  metrics->end_us = end_us;
+  metrics->n_samples = n_samples;
+  metrics->stamps = calloc(n_samples, HR__NUMBER_BYTES);
+  if (!metrics->stamps) return HR_NO_MEMORY;
+  write_stamps(metrics);
+  return HR_OK;
+}
+
+static void metrics_finish(struct hr__metrics *metrics) {
+  free(metrics->stamps);
+  metrics->stamps = NULL;
+}
+
+/* ---- File ---------------------------------------------------------------------------------------- */
+
+enum { MAX_SAMPLES = 500000 };
+
+/* Returns a round step, in minutes up to a week and then in weeks, with at most MAX_SAMPLES samples in all. */
+static int64_t round_step_us(int64_t end_us, uint64_t n_series) {
+  static const uint16_t minutes[] = {5, 10, 15, 30, 60, 120, 180, 240, 360, 480, 720, 1440, 2880, 4320, 10080};
+  const int64_t minute_us = 60 * HR_SECOND_US;
+  int64_t max_samples = (int64_t)(MAX_SAMPLES / (n_series ? n_series : 1));
+  if (max_samples < 1) max_samples = 1;
+  for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
+    if (end_us / (minutes[i] * minute_us) <= max_samples) return minutes[i] * minute_us;
+  const int64_t week_us = 7 * 24 * 60 * minute_us;
+  return (end_us / week_us / max_samples + 1) * week_us;
+}
+
+static enum hr_status check_step(const char *path, int64_t step_us, int64_t end_us, struct hr_error *error) {
+  enum { MAX_STEPS = 100000000 };
+  if (end_us / step_us < MAX_STEPS) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: a step of %.6g s gives more than %d samples per series; use a longer step",
+                 path, (double)step_us / 1e6, MAX_STEPS);
+}
+
+static enum hr_status write_all(struct hr__metrics *metrics, const char *path, struct hr_error *error) {
+  enum hr_status status = hr__out_open(&metrics->out, path, error);
+  if (status != HR_OK) return status;
+  status = hr__metrics_of_gpus(metrics);
+  if (status == HR_OK) status = put_all_jobs(metrics);
+  if (status != HR_OK) {
+    hr__out_abandon(&metrics->out);
+    return hr_fail(error, status, "%s: out of memory", path);
+  }
+  put_cluster(metrics);
+  hr__out_text(&metrics->out, "# EOF\n");
+  return hr__out_commit(&metrics->out, error);
+}
+
+enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
+                                    const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
+                                    struct hr_error *error) {
+  int64_t end_us = hr_history_end_us(run->history), step_us = config->step_us;
+  uint64_t n_series = hr__metrics_gpu_series(run, config) + job_series(run) + cluster_series(run);
+  if (step_us == 0) step_us = round_step_us(end_us, n_series);
+  enum hr_status status = check_step(path, step_us, end_us, error);
+  if (status != HR_OK) return status;
+  struct hr__metrics metrics = {0};
+  status = hr_counts_complete(run->counts) ? metrics_init(&metrics, run, config, step_us) : HR_NO_MEMORY;
+  if (status == HR_OK)
+    status = write_all(&metrics, path, error);
+  else
+    hr_fail(error, status, "%s: out of memory", path);
+  if (size) *size = (struct hr_openmetrics_size){step_us, metrics.n_samples, metrics.n_written};
+  metrics_finish(&metrics);
+  return status;
 }

@@ -2,13 +2,16 @@
 #ifndef HR_REPORT_EXPORTS_OPENMETRICS_H
 #define HR_REPORT_EXPORTS_OPENMETRICS_H
 
-/*
- * OpenMetrics text in the making: a family of metrics, then its series one after the other, each with its samples in
- * order of time. Sample k is at k steps from the run's begin; the last one is at its end or less than a step after it.
- */
-
 #include "base/writers.h"
 #include "headroom/unstable/exports.h"
+
+#include <stdlib.h>
+
+/*
+ * Writer of OpenMetrics text: families of metrics, their series one after the other, and the samples of each series in
+ * time order. Sample k is at k steps from the beginning of the run; the last one is at the end or less than a step
+ * after it.
+ */
 
 enum { HR__METRICS_LABEL_BYTES = 1 << 12 };
 
@@ -17,31 +20,50 @@ struct hr__metrics {
   const struct hr_export *run;
   const struct hr_openmetrics_config *config;
   int64_t step_us, end_us;
-  uint32_t n_samples; /* of a series: steps + 1 */
-  char *stamps;       /* [n_samples][HR__NUMBER_BYTES]: times as text */
+  uint32_t n_samples; /* samples per series: steps + 1 */
+  char *stamps;       /* [n_samples][HR__NUMBER_BYTES]: timestamps as text */
   uint64_t n_written;
-  const char *family, *suffix; /* of the samples to come */
+  const char *family, *suffix; /* of the next samples */
   char labels[HR__METRICS_LABEL_BYTES];
   size_t labels_used;
 };
 
-/* `type`: "gauge", "counter", "histogram"; `unit`: what the name ends on, NULL for none. */
+/* Begins a family. `type` is "gauge", "counter" or "histogram"; `unit` is the unit suffix of the name, NULL for
+   none. */
 void hr__metrics_family(struct hr__metrics *metrics, const char *name, const char *type, const char *unit,
                         const char *help);
-/* The labels of the series to come, one by one; a long value loses its end. */
-void hr__metrics_no_labels(struct hr__metrics *metrics);
+/* Removes the labels of the previous series. */
+static inline void hr__metrics_no_labels(struct hr__metrics *metrics) {
+  metrics->labels_used = 0;
+}
+/* Adds a label to the next series; long values are truncated. */
 void hr__metrics_label(struct hr__metrics *metrics, const char *name, const char *value);
-void hr__metrics_number_label(struct hr__metrics *metrics, const char *name, const char *prefix, uint32_t number);
-/* Sample k of the series; the value in millionths. */
+/* Writes sample k of the series; the value is in millionths. */
 void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t millionths);
 
-/* The parts of the metrics of a run: what GPUs do, what becomes of jobs, the cluster as a whole. */
+/* ---- GPUs ---------------------------------------------------------------------------------------- */
 
-/* HR_NO_MEMORY or HR_OK. */
+/* Writes the metrics of GPUs. Returns HR_NO_MEMORY on failure. */
 enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics);
-enum hr_status hr__metrics_of_jobs(struct hr__metrics *metrics);
-/* How many series they are at most. */
+/* Returns an upper bound of the number of these series. */
 uint64_t hr__metrics_gpu_series(const struct hr_export *run, const struct hr_openmetrics_config *config);
-uint64_t hr__metrics_job_series(const struct hr_export *run);
+/* Intervals in which each node was up. */
+
+struct hr__up_time {
+  int64_t from_us, to_us;
+};
+
+struct hr__node_times {
+  uint32_t *first; /* [nodes + 1]: index of the node's first interval */
+  struct hr__up_time *times;
+};
+
+/* Returns HR_NO_MEMORY on failure; call hr__node_times_finish() in any case. */
+enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr_export *run);
+static inline void hr__node_times_finish(struct hr__node_times *times) {
+  free(times->first);
+  free(times->times);
+  *times = (struct hr__node_times){0};
+}
 
 #endif

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who held which GPU, and when. A unit is a GPU where GPUs are told apart or each is wanted for itself, else a node;
- * behind those of all nodes there is one for each pool, of what sits on no node. Units of a node, and nodes of a pool,
- * follow without a gap. Where the engine only counts the GPUs of a node, a job is given the first that are free.
+ * Metrics of GPUs under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h; etc/default-counters.csv of dcgm-exporter).
+ *
+ * Each sample is the mean over the step before it, over the time in which the GPUs were up. Weights are millionths of a
+ * GPU. A GPU is busy while a job on it neither loads nor saves a checkpoint; loading comes first, and saving is assumed
+ * to be spread evenly over the rest of the attempt.
+ *
+ * A unit is a GPU if the cluster has per-GPU allocation or series by GPU are requested, else a node. After the units of
+ * all nodes there is one unit per pool, for jobs without a node. The units of a node and the nodes of a pool are
+ * contiguous. With counted allocation, a job gets the first free GPUs of its node.
  */
 
-#include "report/exports/openmetrics_gpus.h"
+#include "report/exports/openmetrics.h"
 
 #include "headroom/unstable/exports.h"
 #include "report/exports/lanes.h"
-#include "report/exports/openmetrics.h"
 #include "report/metrics/buckets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-struct hr__find_wait_reason {
-  uint32_t attempt; /* its place in the history */
-  uint32_t milli;   /* of GPUs */
+struct gpu_hold {
+  uint32_t attempt; /* index in the history */
+  uint32_t milli;   /* milli-GPUs */
 };
 
-struct hr__gpu_units {
+struct gpu_units {
   uint32_t n_nodes, n_pools;
   bool by_gpu;
-  uint32_t *first_node;               /* [n_pools + 1] */
-  uint32_t *first_unit;               /* [n_nodes + n_pools + 1], by owner: a node, or a pool behind the nodes */
-  uint32_t *first_hold;               /* [units + 1] */
-  struct hr__find_wait_reason *holds; /* by unit, in the order of their begins */
+  uint32_t *first_node;   /* [n_pools + 1] */
+  uint32_t *first_unit;   /* [n_nodes + n_pools + 1], by owner: a node, or after the nodes a pool */
+  uint32_t *first_hold;   /* [units + 1] */
+  struct gpu_hold *holds; /* by unit, sorted by begin */
 };
 
-/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
-static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu);
-static void hr__gpu_units_finish(struct hr__gpu_units *units);
+/* ---- Up times of nodes: two walks over the node changes, one to count and one to list ------------ */
 
-/* Changes are told in order of time: they are followed once to count the times of each node, and once to list them. */
-
-/* Nodes of elastic pools, and of reservations that begin later, are not there at first. */
+/* Nodes of elastic pools and of later reservations are not up at the beginning. */
 static bool is_up_at_first(const struct hr_pool_spec *pool) {
   return !hr_market_is_elastic(pool->market.market) && pool->market.from_us <= 0;
 }
@@ -47,7 +48,7 @@ static void mark_first(const struct hr_export *run, int64_t *up_since_us) {
       up_since_us[node++] = is_up_at_first(&run->cluster->pools[i]) ? 0 : HR_NEVER_US;
 }
 
-/* Those that are not listed yet are only counted: `times->times` is NULL. */
+/* Ends an up time; only counts it if `times->times` is NULL. */
 static void end_time(struct hr__node_times *times, uint32_t node, int64_t *up_since_us, int64_t at_us) {
   if (up_since_us[node] == HR_NEVER_US) return;
   uint32_t place = times->first[node + 1]++;
@@ -68,7 +69,7 @@ static void follow(struct hr__node_times *times, const struct hr_export *run, ui
   for (uint32_t i = 0; i < n_nodes; i++) end_time(times, i, up_since_us, hr_history_end_us(run->history));
 }
 
-/* Where each node's times begin, from how many each has. */
+/* Converts counts to first indices; returns the total. */
 static uint32_t place_times(struct hr__node_times *times, uint32_t n_nodes) {
   for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
   uint32_t count = times->first[n_nodes];
@@ -93,17 +94,11 @@ enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr
   return times->times ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__node_times_finish(struct hr__node_times *times) {
-  free(times->first);
-  free(times->times);
-  *times = (struct hr__node_times){0};
-}
-
-/* Holds are listed as the attempts come, which is by their begins, and then dealt out to the units. */
+/* ---- List of holds, sorted by begin; it is then split by unit ------------------------------------ */
 
 struct listed {
   uint32_t unit;
-  struct hr__find_wait_reason hold;
+  struct gpu_hold hold;
 };
 
 struct openmetrics_gpus_list {
@@ -123,9 +118,9 @@ static enum hr_status append(struct openmetrics_gpus_list *list, uint32_t unit, 
   return HR_OK;
 }
 
-/* ---- Units ------------------------------------------------------------------------------------------ */
+/* ---- Units --------------------------------------------------------------------------------------- */
 
-static enum hr_status number_units(struct hr__gpu_units *units, const struct hr_cluster_spec *cluster) {
+static enum hr_status number_units(struct gpu_units *units, const struct hr_cluster_spec *cluster) {
   uint32_t n_nodes = 0, node = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) n_nodes += cluster->pools[i].nodes;
   units->n_nodes = n_nodes;
@@ -143,13 +138,13 @@ static enum hr_status number_units(struct hr__gpu_units *units, const struct hr_
   return HR_OK;
 }
 
-static uint32_t count_units(const struct hr__gpu_units *units) {
+static uint32_t count_units(const struct gpu_units *units) {
   return units->first_unit[units->n_nodes + units->n_pools];
 }
 
-/* ---- Holds ------------------------------------------------------------------------------------------ */
+/* ---- Holds --------------------------------------------------------------------------------------- */
 
-/* A slice of GPUs that are told apart is the same part of each. */
+/* A slice has the same part of each of its GPUs. */
 static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
                                 const struct hr_slice *slice) {
   uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
@@ -160,9 +155,9 @@ static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t fir
 }
 
 static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
-                                      uint32_t milli, const struct hr_attempt *times, struct hr__subqueues *lanes) {
+                                      uint32_t milli, const struct hr_attempt *times, struct hr__lanes *lanes) {
   for (; milli > 0; milli -= milli < 1000 ? milli : 1000) {
-    uint32_t gpu = hr__subqueues_take(lanes, times->begin_us, times->end_us);
+    uint32_t gpu = hr__lanes_take(lanes, times->begin_us, times->end_us);
     enum hr_status status =
         gpu == HR_NONE ? HR_NO_MEMORY : append(list, first_unit + gpu, attempt, milli < 1000 ? milli : 1000);
     if (status != HR_OK) return status;
@@ -170,8 +165,8 @@ static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32
   return HR_OK;
 }
 
-static enum hr_status list_attempt(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
-                                   struct hr__subqueues *lanes, const struct hr_export *run,
+static enum hr_status list_attempt(const struct gpu_units *units, struct openmetrics_gpus_list *list,
+                                   struct hr__lanes *lanes, const struct hr_export *run,
                                    const struct hr_attempt *attempt, uint32_t place) {
   const struct hr_slice *slices = hr_history_slices(run->history, attempt);
   enum hr_status status = HR_OK;
@@ -190,22 +185,22 @@ static enum hr_status list_attempt(const struct hr__gpu_units *units, struct ope
   return status;
 }
 
-static enum hr_status list_holds(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
+static enum hr_status list_holds(const struct gpu_units *units, struct openmetrics_gpus_list *list,
                                  const struct hr_export *run) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
-  struct hr__subqueues *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
+  struct hr__lanes *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
   enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
     if (attempts[i].end_us > attempts[i].begin_us)
       status = list_attempt(units, list, lanes, run, &attempts[i], (uint32_t)i);
-  for (uint32_t i = 0; lanes && i < units->n_nodes; i++) hr__subqueues_finish(&lanes[i]);
+  for (uint32_t i = 0; lanes && i < units->n_nodes; i++) hr__lanes_finish(&lanes[i]);
   free(lanes);
   return status;
 }
 
-/* `first_hold` is used as where the next one goes, and put right at the end. */
-static enum hr_status deal(struct hr__gpu_units *units, const struct openmetrics_gpus_list *list) {
+/* Counting sort of the holds by unit. `first_hold` is shifted by one during the sort. */
+static enum hr_status deal(struct gpu_units *units, const struct openmetrics_gpus_list *list) {
   uint32_t n_units = count_units(units);
   units->first_hold = calloc((size_t)n_units + 2, sizeof *units->first_hold);
   units->holds = calloc(list->count + 1, sizeof *units->holds);
@@ -217,9 +212,9 @@ static enum hr_status deal(struct hr__gpu_units *units, const struct openmetrics
   return HR_OK;
 }
 
-static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu) {
+static enum hr_status gpu_units_init(struct gpu_units *units, const struct hr_export *run, bool each_gpu) {
   struct openmetrics_gpus_list list = {0};
-  *units = (struct hr__gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
+  *units = (struct gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
   enum hr_status status = number_units(units, run->cluster);
   if (status == HR_OK) status = list_holds(units, &list, run);
   if (status == HR_OK) status = deal(units, &list);
@@ -227,45 +222,39 @@ static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const stru
   return status;
 }
 
-static void hr__gpu_units_finish(struct hr__gpu_units *units) {
+/* Returns HR_NO_MEMORY on failure; call gpu_units_finish() in any case. */
+static void gpu_units_finish(struct gpu_units *units) {
   free(units->first_node);
   free(units->first_unit);
   free(units->first_hold);
   free(units->holds);
-  *units = (struct hr__gpu_units){0};
+  *units = (struct gpu_units){0};
 }
-
-/*
- * What GPUs do, under the names of NVIDIA's DCGM (dcgmlib/dcgm_fields.h, etc/default-counters.csv of dcgm-exporter).
- * Each sample is the mean over the step before it, over the time in which the GPUs were up. Weights are millionths of a
- * GPU. A GPU is busy while a job on it neither loads a checkpoint nor saves one: loading comes first, and saving is
- * taken as spread evenly over the rest of the stay.
- */
 
 enum { WHOLE = 1000000 };
 
-/* What one series is of: units and nodes without a gap, and the unit behind them of what sits on no node. */
+/* The scope of one series: contiguous units and nodes, and optionally the unit of the pool. */
 struct openmetrics_gpus_group {
-  uint32_t pool, node, gpu; /* HR_NONE where it is of several */
+  uint32_t pool, node, gpu; /* node, gpu: HR_NONE if the scope has several */
   uint32_t first_unit, end_unit, pool_unit;
   uint32_t first_node, end_node;
-  uint32_t gpus_per_node; /* of each node, that it is of */
+  uint32_t gpus_per_node; /* GPUs per node in the scope */
 };
 
-struct stretch {
+struct busy_interval {
   int64_t from_us, to_us, weight;
 };
 
 struct gpus {
   struct hr__metrics *metrics;
   const struct hr_attempt *attempts;
-  struct hr__gpu_units units;
+  struct gpu_units units;
   struct hr__node_times node_times;
   struct hr__steps up, use;
-  struct stretch *stretches; /* as many as the unit with the most holds has */
+  struct busy_interval *intervals; /* capacity: the maximum number of holds of a unit */
 };
 
-/* ---- Sums ------------------------------------------------------------------------------------------- */
+/* ---- Sums ---------------------------------------------------------------------------------------- */
 
 static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   hr__steps_clear(&gpus->up);
@@ -278,52 +267,52 @@ static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group
 
 static void add_held(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
-    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
+    const struct gpu_hold *hold = &gpus->units.holds[i];
     const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
     hr__steps_add(&gpus->use, attempt->begin_us, attempt->end_us, (int64_t)hold->milli * 1000);
   }
 }
 
-static struct stretch busy_stretch(const struct gpus *gpus, const struct hr__find_wait_reason *hold, int64_t weight) {
+static struct busy_interval busy_part(const struct gpus *gpus, const struct gpu_hold *hold, int64_t weight) {
   const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
   int64_t work_us = attempt->kept_us + attempt->lost_us, rest_us = work_us + attempt->saving_us;
   if (rest_us > 0) weight = (int64_t)((hr_amount)weight * work_us / rest_us);
-  return (struct stretch){attempt->begin_us + attempt->restarting_us, attempt->end_us, weight};
+  return (struct busy_interval){attempt->begin_us + attempt->restarting_us, attempt->end_us, weight};
 }
 
-/* The parts of it that jobs have, while they are busy. */
+/* Adds the parts of a unit that jobs hold, while they are busy. */
 static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
-    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
-    struct stretch stretch = busy_stretch(gpus, hold, (int64_t)hold->milli * 1000);
-    hr__steps_add(&gpus->use, stretch.from_us, stretch.to_us, stretch.weight);
+    const struct gpu_hold *hold = &gpus->units.holds[i];
+    struct busy_interval busy_interval = busy_part(gpus, hold, (int64_t)hold->milli * 1000);
+    hr__steps_add(&gpus->use, busy_interval.from_us, busy_interval.to_us, busy_interval.weight);
   }
 }
 
 static int by_begin(const void *left, const void *right) {
-  const struct stretch *a = left, *b = right;
+  const struct busy_interval *a = left, *b = right;
   if (a->from_us != b->from_us) return a->from_us < b->from_us ? -1 : 1;
   if (a->to_us != b->to_us) return a->to_us < b->to_us ? -1 : 1;
   return (a->weight > b->weight) - (a->weight < b->weight);
 }
 
-/* All of a GPU, while at least one job on it is busy. */
+/* Adds a whole GPU while at least one job on it is busy. */
 static void add_busy_gpu(struct gpus *gpus, uint32_t unit) {
   uint32_t first = gpus->units.first_hold[unit], count = gpus->units.first_hold[unit + 1] - first;
   int64_t until_us = 0;
-  for (uint32_t i = 0; i < count; i++) gpus->stretches[i] = busy_stretch(gpus, &gpus->units.holds[first + i], WHOLE);
-  qsort(gpus->stretches, count, sizeof *gpus->stretches, by_begin);
+  for (uint32_t i = 0; i < count; i++) gpus->intervals[i] = busy_part(gpus, &gpus->units.holds[first + i], WHOLE);
+  qsort(gpus->intervals, count, sizeof *gpus->intervals, by_begin);
   for (uint32_t i = 0; i < count; i++) {
-    struct stretch *stretch = &gpus->stretches[i];
-    if (stretch->from_us < until_us) stretch->from_us = until_us;
-    hr__steps_add(&gpus->use, stretch->from_us, stretch->to_us, stretch->weight);
-    if (stretch->to_us > until_us) until_us = stretch->to_us;
+    struct busy_interval *busy_interval = &gpus->intervals[i];
+    if (busy_interval->from_us < until_us) busy_interval->from_us = until_us;
+    hr__steps_add(&gpus->use, busy_interval->from_us, busy_interval->to_us, busy_interval->weight);
+    if (busy_interval->to_us > until_us) until_us = busy_interval->to_us;
   }
 }
 
 typedef void unit_adder(struct gpus *gpus, uint32_t unit);
 
-/* Of nodes whose GPUs are not told apart, jobs have whole GPUs, each alone. */
+/* With counted allocation jobs have whole GPUs, each alone. */
 static void add_busy(struct gpus *gpus, uint32_t unit) {
   bool is_gpu = gpus->units.by_gpu && unit < gpus->units.first_unit[gpus->units.n_nodes];
   if (is_gpu)
@@ -339,9 +328,15 @@ static void sum_use(struct gpus *gpus, const struct openmetrics_gpus_group *grou
   hr__steps_close(&gpus->use);
 }
 
-/* ---- Series ----------------------------------------------------------------------------------------- */
+/* ---- Series -------------------------------------------------------------------------------------- */
 
-/* Those of dcgm-exporter, and the one that Prometheus adds to what it scrapes from there. */
+static void number_label(struct hr__metrics *metrics, const char *name, const char *prefix, uint32_t number) {
+  char text[80];
+  snprintf(text, sizeof text, "%.40s%u", prefix, (unsigned)number);
+  hr__metrics_label(metrics, name, text);
+}
+
+/* The labels of dcgm-exporter, and "instance", which Prometheus adds when it scrapes. */
 static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   struct hr__metrics *metrics = gpus->metrics;
   const struct hr_pool_spec *pool = &metrics->run->cluster->pools[group->pool];
@@ -356,10 +351,10 @@ static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group)
     hr__metrics_label(metrics, "UUID", host);
     hr__metrics_label(metrics, "device", "all");
   } else {
-    hr__metrics_number_label(metrics, "gpu", "", group->gpu);
+    number_label(metrics, "gpu", "", group->gpu);
     snprintf(text, sizeof text, "GPU-%08x-0000-0000-0000-%012x", (unsigned)group->node, (unsigned)group->gpu);
     hr__metrics_label(metrics, "UUID", text);
-    hr__metrics_number_label(metrics, "device", "nvidia", group->gpu);
+    number_label(metrics, "device", "nvidia", group->gpu);
   }
   hr__metrics_label(metrics, "modelName", pool->gpu ? pool->gpu : "");
   hr__metrics_label(metrics, "Hostname", host);
@@ -368,7 +363,7 @@ static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group)
   hr__metrics_label(metrics, "pool", pool->name ? pool->name : "");
 }
 
-/* `whole` of a series is what it is when all of its GPUs are used all the time, in millionths; `base`, when none is. */
+/* Writes a series that is `base` if no GPU is used and `whole` if all are used all the time, in millionths. */
 static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
   for (uint32_t k = 0; k < gpus->up.n; k++) {
     hr_amount up = gpus->up.part[k];
@@ -379,31 +374,31 @@ static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
 struct openmetrics_gpus_family {
   const char *name, *unit, *help;
   unit_adder *add;
-  int64_t whole; /* in millionths; 0: it is of watts */
-  bool shared;   /* only known of GPUs that are shared */
+  int64_t whole; /* value at full use, in millionths; 0: a power draw */
+  bool shared;   /* only for shared GPUs */
 };
 
 static const struct openmetrics_gpus_family families[] = {
     {.name = "headroom_gpu_allocated_ratio",
      .unit = "ratio",
-     .help = "Share of the GPUs that jobs had been given, whether they used them or not.",
+     .help = "Share of the GPUs allocated to jobs, used or not.",
      .add = add_held,
      .whole = WHOLE},
     {.name = "DCGM_FI_DEV_GPU_UTIL",
-     .help = "GPU utilization (in %): time in which a job ran and neither saved nor loaded a checkpoint.",
+     .help = "GPU utilization (in %): time during which a job ran and neither saved nor loaded a checkpoint.",
      .add = add_busy,
      .whole = INT64_C(100) * WHOLE},
     {.name = "DCGM_FI_PROF_SM_ACTIVE",
-     .help = "Share of the multiprocessors that running jobs had been given; only of shared GPUs, where it is known.",
+     .help = "Share of the multiprocessors allocated to running jobs; only for shared GPUs, where it is known.",
      .add = add_busy_parts,
      .whole = WHOLE,
      .shared = true},
     {.name = "DCGM_FI_DEV_POWER_USAGE",
-     .help = "Power draw (in W) of all its GPUs, between what they draw idle and their limit by how busy they are.",
+     .help = "Power draw (in W) of all GPUs, interpolated between idle draw and power limit by utilization.",
      .add = add_busy}};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
-/* Jobs that take turns on a GPU have all of it in turn. */
+/* With time slicing a job has the whole GPU during its turn. */
 static bool is_shared(const struct hr_pool_spec *pool) {
   return pool->sharing != HR_SHARING_WHOLE && pool->sharing != HR_SHARING_TIME_SLICE;
 }
@@ -434,14 +429,14 @@ static void put_group(struct gpus *gpus, const struct openmetrics_gpus_family *f
   put_series(gpus, base, whole);
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static bool has_holds(const struct gpus *gpus, uint32_t unit) {
   return gpus->units.first_hold[unit] < gpus->units.first_hold[unit + 1];
 }
 
 static struct openmetrics_gpus_group whole_pool(const struct gpus *gpus, uint32_t pool) {
-  const struct hr__gpu_units *units = &gpus->units;
+  const struct gpu_units *units = &gpus->units;
   uint32_t first_node = units->first_node[pool], end_node = units->first_node[pool + 1];
   return (struct openmetrics_gpus_group){.pool = pool,
                                          .node = HR_NONE,
@@ -476,7 +471,7 @@ static void put_node(struct gpus *gpus, const struct openmetrics_gpus_family *fa
   }
 }
 
-/* A pool whose jobs are only counted has no series of nodes. */
+/* A pool with jobs without nodes has no series by node. */
 static void put_pool(struct gpus *gpus, const struct openmetrics_gpus_family *family, uint32_t number) {
   struct openmetrics_gpus_group pool = whole_pool(gpus, number);
   if (!is_known(gpus->metrics->run, gpus->metrics->config, family, number)) return;
@@ -510,29 +505,29 @@ uint64_t hr__metrics_gpu_series(const struct hr_export *run, const struct hr_ope
   return count;
 }
 
-static enum hr_status make_stretches(struct gpus *gpus) {
-  uint32_t most = 0, n_units = gpus->units.first_unit[gpus->units.n_nodes + gpus->units.n_pools];
+static enum hr_status make_intervals(struct gpus *gpus) {
+  uint32_t max_holds = 0, n_units = gpus->units.first_unit[gpus->units.n_nodes + gpus->units.n_pools];
   for (uint32_t i = 0; i < n_units; i++) {
     uint32_t count = gpus->units.first_hold[i + 1] - gpus->units.first_hold[i];
-    if (count > most) most = count;
+    if (count > max_holds) max_holds = count;
   }
-  gpus->stretches = malloc(((size_t)most + 1) * sizeof *gpus->stretches);
-  return gpus->stretches ? HR_OK : HR_NO_MEMORY;
+  gpus->intervals = malloc(((size_t)max_holds + 1) * sizeof *gpus->intervals);
+  return gpus->intervals ? HR_OK : HR_NO_MEMORY;
 }
 
 enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics) {
   struct gpus gpus = {.metrics = metrics};
   hr_history_attempts(metrics->run->history, &gpus.attempts);
-  enum hr_status status = hr__gpu_units_init(&gpus.units, metrics->run, metrics->config->place == HR_METRICS_BY_GPU);
+  enum hr_status status = gpu_units_init(&gpus.units, metrics->run, metrics->config->place == HR_METRICS_BY_GPU);
   if (status == HR_OK) status = hr__node_times_init(&gpus.node_times, metrics->run);
   if (status == HR_OK) status = hr__steps_init(&gpus.up, metrics->step_us, metrics->end_us);
   if (status == HR_OK) status = hr__steps_init(&gpus.use, metrics->step_us, metrics->end_us);
-  if (status == HR_OK) status = make_stretches(&gpus);
+  if (status == HR_OK) status = make_intervals(&gpus);
   if (status == HR_OK) put_families(&gpus);
-  hr__gpu_units_finish(&gpus.units);
+  gpu_units_finish(&gpus.units);
   hr__node_times_finish(&gpus.node_times);
   hr__steps_finish(&gpus.up);
   hr__steps_finish(&gpus.use);
-  free(gpus.stretches);
+  free(gpus.intervals);
   return status;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where stays are drawn. A job's slices on one node are one stay there; what sits on no node is on a track of its
- * pool. Tracks are numbered through all of the run, as viewers want threads to be: those of a node one after the
- * other.
+ * A run as trace events for Perfetto, one per line. Names and fields are those of the Trace Event Format ("M" metadata,
+ * "C" counters, "X" slices, "i" instants), as Perfetto imports it.
+ *
+ * Slices of a thread may only overlap by nesting, so jobs that are on a node at the same time are on different threads
+ * (lanes). The slices of a job on one node are one stay; jobs without a node are on tracks of their pool. Tracks are
+ * numbered through the whole run, since viewers expect unique thread ids; those of a node are contiguous.
  */
 
 #include "base/writers.h"
@@ -15,57 +18,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct hr__stay {
-  uint32_t owner; /* a node, or, behind the last one, a pool */
+struct perfetto_stay {
+  uint32_t owner; /* a node, or after the nodes a pool */
   uint32_t gpu_milli;
-  uint32_t lane; /* of the owner, from 0 */
+  uint32_t lane; /* lane of the owner, from 0 */
 };
 
-struct hr__tracks {
+struct perfetto_tracks {
   uint32_t n_nodes, n_owners;
-  uint32_t *first_track; /* [n_owners + 1]; those of an owner without any are none */
+  uint32_t *first_track; /* [n_owners + 1]; an owner without stays has no track */
   uint32_t *pool_of;     /* [n_owners] */
-  struct hr__stay *stays;
+  struct perfetto_stay *stays;
   uint32_t *first_stay; /* [attempts + 1] */
 };
 
-/* HR_NO_MEMORY on failure; to be finished whatever is returned. */
-static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run);
-static void hr__tracks_finish(struct hr__tracks *tracks);
+enum { CLUSTER_PROCESS = 1, FIRST_POOL_PROCESS = 2 };
 
-/* Trace events in the making, one a line. An event is begun, told its place and time, and then whatever else its kind
-   has, up to the brace that closes it. */
-
-enum { HR__PERFETTO_CLUSTER = 1, HR__PERFETTO_FIRST_POOL = 2 };
-
-struct hr__perfetto {
+struct perfetto_writer {
   struct hr__out out;
   const struct hr_export *run;
-  struct hr__tracks tracks;
-  int64_t clock_us;  /* added to a time to show it */
-  uint32_t first_id; /* of threads */
-  bool any;          /* an event stands before the next one */
+  struct perfetto_tracks tracks;
+  int64_t clock_us;  /* added to every time */
+  uint32_t first_id; /* first thread id */
+  bool any;          /* an event was written */
 };
 
-/* A text that is known when this is compiled. */
-#define HR__PUT(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
+/* Writes a string literal. */
+#define PUT_LITERAL(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
 
-/* `phase`: "M" names, "C" counters, "X" slices, "i" instants. */
-static void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase);
-static void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread);
-static void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us);
-/* A whole event: `what` is "process_name" or "thread_name". */
-static void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
-                              const char *name);
-
-static uint32_t hr__perfetto_pool_process(uint32_t pool);
-/* The thread of an owner's lane. */
-static uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane);
-
-/* Slices of the cluster, on as many threads as are amiss at once, behind those of the nodes. */
-static void hr__perfetto_alerts(struct hr__perfetto *perfetto);
-
-/* ---- Stays ------------------------------------------------------------------------------------------ */
+/* ---- Stays --------------------------------------------------------------------------------------- */
 
 static size_t max_stays(const struct hr_attempt *attempts, size_t n_attempts) {
   size_t count = 0;
@@ -73,22 +54,22 @@ static size_t max_stays(const struct hr_attempt *attempts, size_t n_attempts) {
   return count;
 }
 
-static uint32_t add_stays(struct hr__tracks *tracks, uint32_t count, const struct hr_attempt *attempt,
+static uint32_t add_stays(struct perfetto_tracks *tracks, uint32_t count, const struct hr_attempt *attempt,
                           const struct hr_slice *slices) {
   if (attempt->n_slices == 0)
-    tracks->stays[count++] = (struct hr__stay){tracks->n_nodes + attempt->pool.id, attempt->gpu_milli, 0};
+    tracks->stays[count++] = (struct perfetto_stay){tracks->n_nodes + attempt->pool.id, attempt->gpu_milli, 0};
   for (uint32_t i = 0; i < attempt->n_slices; i++) {
     if (i == 0 || slices[i].node.id != slices[i - 1].node.id)
-      tracks->stays[count++] = (struct hr__stay){slices[i].node.id, 0, 0};
+      tracks->stays[count++] = (struct perfetto_stay){slices[i].node.id, 0, 0};
     tracks->stays[count - 1].gpu_milli += slices[i].gpu_milli;
   }
   return count;
 }
 
-/* ---- Lanes ------------------------------------------------------------------------------------------ */
+/* ---- Lanes --------------------------------------------------------------------------------------- */
 
-/* Also a track for each node that something happened to. */
-static void number_tracks(struct hr__tracks *tracks, const struct hr__subqueues *lanes,
+/* Numbers the tracks; nodes with changes have at least one. */
+static void number_tracks(struct perfetto_tracks *tracks, const struct hr__lanes *lanes,
                           const struct hr_history *history) {
   const struct hr_node_change *changes;
   size_t n_changes = hr_history_changes(history, &changes);
@@ -99,29 +80,29 @@ static void number_tracks(struct hr__tracks *tracks, const struct hr__subqueues 
   for (uint32_t i = 0; i < tracks->n_owners; i++) tracks->first_track[i + 1] += tracks->first_track[i];
 }
 
-static enum hr_status lay_out(struct hr__tracks *tracks, const struct hr_attempt *attempts, size_t n_attempts,
-                              const struct hr_history *history) {
-  struct hr__subqueues *lanes = calloc((size_t)tracks->n_owners + 1, sizeof *lanes);
+static enum hr_status assign_lanes(struct perfetto_tracks *tracks, const struct hr_attempt *attempts, size_t n_attempts,
+                                   const struct hr_history *history) {
+  struct hr__lanes *lanes = calloc((size_t)tracks->n_owners + 1, sizeof *lanes);
   enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
     for (uint32_t k = tracks->first_stay[i]; k < tracks->first_stay[i + 1] && status == HR_OK; k++) {
-      struct hr__stay *stay = &tracks->stays[k];
-      stay->lane = hr__subqueues_take(&lanes[stay->owner], attempts[i].begin_us, attempts[i].end_us);
+      struct perfetto_stay *stay = &tracks->stays[k];
+      stay->lane = hr__lanes_take(&lanes[stay->owner], attempts[i].begin_us, attempts[i].end_us);
       if (stay->lane == HR_NONE) status = HR_NO_MEMORY;
     }
   if (status == HR_OK) number_tracks(tracks, lanes, history);
-  for (uint32_t i = 0; lanes && i < tracks->n_owners; i++) hr__subqueues_finish(&lanes[i]);
+  for (uint32_t i = 0; lanes && i < tracks->n_owners; i++) hr__lanes_finish(&lanes[i]);
   free(lanes);
   return status;
 }
 
-static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run) {
+static enum hr_status tracks_init(struct perfetto_tracks *tracks, const struct hr_export *run) {
   const struct hr_cluster_spec *cluster = run->cluster;
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
   uint32_t n_nodes = 0, node = 0, count = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) n_nodes += cluster->pools[i].nodes;
-  *tracks = (struct hr__tracks){.n_nodes = n_nodes, .n_owners = n_nodes + cluster->n_pools};
+  *tracks = (struct perfetto_tracks){.n_nodes = n_nodes, .n_owners = n_nodes + cluster->n_pools};
   tracks->first_track = calloc((size_t)tracks->n_owners + 1, sizeof *tracks->first_track);
   tracks->pool_of = calloc((size_t)tracks->n_owners + 1, sizeof *tracks->pool_of);
   tracks->stays = calloc(max_stays(attempts, n_attempts) + 1, sizeof *tracks->stays);
@@ -135,173 +116,172 @@ static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr
     count = add_stays(tracks, count, &attempts[i], hr_history_slices(run->history, &attempts[i]));
     tracks->first_stay[i + 1] = count;
   }
-  return lay_out(tracks, attempts, n_attempts, run->history);
+  return assign_lanes(tracks, attempts, n_attempts, run->history);
 }
 
-static void hr__tracks_finish(struct hr__tracks *tracks) {
+static void tracks_finish(struct perfetto_tracks *tracks) {
   free(tracks->first_track);
   free(tracks->pool_of);
   free(tracks->stays);
   free(tracks->first_stay);
-  *tracks = (struct hr__tracks){0};
+  *tracks = (struct perfetto_tracks){0};
 }
 
-static void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase) {
+static void perfetto_begin(struct perfetto_writer *perfetto, const char *phase) {
   hr__out_text(&perfetto->out, perfetto->any ? ",\n{\"ph\":\"" : "{\"ph\":\"");
   hr__out_text(&perfetto->out, phase);
   perfetto->any = true;
 }
 
-static void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread) {
-  HR__PUT(perfetto, "\",\"pid\":");
+static void perfetto_place(struct perfetto_writer *perfetto, uint32_t process, uint32_t thread) {
+  PUT_LITERAL(perfetto, "\",\"pid\":");
   hr__out_u64(&perfetto->out, process);
-  HR__PUT(perfetto, ",\"tid\":");
+  PUT_LITERAL(perfetto, ",\"tid\":");
   hr__out_u64(&perfetto->out, thread);
 }
 
-static void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us) {
-  HR__PUT(perfetto, ",\"ts\":");
+/* Begins an event of phase "M" (metadata), "C" (counter), "X" (slice) or "i" (instant). Place, time and further fields
+   follow, up to the closing brace. */
+static void perfetto_time(struct perfetto_writer *perfetto, int64_t at_us) {
+  PUT_LITERAL(perfetto, ",\"ts\":");
   hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
 }
 
-static uint32_t hr__perfetto_pool_process(uint32_t pool) {
-  return HR__PERFETTO_FIRST_POOL + pool;
+static uint32_t perfetto_pool_process(uint32_t pool) {
+  return FIRST_POOL_PROCESS + pool;
 }
 
-static uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane) {
+/* Returns the thread id of a lane. */
+static uint32_t perfetto_thread(const struct perfetto_writer *perfetto, uint32_t owner, uint32_t lane) {
   return perfetto->first_id + perfetto->tracks.first_track[owner] + lane;
 }
 
-static void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
-                              const char *name) {
-  hr__perfetto_begin(perfetto, "M");
-  hr__perfetto_place(perfetto, process, thread);
-  HR__PUT(perfetto, ",\"name\":\"");
+/* Writes a complete event; `what` is "process_name" or "thread_name". */
+static void perfetto_name(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
+                          const char *name) {
+  perfetto_begin(perfetto, "M");
+  perfetto_place(perfetto, process, thread);
+  PUT_LITERAL(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, what);
-  HR__PUT(perfetto, "\",\"args\":{\"name\":");
+  PUT_LITERAL(perfetto, "\",\"args\":{\"name\":");
   hr__out_json_text(&perfetto->out, name);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
-static void put_alert(struct hr__perfetto *perfetto, const struct hr_alert *alert, uint32_t thread) {
+static void put_alert(struct perfetto_writer *perfetto, const struct hr_alert *alert, uint32_t thread) {
   char name[200], *words = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&words, &size);
   if (out) hr__put_alert_words(out, alert);
   if (!out || fclose(out) != 0) perfetto->out.out_of_memory = true;
   snprintf(name, sizeof name, "%s: %.100s", hr_alert_name(alert->rule), alert->where);
-  hr__perfetto_begin(perfetto, "X");
-  hr__perfetto_place(perfetto, HR__PERFETTO_CLUSTER, thread);
-  hr__perfetto_time(perfetto, alert->begin_us);
-  HR__PUT(perfetto, ",\"dur\":");
+  perfetto_begin(perfetto, "X");
+  perfetto_place(perfetto, CLUSTER_PROCESS, thread);
+  perfetto_time(perfetto, alert->begin_us);
+  PUT_LITERAL(perfetto, ",\"dur\":");
   hr__out_i64(&perfetto->out, alert->end_us - alert->begin_us);
-  HR__PUT(perfetto, ",\"cat\":\"alert\",\"name\":");
+  PUT_LITERAL(perfetto, ",\"cat\":\"alert\",\"name\":");
   hr__out_json_text(&perfetto->out, name);
-  HR__PUT(perfetto, ",\"args\":{\"text\":");
+  PUT_LITERAL(perfetto, ",\"args\":{\"text\":");
   hr__out_json_text(&perfetto->out, words ? words : "");
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
   free(words);
 }
 
 static int by_begin(const void *left, const void *right) {
   const struct hr_alert *a = *(const struct hr_alert *const *)left, *b = *(const struct hr_alert *const *)right;
   if (a->begin_us != b->begin_us) return a->begin_us < b->begin_us ? -1 : 1;
-  return (a > b) - (a < b); /* of one list */
+  return (a > b) - (a < b); /* pointers into one list */
 }
 
-static void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
+/* Writes alerts as slices of the cluster, on as many threads as alerts overlap, after the threads of the nodes. */
+static void perfetto_alerts(struct perfetto_writer *perfetto) {
   const struct hr_alert *list = NULL;
   const struct hr_alerts *alerts = perfetto->run->label->alerts;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
-  uint32_t first_thread = hr__perfetto_thread(perfetto, perfetto->tracks.n_owners, 0);
-  struct hr__subqueues lanes = {0};
+  uint32_t first_thread = perfetto_thread(perfetto, perfetto->tracks.n_owners, 0);
+  struct hr__lanes lanes = {0};
   const struct hr_alert **sorted = calloc(count + 1, sizeof *sorted);
   for (size_t i = 0; sorted && i < count; i++) sorted[i] = &list[i];
   if (sorted) qsort(sorted, count, sizeof *sorted, by_begin);
   perfetto->out.out_of_memory |= !sorted;
   for (size_t i = 0; sorted && i < count; i++) {
-    uint32_t lane = hr__subqueues_take(&lanes, sorted[i]->begin_us, sorted[i]->end_us);
+    uint32_t lane = hr__lanes_take(&lanes, sorted[i]->begin_us, sorted[i]->end_us);
     perfetto->out.out_of_memory |= lane == HR_NONE;
     put_alert(perfetto, sorted[i], first_thread + lane);
   }
   for (uint32_t i = 0; i < lanes.n; i++) {
     char name[60] = "alerts";
     if (i) snprintf(name, sizeof name, "alerts \xc2\xb7%" PRIu32, i + 1);
-    hr__perfetto_name(perfetto, "thread_name", HR__PERFETTO_CLUSTER, first_thread + i, name);
+    perfetto_name(perfetto, "thread_name", CLUSTER_PROCESS, first_thread + i, name);
   }
-  hr__subqueues_finish(&lanes);
+  hr__lanes_finish(&lanes);
   free(sorted);
 }
 
-/*
- * A run as trace events, one a line. Names and fields are those of the Trace Event Format ("M" for names, "C" for
- * counters, "X" for slices, "i" for instants), as Perfetto imports it: slices of a thread must not overlap but by
- * nesting, so each job that is on a node at the same time as others has a thread of its own there.
- */
+/* ---- Names --------------------------------------------------------------------------------------- */
 
-/* ---- Names ------------------------------------------------------------------------------------------ */
-
-static void put_rank(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
+static void put_rank(struct perfetto_writer *perfetto, const char *what, uint32_t process, uint32_t thread,
                      uint32_t rank) {
-  hr__perfetto_begin(perfetto, "M");
-  hr__perfetto_place(perfetto, process, thread);
-  HR__PUT(perfetto, ",\"name\":\"");
+  perfetto_begin(perfetto, "M");
+  perfetto_place(perfetto, process, thread);
+  PUT_LITERAL(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, what);
-  HR__PUT(perfetto, "\",\"args\":{\"sort_index\":");
+  PUT_LITERAL(perfetto, "\",\"args\":{\"sort_index\":");
   hr__out_u64(&perfetto->out, rank);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
-static void put_processes(struct hr__perfetto *perfetto) {
+static void put_processes(struct perfetto_writer *perfetto) {
   const struct hr_cluster_spec *cluster = perfetto->run->cluster;
-  hr__perfetto_name(perfetto, "process_name", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, "cluster");
-  put_rank(perfetto, "process_sort_index", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, 0);
+  perfetto_name(perfetto, "process_name", CLUSTER_PROCESS, CLUSTER_PROCESS, "cluster");
+  put_rank(perfetto, "process_sort_index", CLUSTER_PROCESS, CLUSTER_PROCESS, 0);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     char name[200];
     snprintf(name, sizeof name, "%.100s (%" PRIu32 " x %" PRIu32 " %.50s)", pool->name ? pool->name : "pool",
              pool->nodes, pool->gpus_per_node, pool->gpu ? pool->gpu : "GPUs");
-    hr__perfetto_name(perfetto, "process_name", hr__perfetto_pool_process(i), hr__perfetto_pool_process(i), name);
-    put_rank(perfetto, "process_sort_index", hr__perfetto_pool_process(i), hr__perfetto_pool_process(i), i + 1);
+    perfetto_name(perfetto, "process_name", perfetto_pool_process(i), perfetto_pool_process(i), name);
+    put_rank(perfetto, "process_sort_index", perfetto_pool_process(i), perfetto_pool_process(i), i + 1);
   }
 }
 
-static void put_threads(struct hr__perfetto *perfetto) {
-  const struct hr__tracks *tracks = &perfetto->tracks;
+static void put_threads(struct perfetto_writer *perfetto) {
+  const struct perfetto_tracks *tracks = &perfetto->tracks;
   for (uint32_t owner = 0; owner < tracks->n_owners; owner++)
     for (uint32_t track = tracks->first_track[owner]; track < tracks->first_track[owner + 1]; track++) {
-      uint32_t process = hr__perfetto_pool_process(tracks->pool_of[owner]), lane = track - tracks->first_track[owner];
+      uint32_t process = perfetto_pool_process(tracks->pool_of[owner]), lane = track - tracks->first_track[owner];
       char name[60];
       int used = owner < tracks->n_nodes ? snprintf(name, sizeof name, "node %" PRIu32, owner)
                                          : snprintf(name, sizeof name, "on any node");
       if (lane) snprintf(name + used, sizeof name - (size_t)used, " \xc2\xb7%" PRIu32, lane + 1);
-      hr__perfetto_name(perfetto, "thread_name", process, perfetto->first_id + track, name);
+      perfetto_name(perfetto, "thread_name", process, perfetto->first_id + track, name);
       put_rank(perfetto, "thread_sort_index", process, perfetto->first_id + track, track);
     }
 }
 
-/* ---- Counters --------------------------------------------------------------------------------------- */
+/* ---- Counters ------------------------------------------------------------------------------------ */
 
-/* One event with two values: viewers make a counter of each, "jobs waiting" and so on. */
-static void put_counters_at(struct hr__perfetto *perfetto, const char *name, const char *first, uint64_t first_milli,
+/* Writes one event with two values; viewers make a counter of each, such as "jobs waiting". */
+static void put_counters_at(struct perfetto_writer *perfetto, const char *name, const char *first, uint64_t first_milli,
                             const char *second, uint64_t second_milli, int64_t at_us) {
-  hr__perfetto_begin(perfetto, "C");
-  hr__perfetto_place(perfetto, HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER);
-  hr__perfetto_time(perfetto, at_us);
-  HR__PUT(perfetto, ",\"name\":\"");
+  perfetto_begin(perfetto, "C");
+  perfetto_place(perfetto, CLUSTER_PROCESS, CLUSTER_PROCESS);
+  perfetto_time(perfetto, at_us);
+  PUT_LITERAL(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, name);
-  HR__PUT(perfetto, "\",\"args\":{\"");
+  PUT_LITERAL(perfetto, "\",\"args\":{\"");
   hr__out_text(&perfetto->out, first);
-  HR__PUT(perfetto, "\":");
+  PUT_LITERAL(perfetto, "\":");
   hr__out_milli(&perfetto->out, first_milli);
-  HR__PUT(perfetto, ",\"");
+  PUT_LITERAL(perfetto, ",\"");
   hr__out_text(&perfetto->out, second);
-  HR__PUT(perfetto, "\":");
+  PUT_LITERAL(perfetto, "\":");
   hr__out_milli(&perfetto->out, second_milli);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
-static void put_counters(struct hr__perfetto *perfetto) {
+static void put_counters(struct perfetto_writer *perfetto) {
   const struct hr_count_change *changes, *before = NULL;
   size_t count = hr_counts_changes(perfetto->run->counts, &changes);
   for (const struct hr_count_change *now = changes; now < changes + count; before = now++) {
@@ -313,26 +293,26 @@ static void put_counters(struct hr__perfetto *perfetto) {
   }
 }
 
-/* ---- Slices ----------------------------------------------------------------------------------------- */
+/* ---- Slices -------------------------------------------------------------------------------------- */
 
 static const char *name_of(const uint32_t *column, const struct hr_names *names, hr_job job) {
   return column && column[job.id] != HR_NONE ? names->text[column[job.id]] : NULL;
 }
 
-static void put_text_argument(struct hr__perfetto *perfetto, const char *key, const char *text) {
+static void put_text_argument(struct perfetto_writer *perfetto, const char *key, const char *text) {
   if (!text || !text[0]) return;
   hr__out_text(&perfetto->out, key);
   hr__out_json_text(&perfetto->out, text);
 }
 
-static void put_seconds_argument(struct hr__perfetto *perfetto, const char *key, int64_t us) {
+static void put_seconds_argument(struct perfetto_writer *perfetto, const char *key, int64_t us) {
   if (us == 0) return;
   hr__out_text(&perfetto->out, key);
   hr__out_millionths(&perfetto->out, us);
 }
 
-/* Since it was submitted, or lost its last place. */
-static int64_t wait_us_of(const struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
+/* Returns the wait since the submit or the end of the previous attempt. */
+static int64_t wait_us_of(const struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                           const struct hr_attempt *attempt) {
   bool first = attempt->previous == HR_NONE;
   return attempt->begin_us -
@@ -344,8 +324,8 @@ static const char *end_words(const struct hr_attempt *attempt) {
   return words[attempt->end];
 }
 
-/* What is the same of a stay on every node. */
-static void put_attempt_arguments(struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
+/* Writes the arguments that are equal for all stays of an attempt. */
+static void put_attempt_arguments(struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
                                   const struct hr_attempt *attempt) {
   const struct hr_trace *trace = perfetto->run->trace;
   hr_job job = attempt->job;
@@ -353,11 +333,11 @@ static void put_attempt_arguments(struct hr__perfetto *perfetto, const struct hr
   put_text_argument(perfetto, ",\"user\":", name_of(trace->user, &trace->users, job));
   put_text_argument(perfetto,
                     ",\"class\":", trace->class_ ? hr_job_class_name((enum hr_job_class)trace->class_[job.id]) : NULL);
-  HR__PUT(perfetto, ",\"job_gpus\":");
+  PUT_LITERAL(perfetto, ",\"job_gpus\":");
   hr__out_milli(&perfetto->out, attempt->gpu_milli);
-  HR__PUT(perfetto, ",\"attempt\":");
+  PUT_LITERAL(perfetto, ",\"attempt\":");
   hr__out_u64(&perfetto->out, attempt->number + 1);
-  HR__PUT(perfetto, ",\"wait_s\":");
+  PUT_LITERAL(perfetto, ",\"wait_s\":");
   hr__out_millionths(&perfetto->out, wait_us_of(perfetto, attempts, attempt));
   put_text_argument(perfetto, ",\"started\":", hr_reason_name((enum hr_reason)attempt->start_reason));
   put_text_argument(perfetto, ",\"ended\":", end_words(attempt));
@@ -366,34 +346,33 @@ static void put_attempt_arguments(struct hr__perfetto *perfetto, const struct hr
   put_seconds_argument(perfetto, ",\"saving_s\":", attempt->saving_us);
   put_seconds_argument(perfetto, ",\"restarting_s\":", attempt->restarting_us);
   if (!perfetto->run->ledger) return;
-  HR__PUT(perfetto, ",\"job_cost_usd\":");
+  PUT_LITERAL(perfetto, ",\"job_cost_usd\":");
   hr_amount cost = hr__divided(hr_ledger_job(perfetto->run->ledger, job), HR_LEDGER_UNITS_PER_UUSD);
   hr__out_millionths(&perfetto->out, (int64_t)cost);
 }
 
-static void put_slice(struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
-                      const struct hr_attempt *attempt, const struct hr__stay *stay) {
+static void put_slice(struct perfetto_writer *perfetto, const struct hr_attempt *attempts,
+                      const struct hr_attempt *attempt, const struct perfetto_stay *stay) {
   char buffer[HR_JOB_ID_BUFFER];
   const char *id = hr_trace_job_id(perfetto->run->trace, attempt->job, buffer);
-  hr__perfetto_begin(perfetto, "X");
-  hr__perfetto_place(perfetto, hr__perfetto_pool_process(attempt->pool.id),
-                     hr__perfetto_thread(perfetto, stay->owner, stay->lane));
-  hr__perfetto_time(perfetto, attempt->begin_us);
-  HR__PUT(perfetto, ",\"dur\":");
+  perfetto_begin(perfetto, "X");
+  perfetto_place(perfetto, perfetto_pool_process(attempt->pool.id), perfetto_thread(perfetto, stay->owner, stay->lane));
+  perfetto_time(perfetto, attempt->begin_us);
+  PUT_LITERAL(perfetto, ",\"dur\":");
   hr__out_i64(&perfetto->out, attempt->end_us - attempt->begin_us);
   if (attempt->lost_us)
-    HR__PUT(perfetto, ",\"cat\":\"job,lost\",\"cname\":\"terrible\",\"name\":");
+    PUT_LITERAL(perfetto, ",\"cat\":\"job,lost\",\"cname\":\"terrible\",\"name\":");
   else
-    HR__PUT(perfetto, ",\"cat\":\"job\",\"name\":");
+    PUT_LITERAL(perfetto, ",\"cat\":\"job\",\"name\":");
   hr__out_json_text(&perfetto->out, id);
-  HR__PUT(perfetto, ",\"args\":{\"gpus\":");
+  PUT_LITERAL(perfetto, ",\"args\":{\"gpus\":");
   hr__out_milli(&perfetto->out, stay->gpu_milli);
   put_attempt_arguments(perfetto, attempts, attempt);
-  HR__PUT(perfetto, "}}");
+  PUT_LITERAL(perfetto, "}}");
 }
 
-static void put_slices(struct hr__perfetto *perfetto) {
-  const struct hr__tracks *tracks = &perfetto->tracks;
+static void put_slices(struct perfetto_writer *perfetto) {
+  const struct perfetto_tracks *tracks = &perfetto->tracks;
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(perfetto->run->history, &attempts);
   for (size_t i = 0; i < n_attempts; i++)
@@ -401,22 +380,22 @@ static void put_slices(struct hr__perfetto *perfetto) {
       put_slice(perfetto, attempts, &attempts[i], &tracks->stays[k]);
 }
 
-/* ---- Instants --------------------------------------------------------------------------------------- */
+/* ---- Instants ------------------------------------------------------------------------------------ */
 
-/* Of a thread ("t") or a whole process ("p"); its name is what happened, and to what, or why. */
-static void put_instant(struct hr__perfetto *perfetto, const char *scope, uint32_t process, uint32_t thread,
+/* Writes an instant with scope "t" (thread) or "p" (process); the name is the event and its subject or reason. */
+static void put_instant(struct perfetto_writer *perfetto, const char *scope, uint32_t process, uint32_t thread,
                         int64_t at_us, const char *name) {
-  hr__perfetto_begin(perfetto, "i");
-  hr__perfetto_place(perfetto, process, thread);
-  hr__perfetto_time(perfetto, at_us);
-  HR__PUT(perfetto, ",\"s\":\"");
+  perfetto_begin(perfetto, "i");
+  perfetto_place(perfetto, process, thread);
+  perfetto_time(perfetto, at_us);
+  PUT_LITERAL(perfetto, ",\"s\":\"");
   hr__out_text(&perfetto->out, scope);
-  HR__PUT(perfetto, "\",\"name\":");
+  PUT_LITERAL(perfetto, "\",\"name\":");
   hr__out_json_text(&perfetto->out, name);
-  HR__PUT(perfetto, "}");
+  PUT_LITERAL(perfetto, "}");
 }
 
-static void put_node_changes(struct hr__perfetto *perfetto) {
+static void put_node_changes(struct perfetto_writer *perfetto) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(perfetto->run->history, &changes);
   for (size_t i = 0; i < count; i++) {
@@ -426,17 +405,17 @@ static void put_node_changes(struct hr__perfetto *perfetto) {
     char name[100];
     snprintf(name, sizeof name, "%s%s%s", what, why[0] ? ": " : "", why);
     if (change->node.id != HR_NONE) {
-      uint32_t thread = hr__perfetto_thread(perfetto, change->node.id, 0);
-      put_instant(perfetto, "t", hr__perfetto_pool_process(change->pool.id), thread, change->at_us, name);
+      uint32_t thread = perfetto_thread(perfetto, change->node.id, 0);
+      put_instant(perfetto, "t", perfetto_pool_process(change->pool.id), thread, change->at_us, name);
     } else {
-      uint32_t process = hr__perfetto_pool_process(change->pool.id);
+      uint32_t process = perfetto_pool_process(change->pool.id);
       snprintf(name, sizeof name, "%s: %" PRIu32 " nodes", what, change->offer);
       put_instant(perfetto, "p", process, process, change->at_us, name);
     }
   }
 }
 
-static void put_rejections(struct hr__perfetto *perfetto) {
+static void put_rejections(struct perfetto_writer *perfetto) {
   const struct hr_rejection *rejections;
   size_t count = hr_counts_rejections(perfetto->run->counts, &rejections);
   for (size_t i = 0; i < count; i++) {
@@ -444,29 +423,29 @@ static void put_rejections(struct hr__perfetto *perfetto) {
     snprintf(name, sizeof name, "rejected: %.100s (%s)",
              hr_trace_job_id(perfetto->run->trace, rejections[i].job, buffer),
              hr_reason_name((enum hr_reason)rejections[i].reason));
-    put_instant(perfetto, "p", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, rejections[i].at_us, name);
+    put_instant(perfetto, "p", CLUSTER_PROCESS, CLUSTER_PROCESS, rejections[i].at_us, name);
   }
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- File ---------------------------------------------------------------------------------------- */
 
-static void put_head(struct hr__perfetto *perfetto) {
+static void put_head(struct perfetto_writer *perfetto) {
   char digest[HR__NUMBER_BYTES];
-  HR__PUT(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
+  PUT_LITERAL(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
   hr__out_json_text(&perfetto->out, hr_version());
-  HR__PUT(perfetto, ",\"scenario\":");
+  PUT_LITERAL(perfetto, ",\"scenario\":");
   hr__out_json_text(&perfetto->out, perfetto->run->label->scenario ? perfetto->run->label->scenario : "");
-  HR__PUT(perfetto, ",\"digest\":");
+  PUT_LITERAL(perfetto, ",\"digest\":");
   snprintf(digest, sizeof digest, "%016" PRIx64, perfetto->run->result->digest);
   hr__out_json_text(&perfetto->out, digest);
-  HR__PUT(perfetto, "},\"traceEvents\":[\n");
+  PUT_LITERAL(perfetto, "},\"traceEvents\":[\n");
 }
 
 enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error) {
-  struct hr__perfetto perfetto = {.run = run,
-                                  .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
-                                  .first_id = HR__PERFETTO_FIRST_POOL + run->cluster->n_pools};
-  enum hr_status status = hr_counts_complete(run->counts) ? hr__tracks_init(&perfetto.tracks, run) : HR_NO_MEMORY;
+  struct perfetto_writer perfetto = {.run = run,
+                                     .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
+                                     .first_id = FIRST_POOL_PROCESS + run->cluster->n_pools};
+  enum hr_status status = hr_counts_complete(run->counts) ? tracks_init(&perfetto.tracks, run) : HR_NO_MEMORY;
   if (status != HR_OK) hr_fail(error, status, "%s: out of memory", path);
   if (status == HR_OK) status = hr__out_open(&perfetto.out, path, error);
   if (status == HR_OK) {
@@ -477,10 +456,10 @@ enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, 
     put_slices(&perfetto);
     put_node_changes(&perfetto);
     put_rejections(&perfetto);
-    hr__perfetto_alerts(&perfetto);
-    HR__PUT(&perfetto, "\n]}\n");
+    perfetto_alerts(&perfetto);
+    PUT_LITERAL(&perfetto, "\n]}\n");
     status = hr__out_commit(&perfetto.out, error);
   }
-  hr__tracks_finish(&perfetto.tracks);
+  tracks_finish(&perfetto.tracks);
   return status;
 }

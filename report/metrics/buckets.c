@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Buckets are filled without a gap from time zero, and their width starts at a microsecond: after the first few
- * instants it has doubled to nearly what it will be, so that a run joins buckets some forty times in all.
+ * Buckets are filled without gaps from time zero. The initial width is one microsecond; it doubles to nearly its final
+ * value within the first few instants, so a run merges buckets about forty times in all.
  */
 
 #include "report/metrics/buckets.h"
@@ -14,15 +14,10 @@ enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room) {
   return buckets->bucket ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__buckets_finish(struct hr__buckets *buckets) {
-  free(buckets->bucket);
-  *buckets = (struct hr__buckets){0};
-}
-
-static void join(struct hr__bucket *into, const struct hr__bucket *other) {
+static void merge(struct hr__bucket *into, const struct hr__bucket *other) {
   into->sum += other->sum;
-  if (other->least < into->least) into->least = other->least;
-  if (other->most > into->most) into->most = other->most;
+  if (other->min < into->min) into->min = other->min;
+  if (other->max > into->max) into->max = other->max;
 }
 
 static void double_width(struct hr__buckets *buckets) {
@@ -31,17 +26,17 @@ static void double_width(struct hr__buckets *buckets) {
     if (i % 2 == 0)
       *into = moved;
     else
-      join(into, &moved);
+      merge(into, &moved);
   }
   buckets->n = (buckets->n + 1) / 2;
   buckets->width_us *= 2;
 }
 
-/* Fills part of bucket `i`, the last one or the one after it. */
+/* Adds an interval to bucket `i`, which is the last one or the next one. */
 static void fill(struct hr__buckets *buckets, uint32_t i, int64_t passed_us) {
   const struct hr__bucket part = {(hr__wide)buckets->value * (uint64_t)passed_us, buckets->value, buckets->value};
   if (i < buckets->n)
-    join(&buckets->bucket[i], &part);
+    merge(&buckets->bucket[i], &part);
   else
     buckets->bucket[buckets->n++] = part;
 }
@@ -63,62 +58,50 @@ void hr__buckets_set(struct hr__buckets *buckets, int64_t at_us, uint64_t value)
   fill(buckets, (uint32_t)(at_us / buckets->width_us), 0);
 }
 
-/* What was set at the very end may stand in a bucket of no time. */
+/* A value set at the very end may be in a bucket of no duration, which is merged into the one before. */
 void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us) {
   advance(buckets, end_us);
   if (buckets->n < 2 || hr__buckets_span_us(buckets, buckets->n - 1) > 0) return;
   buckets->n--;
-  join(&buckets->bucket[buckets->n - 1], &buckets->bucket[buckets->n]);
+  merge(&buckets->bucket[buckets->n - 1], &buckets->bucket[buckets->n]);
 }
 
-int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i) {
-  int64_t left_us = buckets->until_us - i * buckets->width_us;
-  return left_us < buckets->width_us ? left_us : buckets->width_us;
-}
-
-/* Of a line of 60 cells, each has at least 16 of them: no cell is more than a sixteenth wider than another. */
+/* Each of the 60 cells of a chart has at least 16 buckets, so cells differ in width by at most 1/16. */
 enum { ROOM = 1920 };
 
 struct hr_timeline_summary *hr_timeline_summary_create(void) {
-  struct hr_timeline_summary *course = calloc(1, sizeof *course);
-  if (!course) return NULL;
-  if (hr__buckets_init(&course->allocated_milli, ROOM) == HR_OK &&
-      hr__buckets_init(&course->total_milli, ROOM) == HR_OK && hr__buckets_init(&course->waiting, ROOM) == HR_OK)
-    return course;
-  hr_timeline_summary_destroy(course);
+  struct hr_timeline_summary *timeline = calloc(1, sizeof *timeline);
+  if (!timeline) return NULL;
+  if (hr__buckets_init(&timeline->allocated_milli, ROOM) == HR_OK &&
+      hr__buckets_init(&timeline->total_milli, ROOM) == HR_OK && hr__buckets_init(&timeline->waiting, ROOM) == HR_OK)
+    return timeline;
+  hr_timeline_summary_destroy(timeline);
   return NULL;
 }
 
-void hr_timeline_summary_destroy(struct hr_timeline_summary *course) {
-  if (!course) return;
-  hr__buckets_finish(&course->allocated_milli);
-  hr__buckets_finish(&course->total_milli);
-  hr__buckets_finish(&course->waiting);
-  free(course);
+void hr_timeline_summary_destroy(struct hr_timeline_summary *timeline) {
+  if (!timeline) return;
+  hr__buckets_finish(&timeline->allocated_milli);
+  hr__buckets_finish(&timeline->total_milli);
+  hr__buckets_finish(&timeline->waiting);
+  free(timeline);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
-  struct hr_timeline_summary *course = self;
-  hr__buckets_set(&course->allocated_milli, view->now_us, view->allocated_milli);
-  hr__buckets_set(&course->total_milli, view->now_us, view->total_milli);
-  hr__buckets_set(&course->waiting, view->now_us, view->n_waiting);
+  struct hr_timeline_summary *timeline = self;
+  hr__buckets_set(&timeline->allocated_milli, view->now_us, view->allocated_milli);
+  hr__buckets_set(&timeline->total_milli, view->now_us, view->total_milli);
+  hr__buckets_set(&timeline->waiting, view->now_us, view->n_waiting);
 }
 
-struct hr_observer hr_timeline_summary_observer(struct hr_timeline_summary *course) {
-  return (struct hr_observer){.self = course, .on_instant = on_instant};
+struct hr_observer hr_timeline_summary_observer(struct hr_timeline_summary *timeline) {
+  return (struct hr_observer){.self = timeline, .on_instant = on_instant};
 }
 
-void hr_timeline_summary_close(struct hr_timeline_summary *course, const struct hr_result *result) {
-  hr__buckets_close(&course->allocated_milli, result->end_us);
-  hr__buckets_close(&course->total_milli, result->end_us);
-  hr__buckets_close(&course->waiting, result->end_us);
-}
-
-uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *course) {
-  uint64_t max_milli = 0;
-  for (uint32_t i = 0; i < course->total_milli.n; i++)
-    if (course->total_milli.bucket[i].most > max_milli) max_milli = course->total_milli.bucket[i].most;
-  return (max_milli + 999) / 1000;
+void hr_timeline_summary_close(struct hr_timeline_summary *timeline, const struct hr_result *result) {
+  hr__buckets_close(&timeline->allocated_milli, result->end_us);
+  hr__buckets_close(&timeline->total_milli, result->end_us);
+  hr__buckets_close(&timeline->waiting, result->end_us);
 }
 
 enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t end_us) {
@@ -126,17 +109,6 @@ enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t 
   steps->part = calloc((size_t)steps->n + 1, sizeof *steps->part);
   steps->change = calloc((size_t)steps->n + 1, sizeof *steps->change);
   return steps->part && steps->change ? HR_OK : HR_NO_MEMORY;
-}
-
-void hr__steps_finish(struct hr__steps *steps) {
-  free(steps->part);
-  free(steps->change);
-  *steps = (struct hr__steps){0};
-}
-
-void hr__steps_clear(struct hr__steps *steps) {
-  memset(steps->part, 0, ((size_t)steps->n + 1) * sizeof *steps->part);
-  memset(steps->change, 0, ((size_t)steps->n + 1) * sizeof *steps->change);
 }
 
 void hr__steps_add(struct hr__steps *steps, int64_t from_us, int64_t to_us, int64_t weight) {

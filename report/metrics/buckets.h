@@ -3,10 +3,14 @@
 #define HR_REPORT_METRICS_BUCKETS_H
 
 /*
- * A count that holds until it changes, over the time of a run, in so many buckets of equal width: what it comes to in
- * each is exact, and no peak is lost, however short. How long the run will be need not be known: when it passes the
- * last bucket, buckets are joined by twos. Widths depend on the last time alone, so those of several counts that are
- * closed at the same time, and have room for as many buckets, agree.
+ * Time series of a run in bounded memory.
+ *
+ * Buckets: a step function of time in a bounded number of buckets of equal width. The integral over each bucket is
+ * exact, and its minimum and maximum include peaks of no duration. The length of the run need not be known: when time
+ * passes the last bucket, buckets are merged in pairs. The width depends only on the last time and the capacity, so
+ * series with equal capacity that are closed at the same time have equal buckets.
+ *
+ * Steps: exact sums of weight x microseconds in steps of a given length, from intervals added in any order.
  */
 
 #include "base/int128.h"
@@ -14,55 +18,76 @@
 #include "headroom/report.h"
 #include "headroom/sim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 struct hr__bucket {
-  hr__wide sum;         /* of the count x microseconds */
-  uint64_t least, most; /* of all that it was, even for no time */
+  hr__wide sum;      /* value x microseconds */
+  uint64_t min, max; /* over all values, even those of no duration */
 };
 
 struct hr__buckets {
-  struct hr__bucket *bucket; /* [n]; room for `room` */
+  struct hr__bucket *bucket; /* [n], capacity `room` */
   uint32_t n, room;
   int64_t width_us; /* a power of 2; bucket i begins at i x width_us */
-  int64_t until_us; /* up to where the buckets are filled: the end, once closed */
-  uint64_t value;   /* what holds from then on; 0 until it is set */
+  int64_t until_us; /* time up to which buckets are filled; the end, once closed */
+  uint64_t value;   /* value since `until_us`; 0 until it is set */
 };
 
-/* Room for at least 2 buckets; more than half of it is used by a run of at least as many microseconds. HR_NO_MEMORY on
-   failure; may be finished then, too. */
+/* `room` >= 2 is the capacity; more than half of it is used if the run has at least as many microseconds. Returns
+   HR_NO_MEMORY on failure; call hr__buckets_finish() in any case. */
 enum hr_status hr__buckets_init(struct hr__buckets *buckets, uint32_t room);
-void hr__buckets_finish(struct hr__buckets *buckets);
-/* The count is `value` from `at_us` on, which is at least 0 and never before that of the last call. */
+static inline void hr__buckets_finish(struct hr__buckets *buckets) {
+  free(buckets->bucket);
+  *buckets = (struct hr__buckets){0};
+}
+/* Sets the value from `at_us` on; times are >= 0 and do not decrease. */
 void hr__buckets_set(struct hr__buckets *buckets, int64_t at_us, uint64_t value);
-/* Nothing is set any more: the count holds up to `end_us`. */
+/* Ends the series at `end_us`; no calls of hr__buckets_set() may follow. */
 void hr__buckets_close(struct hr__buckets *buckets, int64_t end_us);
-/* The time that a bucket covers; of a closed series the last one may cover less than its width, and one alone none. */
-int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i);
+/* Returns the time that bucket `i` covers. The last bucket of a closed series may cover less than the width; a single
+   bucket may cover none. */
+static inline int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i) {
+  int64_t left_us = buckets->until_us - i * buckets->width_us;
+  return left_us < buckets->width_us ? left_us : buckets->width_us;
+}
 
-/* What the course fold has gathered; drawn by the table. */
+/* Allocated GPUs, total GPUs and waiting jobs over time, for the charts of the summary. */
 
 struct hr_timeline_summary {
   struct hr__buckets allocated_milli, total_milli, waiting;
 };
 
-/* The most GPUs that were there at once, as whole ones. */
-uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *course);
-
-/* Sums of weights x microseconds in equal steps of the time of a run, exact, whatever order the stretches come in. */
+/* Returns the maximum number of GPUs present, rounded up. */
+static inline uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *timeline) {
+  uint64_t max_milli = 0;
+  for (uint32_t i = 0; i < timeline->total_milli.n; i++)
+    if (timeline->total_milli.bucket[i].max > max_milli) max_milli = timeline->total_milli.bucket[i].max;
+  return (max_milli + 999) / 1000;
+}
 
 struct hr__steps {
   int64_t step_us, end_us;
-  uint32_t n;        /* steps; the last one may be cut by the end */
-  hr_amount *part;   /* [n + 1]: of stretches that cover a step in part */
-  hr_amount *change; /* [n + 1]: of the weight of those that cover whole steps, against the step before */
+  uint32_t n;        /* number of steps; the last one may be shorter */
+  hr_amount *part;   /* [n + 1]: sums of intervals that cover a step partially */
+  hr_amount *change; /* [n + 1]: change, from the step before, of the weight that covers the whole step */
 };
 
-/* HR_NO_MEMORY on failure; may be finished then, too. */
+/* Returns HR_NO_MEMORY on failure; call hr__steps_finish() in any case. */
 enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t end_us);
-void hr__steps_finish(struct hr__steps *steps);
-void hr__steps_clear(struct hr__steps *steps);
-/* A weight from one time to another, cut to the run's. */
+static inline void hr__steps_finish(struct hr__steps *steps) {
+  free(steps->part);
+  free(steps->change);
+  *steps = (struct hr__steps){0};
+}
+/* Resets all sums to 0. */
+static inline void hr__steps_clear(struct hr__steps *steps) {
+  memset(steps->part, 0, ((size_t)steps->n + 1) * sizeof *steps->part);
+  memset(steps->change, 0, ((size_t)steps->n + 1) * sizeof *steps->change);
+}
+/* Adds a weight during an interval, which is cut at the end of the run. */
 void hr__steps_add(struct hr__steps *steps, int64_t from_us, int64_t to_us, int64_t weight);
-/* Turns `part` into the sums; nothing is added any more until it is cleared. */
+/* Completes the sums in `part`; hr__steps_clear() must precede further additions. */
 void hr__steps_close(struct hr__steps *steps);
 
 #endif

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jain's index (Jain, Chiu, Hawe, 1984) of how fast each one's jobs got on, and finish-time fairness after Themis
- * (Mahajan et al., NSDI 2020): a job's completion time / what it would have been on an n-th of the cluster, where n is
- * how many shared it while the job was there.
+ * Fairness of a run. Jain's index (Jain, Chiu, Hawe, 1984) of the progress rates of the parties; and finish-time
+ * fairness after Themis (Mahajan et al., NSDI 2020): a job's completion time divided by its completion time on 1/n of
+ * the cluster, where n is the average number of parties present while the job was present. Parties are tenants, else
+ * users, else jobs.
  *
- * That n is an integral over time. Who is there is a union of his jobs' stays, and as jobs come in order of submit, one
- * walk over them finds the spells of presence of all, sorted by their begin. With the ends sorted too, the integral up
- * to t is the sum of t - begin over spells begun before t, less the sum of t - end over those ended: two searches and
- * sums kept for every place, whatever the order in which jobs end.
+ * n is an integral over time. A party is present during the union of its jobs' stays; since jobs are sorted by submit,
+ * one walk over them finds the presence intervals of all parties, sorted by begin. With the ends sorted as well, the
+ * integral up to t is the sum of t - begin over intervals begun before t, minus the sum of t - end over intervals ended
+ * before t: two binary searches and prefix sums, for jobs in any order. Cost: O(n log n) for n jobs.
  */
 
-#include "report/metrics/fairness.h"
-
+#include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT_RUN_US (10 * HR_SECOND_US) /* a shorter run time counts as this one, as in slowdowns */
+/* ---- Parties ------------------------------------------------------------------------------------- */
 
-/* ---- Who shares ------------------------------------------------------------------------------------- */
-
-/* Jobs without a name, in a trace that has names, are all of one nameless party. */
+/* Jobs without a name form one party if other jobs of the trace have names. */
 struct parties {
-  const uint32_t *of; /* by job; NULL: each job is one */
+  const uint32_t *of; /* by job; NULL: each job is a party */
   uint32_t count;
 };
 
@@ -48,9 +46,9 @@ static inline int64_t left_us(const struct hr_result *result, uint32_t job) {
   return end_us == HR_NEVER_US ? result->end_us : end_us;
 }
 
-/* ---- Spells of presence ----------------------------------------------------------------------------- */
+/* ---- Presence intervals -------------------------------------------------------------------------- */
 
-/* Begins or ends, sorted, and before[i], the sum of the first i. */
+/* Begins or ends, sorted, and prefix sums: before[i] is the sum of the first i. */
 struct instants {
   int64_t *at_us;
   hr__wide *before;
@@ -58,7 +56,7 @@ struct instants {
 
 struct presence {
   struct instants begins, ends;
-  size_t count, most; /* spells; at one time */
+  size_t count, max_count; /* number of intervals; maximum at one time */
 };
 
 static void presence_finish(struct presence *presence) {
@@ -68,7 +66,7 @@ static void presence_finish(struct presence *presence) {
   free(presence->ends.before);
 }
 
-/* By bytes, the lowest first; a byte that is the same in all is passed over. Times are not negative. */
+/* Radix sort by bytes, lowest first; skips bytes that are equal in all keys. Times are not negative. */
 static bool sort_times(int64_t *times, size_t count) {
   enum { RADIX = 256 };
   int64_t *from = times, *spare = malloc((count + 1) * sizeof *spare), *to = spare;
@@ -88,19 +86,19 @@ static bool sort_times(int64_t *times, size_t count) {
   return true;
 }
 
-/* The last spell of each party so far, counted from one; 0: none. */
+/* Finds the presence intervals. `last`: by party, the index + 1 of its last interval; 0: none. */
 static void walk_jobs(const struct hr_result *result, const struct parties *parties, uint32_t *last,
                       struct presence *presence) {
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (!was_there(result, job)) continue;
     uint32_t party = party_of(parties, job);
-    int64_t came_us = result->trace->submit_us[job], went_us = left_us(result, job);
-    if (last[party] == 0 || presence->ends.at_us[last[party] - 1] < came_us) {
-      presence->begins.at_us[presence->count] = came_us;
-      presence->ends.at_us[presence->count] = went_us;
+    int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
+    if (last[party] == 0 || presence->ends.at_us[last[party] - 1] < submit_us) {
+      presence->begins.at_us[presence->count] = submit_us;
+      presence->ends.at_us[presence->count] = left_at_us;
       last[party] = (uint32_t)++presence->count;
-    } else if (presence->ends.at_us[last[party] - 1] < went_us) {
-      presence->ends.at_us[last[party] - 1] = went_us;
+    } else if (presence->ends.at_us[last[party] - 1] < left_at_us) {
+      presence->ends.at_us[last[party] - 1] = left_at_us;
     }
   }
 }
@@ -113,30 +111,30 @@ static bool sum_up(struct instants *instants, size_t count) {
   return true;
 }
 
-static size_t max_at_once(const struct presence *presence) {
-  size_t most = 0;
+static size_t max_present(const struct presence *presence) {
+  size_t max_count = 0;
   for (size_t begun = 0, ended = 0; begun < presence->count; begun++) {
     while (presence->ends.at_us[ended] < presence->begins.at_us[begun]) ended++;
-    if (begun + 1 - ended > most) most = begun + 1 - ended;
+    if (begun + 1 - ended > max_count) max_count = begun + 1 - ended;
   }
-  return most;
+  return max_count;
 }
 
 static bool presence_make(const struct hr_result *result, const struct parties *parties, struct presence *presence) {
-  size_t most = (size_t)result->n_jobs + 1;
+  size_t room = (size_t)result->n_jobs + 1;
   uint32_t *last = calloc((size_t)parties->count + 1, sizeof *last);
   *presence =
-      (struct presence){.begins.at_us = malloc(most * sizeof(int64_t)), .ends.at_us = malloc(most * sizeof(int64_t))};
+      (struct presence){.begins.at_us = malloc(room * sizeof(int64_t)), .ends.at_us = malloc(room * sizeof(int64_t))};
   bool good = last && presence->begins.at_us && presence->ends.at_us;
   if (good) walk_jobs(result, parties, last, presence);
   free(last);
   good = good && sort_times(presence->ends.at_us, presence->count);
-  if (good) presence->most = max_at_once(presence);
+  if (good) presence->max_count = max_present(presence);
   return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
 }
 
-/* The sum of `at_us` - x over all x before it. */
-static hr__wide passed_since(const struct instants *instants, size_t count, int64_t at_us) {
+/* Returns the sum of `at_us` - x over all x before `at_us`. */
+static hr__wide time_since(const struct instants *instants, size_t count, int64_t at_us) {
   size_t low = 0, high = count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -148,31 +146,33 @@ static hr__wide passed_since(const struct instants *instants, size_t count, int6
   return (hr__wide)low * (uint64_t)at_us - instants->before[low];
 }
 
-/* Parties x microseconds from time zero. */
+/* Returns the integral of present parties from time zero: parties x microseconds. */
 static hr__wide integral(const struct presence *presence, int64_t at_us) {
-  return passed_since(&presence->begins, presence->count, at_us) -
-         passed_since(&presence->ends, presence->count, at_us);
+  return time_since(&presence->begins, presence->count, at_us) - time_since(&presence->ends, presence->count, at_us);
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Metrics ------------------------------------------------------------------------------------- */
 
-/* Of a job that completed: completion time and run time, where a short run time counts as a longer one in both. */
-struct fairness_course {
+/* Completion time and run time of a completed job; a short run time is extended in both. */
+struct completion {
   double jct_us, work_us;
 };
 
-static struct fairness_course course_of(const struct hr_result *result, uint32_t job) {
-  int64_t work_us = result->trace->work_us[job], short_by_us = work_us < SHORT_RUN_US ? SHORT_RUN_US - work_us : 0;
+static struct completion completion_of(const struct hr_result *result, uint32_t job) {
+  int64_t work_us = result->trace->work_us[job],
+          short_by_us = work_us < HR__SHORT_RUN_US ? HR__SHORT_RUN_US - work_us : 0;
   int64_t jct_us = hr_result_end_us(result, (hr_job){job}) - result->trace->submit_us[job];
-  return (struct fairness_course){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
+  return (struct completion){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
 }
 
-/* By how much an n-th of the cluster is too small for the job. Most jobs fit into any share that there ever was. */
+/* Returns the factor by which 1/n of the cluster is too small for the job, at least 1. The first test is a shortcut:
+   most jobs fit into the smallest share that ever existed. */
 static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
-  int64_t came_us = result->trace->submit_us[job], went_us = left_us(result, job);
+  int64_t submit_us = result->trace->submit_us[job], left_at_us = left_us(result, job);
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
-  if (milli * presence->most <= gpus * 1000 || came_us == went_us) return 1;
-  double sharing = (double)(integral(presence, went_us) - integral(presence, came_us)) / (double)(went_us - came_us);
+  if (milli * presence->max_count <= gpus * 1000 || submit_us == left_at_us) return 1;
+  double sharing =
+      (double)(integral(presence, left_at_us) - integral(presence, submit_us)) / (double)(left_at_us - submit_us);
   double stretch = (double)milli / 1000 * sharing / (double)gpus;
   return stretch > 1 ? stretch : 1;
 }
@@ -183,8 +183,8 @@ static void fill_finish_times(const struct hr_result *result, const struct prese
   double sum = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (result->state[job] != HR_JOB_COMPLETED) continue;
-    struct fairness_course course = course_of(result, job);
-    double rho = course.jct_us / (course.work_us * stretch_of(result, presence, gpus, job));
+    struct completion times = completion_of(result, job);
+    double rho = times.jct_us / (times.work_us * stretch_of(result, presence, gpus, job));
     keys[count++] = hr__slowdown_key(rho);
     sum += rho;
     late += rho > 1;
@@ -193,25 +193,25 @@ static void fill_finish_times(const struct hr_result *result, const struct prese
   fairness->share_above_1 = count ? (double)late / (double)count : 0;
 }
 
-/* A party's pace: the mean over its completed jobs of run time / completion time. */
-struct pace {
+/* Progress rate of a party: the mean of run time / completion time over its completed jobs. */
+struct progress {
   double sum;
   uint32_t jobs;
 };
 
-static void fill_jain(const struct hr_result *result, const struct parties *parties, struct pace *paces,
+static void fill_jain(const struct hr_result *result, const struct parties *parties, struct progress *rates,
                       struct hr_fairness *fairness) {
   double sum = 0, squares = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (result->state[job] != HR_JOB_COMPLETED) continue;
-    struct fairness_course course = course_of(result, job);
-    struct pace *pace = &paces[party_of(parties, job)];
-    pace->sum += course.work_us / course.jct_us;
-    pace->jobs++;
+    struct completion times = completion_of(result, job);
+    struct progress *rate = &rates[party_of(parties, job)];
+    rate->sum += times.work_us / times.jct_us;
+    rate->jobs++;
   }
   for (uint32_t party = 0; party < parties->count; party++) {
-    if (paces[party].jobs == 0) continue;
-    double mean = paces[party].sum / paces[party].jobs;
+    if (rates[party].jobs == 0) continue;
+    double mean = rates[party].sum / rates[party].jobs;
     sum += mean;
     squares += mean * mean;
     fairness->parties++;
@@ -223,16 +223,16 @@ enum hr_status hr__fairness_make(const struct hr_cluster_spec *cluster, const st
                                  struct hr_fairness *fairness) {
   *fairness = (struct hr_fairness){0};
   struct parties parties = parties_of(result->trace, &fairness->over);
-  struct pace *paces = calloc((size_t)parties.count + 1, sizeof *paces);
+  struct progress *rates = calloc((size_t)parties.count + 1, sizeof *rates);
   int64_t *keys = malloc((size_t)(result->n_completed + 1) * sizeof *keys);
   struct presence presence = {0};
-  bool good = paces && keys && presence_make(result, &parties, &presence);
+  bool good = rates && keys && presence_make(result, &parties, &presence);
   if (good) {
-    fill_jain(result, &parties, paces, fairness);
+    fill_jain(result, &parties, rates, fairness);
     fill_finish_times(result, &presence, hr_cluster_spec_gpus(cluster), keys, fairness);
   }
   presence_finish(&presence);
   free(keys);
-  free(paces);
+  free(rates);
   return good ? HR_OK : HR_NO_MEMORY;
 }

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A counting sort. The first walk over the jobs counts each group's; the second puts every job's wait, completion time
- * and slowdown where its group's begin, so that each group is one run of an array that quantiles can be selected from
- * in place. Nothing is allocated by job or by group but three arrays and one of totals.
+ * Groups jobs with a counting sort. The first walk over the jobs counts the jobs of each group; the second one stores
+ * the wait, completion time and slowdown of every job in the range of its group, so that quantiles are selected in
+ * place. Memory: three arrays by job and two by group, whatever the number of groups.
  */
 
 #include "report/metrics/groups.h"
-
 #include "base/text.h"
 
-#include "report/metrics/deadlines.h"
-#include "report/metrics/goodput.h"
 #include "report/metrics/quantiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT_RUN_US (10 * HR_SECOND_US) /* below which a run time does not blow slowdown up */
-
-/* Where a group's next values go. */
+/* Next positions in the arrays of samples. */
 struct groups_cursor {
   size_t wait, completed;
 };
@@ -32,7 +27,7 @@ struct grouper {
   struct groups_cursor *cursor; /* by group */
 };
 
-/* Jobs without a tenant make one more group after the tenants. */
+/* Jobs without a tenant form one more group after the tenants. */
 static inline uint32_t group_of(const struct grouper *grouper, uint32_t job) {
   if (grouper->grouping == HR__BY_SIZE) return hr__size_of(grouper->trace->gpus[job]);
   if (grouper->grouping == HR__BY_CLASS) return grouper->trace->class_[job];
@@ -46,7 +41,7 @@ static const char *name_of(const struct grouper *grouper, uint32_t group) {
   return group < grouper->trace->tenants.count ? grouper->trace->tenants.text[group] : "";
 }
 
-/* ---- The two walks ---------------------------------------------------------------------------------- */
+/* ---- Counting sort ------------------------------------------------------------------------------- */
 
 static void count_outcome(struct hr__totals *totals, const struct hr_trace *trace, uint32_t job) {
   if (!trace->outcome) return;
@@ -85,7 +80,7 @@ static void begin_cursors(const struct grouper *grouper) {
 }
 
 static double slowdown_of_job(int64_t jct_us, int64_t work_us) {
-  double slowdown = (double)jct_us / (double)(work_us > SHORT_RUN_US ? work_us : SHORT_RUN_US);
+  double slowdown = (double)jct_us / (double)(work_us > HR__SHORT_RUN_US ? work_us : HR__SHORT_RUN_US);
   return slowdown > 1 ? slowdown : 1;
 }
 
@@ -110,9 +105,9 @@ static void place_samples(const struct grouper *grouper, struct hr__samples *sam
   }
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
-/* A group that has a job, and what it is sorted by. */
+/* A group with jobs, and its sort key. */
 struct shown {
   hr_amount held_milli_us;
   uint32_t group;
@@ -132,7 +127,7 @@ static size_t list_shown(const struct grouper *grouper, struct shown *shown) {
   return count;
 }
 
-/* The second walk left the cursors at the groups' ends. */
+/* place_samples() left the cursors at the ends of the groups' ranges. */
 static enum hr_status make_group(const struct grouper *grouper, const struct hr__samples *samples, uint32_t group,
                                  struct hr_group *out) {
   const struct hr__totals *totals = &grouper->totals[group];
@@ -215,9 +210,9 @@ void hr__groups_free(struct hr_group *group, size_t count) {
   free(group);
 }
 
-/* ---- Samples ---------------------------------------------------------------------------------------- */
+/* ---- Samples ------------------------------------------------------------------------------------- */
 
-/* Where jobs are interrupted, one that waits may have run before. */
+/* If jobs can be interrupted, a waiting job may have run before. */
 static size_t count_started(const struct hr_result *result) {
   size_t count = (size_t)(result->n_completed + result->n_running);
   if (!result->accounting) return count;
@@ -234,11 +229,4 @@ enum hr_status hr__samples_init(struct hr__samples *samples, const struct hr_res
   if (samples->wait_us && samples->jct_us && samples->slowdown_key) return HR_OK;
   hr__samples_finish(samples);
   return HR_NO_MEMORY;
-}
-
-void hr__samples_finish(struct hr__samples *samples) {
-  free(samples->wait_us);
-  free(samples->jct_us);
-  free(samples->slowdown_key);
-  *samples = (struct hr__samples){0};
 }

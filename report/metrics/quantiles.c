@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Exact order statistics of int64 keys, several ranks at once: a quickselect that keeps all wanted ranks in view and
- * leaves alone what holds none. Partitions are written without branches: a million keys take a few milliseconds,
- * where a sort takes a hundred. Pivots come from fixed places (a median of nine); should they be bad too often, what is
- * left is heap-sorted, so no input costs more than n log n.
+ * Exact order statistics of int64 keys for several ranks at once: a quickselect that descends only into ranges with
+ * wanted ranks. Partitioning is branchless: a million keys take a few milliseconds, sorting them takes a hundred.
+ * Pivots are the median of nine keys at fixed positions; after too many bad pivots the rest is heap-sorted, so the
+ * worst case is O(n log n).
  */
 
 #include "report/metrics/quantiles.h"
@@ -56,7 +56,8 @@ static int64_t median_of_9(const int64_t *keys, size_t count) {
   return median_of_3(median[0], median[1], median[2]);
 }
 
-/* Keys below `bound` come first; returns how many. Written without branches, which could not be predicted. */
+/* Moves keys below `bound` to the front and returns their number. Branchless, since the branch would be
+   unpredictable. */
 static size_t partition_below(int64_t *keys, size_t count, int64_t bound) {
   size_t below = 0;
   for (size_t i = 0; i < count; i++) {
@@ -72,7 +73,7 @@ static size_t partition_up_to(int64_t *keys, size_t count, int64_t bound) {
   return bound == INT64_MAX ? count : partition_below(keys, count, bound + 1);
 }
 
-/* A run of keys that holds some of the wanted ranks; `first` is the rank of its first key. */
+/* A range of keys that contains some wanted ranks; `first` is the rank of its first key. */
 struct span {
   int64_t *keys;
   size_t first, count;
@@ -80,7 +81,7 @@ struct span {
   size_t n_ranks;
 };
 
-/* The part of a span that begins at its key `from` and ends before its key `to`. */
+/* Returns the sub-range [from, to) of a span. */
 static struct span part_of(const struct span *span, size_t from, size_t to) {
   struct span part = {.keys = span->keys + from, .first = span->first + from, .count = to - from};
   size_t skipped = 0;
@@ -90,15 +91,15 @@ static struct span part_of(const struct span *span, size_t from, size_t to) {
   return part;
 }
 
-/* Every wanted rank's key comes to its place. Where no key is below the pivot, those equal to it are in place at once,
-   however many there are. The smaller part recurses, so the depth is logarithmic. */
-static void select_in(struct span span, unsigned patience) {
+/* Moves the key of every wanted rank into place. If no key is below the pivot, keys equal to it are already in place
+   and are skipped. Recursion goes into the smaller part, so its depth is logarithmic. */
+static void select_in(struct span span, unsigned depth_left) {
   while (span.n_ranks > 0) {
     if (span.count <= INSERTION_SORT_TO) {
       insertion_sort(span.keys, span.count);
       return;
     }
-    if (patience-- == 0) {
+    if (depth_left-- == 0) {
       heap_sort(span.keys, span.count);
       return;
     }
@@ -111,27 +112,27 @@ static void select_in(struct span span, unsigned patience) {
     }
     struct span low = part_of(&span, 0, split), high = part_of(&span, split, span.count);
     bool low_is_smaller = low.count < high.count;
-    select_in(low_is_smaller ? low : high, patience);
+    select_in(low_is_smaller ? low : high, depth_left);
     span = low_is_smaller ? high : low;
   }
 }
 
 void hr__select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out) {
-  unsigned patience = 16;
-  for (size_t left = count; left > 1; left /= 2) patience += 2;
-  select_in((struct span){keys, 0, count, ranks, n_ranks}, patience);
+  unsigned depth_left = 16;
+  for (size_t left = count; left > 1; left /= 2) depth_left += 2;
+  select_in((struct span){keys, 0, count, ranks, n_ranks}, depth_left);
   for (size_t i = 0; i < n_ranks; i++) out[i] = keys[ranks[i]];
 }
 
-/* ---- Distributions ---------------------------------------------------------------------------------- */
+/* ---- Distributions ------------------------------------------------------------------------------- */
 
 enum { N_QUANTILES = 4 };
 static const double quantile_fraction[N_QUANTILES] = {0.50, 0.90, 0.95, 0.99};
 
-/* The order statistics on both sides of each quantile, the way between them, and the largest. */
+/* The order statistics on both sides of each quantile, the interpolation weight, and the maximum. */
 struct brackets {
   int64_t low[N_QUANTILES], high[N_QUANTILES], max;
-  double way[N_QUANTILES];
+  double weight[N_QUANTILES];
 };
 
 static struct brackets find_brackets(int64_t *keys, size_t count) {
@@ -142,12 +143,12 @@ static struct brackets find_brackets(int64_t *keys, size_t count) {
   for (size_t q = 0; q < N_QUANTILES; q++) {
     double place = quantile_fraction[q] * (double)(count - 1);
     size_t low = (size_t)place;
-    brackets.way[q] = place - (double)low;
+    brackets.weight[q] = place - (double)low;
     rank[n_ranks++] = low;
     rank[n_ranks++] = low + 1 < count ? low + 1 : low;
   }
   rank[n_ranks++] = count - 1;
-  for (size_t i = 0; i < n_ranks; i++) { /* among few keys the brackets overlap */
+  for (size_t i = 0; i < n_ranks; i++) { /* with few keys the brackets overlap */
     size_t at = i;
     for (; at > 0 && sorted[at - 1] > rank[i]; at--) sorted[at] = sorted[at - 1];
     sorted[at] = rank[i];
@@ -163,8 +164,8 @@ static struct brackets find_brackets(int64_t *keys, size_t count) {
   return brackets;
 }
 
-static double between(double low, double high, double way) {
-  return low + way * (high - low); /* exactly `low` where both are equal */
+static double interpolate(double low, double high, double weight) {
+  return low + weight * (high - low); /* exactly `low` if both are equal */
 }
 
 struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wide sum_us) {
@@ -172,7 +173,8 @@ struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wid
   struct brackets brackets = find_brackets(us, count);
   double seconds[N_QUANTILES];
   for (size_t q = 0; q < N_QUANTILES; q++)
-    seconds[q] = between((double)brackets.low[q], (double)brackets.high[q], brackets.way[q]) / (double)HR_SECOND_US;
+    seconds[q] =
+        interpolate((double)brackets.low[q], (double)brackets.high[q], brackets.weight[q]) / (double)HR_SECOND_US;
   return (struct hr_distribution){.count = count,
                                   .mean = (double)sum_us / (double)count / (double)HR_SECOND_US,
                                   .p50 = seconds[0],
@@ -180,13 +182,6 @@ struct hr_distribution hr__distribution_of_us(int64_t *us, size_t count, hr__wid
                                   .p95 = seconds[2],
                                   .p99 = seconds[3],
                                   .max = (double)brackets.max / (double)HR_SECOND_US};
-}
-
-/* Doubles that are not negative are ordered as their bits are. */
-int64_t hr__slowdown_key(double slowdown) {
-  int64_t key;
-  memcpy(&key, &slowdown, sizeof key);
-  return key;
 }
 
 static double slowdown_of(int64_t key) {
@@ -200,7 +195,7 @@ struct hr_distribution hr__distribution_of_slowdowns(int64_t *keys, size_t count
   struct brackets brackets = find_brackets(keys, count);
   double value[N_QUANTILES];
   for (size_t q = 0; q < N_QUANTILES; q++)
-    value[q] = between(slowdown_of(brackets.low[q]), slowdown_of(brackets.high[q]), brackets.way[q]);
+    value[q] = interpolate(slowdown_of(brackets.low[q]), slowdown_of(brackets.high[q]), brackets.weight[q]);
   return (struct hr_distribution){.count = count,
                                   .mean = sum / (double)count,
                                   .p50 = value[0],
@@ -218,7 +213,7 @@ static uint32_t bucket_of(uint64_t us) {
   return (shift + 1) * HR__SKETCH_STEPS + (uint32_t)(us >> shift) - HR__SKETCH_STEPS;
 }
 
-/* The middle of a bucket. */
+/* Returns the middle of a bucket. */
 static int64_t value_of(uint32_t bucket) {
   if (bucket < HR__SKETCH_STEPS) return bucket;
   uint32_t shift = bucket / HR__SKETCH_STEPS - 1;
@@ -234,15 +229,7 @@ void hr__sketch_add(struct hr__sketch *sketch, int64_t us) {
   sketch->in[bucket_of((uint64_t)us)]++;
 }
 
-void hr__sketch_merge(struct hr__sketch *sketch, const struct hr__sketch *other) {
-  if (other->count && (other->min < sketch->min || !sketch->count)) sketch->min = other->min;
-  sketch->count += other->count;
-  sketch->sum += other->sum;
-  if (other->max > sketch->max) sketch->max = other->max;
-  for (uint32_t i = 0; i < HR__SKETCH_BUCKETS; i++) sketch->in[i] += other->in[i];
-}
-
-/* What about stands at a place among all durations in order. */
+/* Returns the approximate value of a rank. */
 static double value_at(const struct hr__sketch *sketch, uint64_t rank) {
   uint32_t bucket = 0;
   for (uint64_t below = sketch->in[0]; below <= rank; below += sketch->in[bucket]) bucket++;

@@ -1,32 +1,112 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The metrics of a run: the summary, computed from the result and the usage, and the metrics of a streamed run.
+ *
+ * Summary. Jobs are grouped by size, whose samples as a whole also give the metrics of all jobs, and by class and
+ * tenant if the trace has them. Metrics over time come from the usage observer. Latency factors by pool are placed by
+ * counting sort, as in groups.c, so that quantiles are selected in place.
+ *
+ * Streamed run. An observer that sees each job when it starts and when it ends and stores nothing per job: waits and
+ * completion times go into sketches, the state between passes into integrals. Copies of the integrals are kept as of
+ * the last end and the last submit, the times up to which utilization is reported.
+ *
+ * Without accounting, no job was interrupted and all GPU time is useful.
+ */
 
+#include "headroom/unstable/streamed.h"
 #include "report/costs/apportion.h"
 #include "report/costs/costs.h"
-#include "report/metrics/fairness.h"
-#include "report/metrics/goodput.h"
 #include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
+#include "report/metrics/run_notes.h"
 #include "report/metrics/usage.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A run's figures by pool, `usage` with pools told apart; `makespan_us` is the end of the makespan. Overwrites samples.
-   Sets n_pools and by_pool, which hr__pool_figures_free frees, of the summary. HR_NO_MEMORY is the only failure. */
-static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                            const struct hr_usage *usage, int64_t makespan_us,
-                                            struct hr__samples *samples, struct hr_summary *summary);
-/* What the pools cost, when that is known. */
-static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary);
-static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count);
+/* ---- GPU time, goodput and spot ------------------------------------------------------------------ */
 
-/*
- * Latency factors are sorted by pool as groups.c does it: one walk counts each pool's, another puts them where the
- * pool's begin, so that quantiles are selected in place.
- */
+static void add_gpu_times(struct hr_gpu_times *sum, const struct hr_gpu_times *part) {
+  sum->kept += part->kept;
+  sum->lost += part->lost;
+  sum->saving += part->saving;
+  sum->restarting += part->restarting;
+}
 
-/* The latency factors of a pool's jobs. */
+static struct hr_gpu_times gpu_times_of_all(const struct hr_result *result) {
+  struct hr_gpu_times sum = {0};
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    struct hr_gpu_times times = hr__gpu_times_of(result, job);
+    add_gpu_times(&sum, &times);
+  }
+  return sum;
+}
+
+static double hours_of(hr_amount us) {
+  return (double)us / (3600.0 * (double)HR_SECOND_US);
+}
+
+static double seconds_of(int64_t us) {
+  return (double)us / (double)HR_SECOND_US;
+}
+
+static double ratio(hr__wide part, hr__wide whole) {
+  return whole ? (double)part / (double)whole : 0;
+}
+
+static struct hr_goodput goodput_figures(const struct hr_gpu_times *times) {
+  hr_amount held = times->kept + times->lost + times->saving + times->restarting;
+  return (struct hr_goodput){.useful_gpu_hours = hr__gpu_hours(times->kept),
+                             .lost_gpu_hours = hr__gpu_hours(times->lost),
+                             .checkpoint_gpu_hours = hr__gpu_hours(times->saving),
+                             .restart_gpu_hours = hr__gpu_hours(times->restarting),
+                             .fraction = ratio((hr__wide)times->kept, (hr__wide)held)};
+}
+
+static double back_off_gpu_hours(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  hr_amount back_off_milli_us = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) back_off_milli_us += result->pools[i].back_off_milli_us;
+  return hr__gpu_hours(back_off_milli_us);
+}
+
+static struct hr_oom_figures oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_oom_figures figures = {.known = result->accounting && hr__can_kill(cluster)};
+  if (!figures.known) return figures;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    figures.kills += result->accounting[job].oom_kills;
+    figures.jobs += result->accounting[job].oom_kills > 0;
+  }
+  figures.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
+  return figures;
+}
+
+static struct hr_spot_figures spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_spot_figures figures = {0};
+  hr_amount node_us = 0, gpu_us = 0, offered_us = 0, all_us = 0;
+  for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = &cluster->pools[i];
+    const struct hr_pool_accounting *accounting = &result->pools[i];
+    if (spec->market.market != HR_MARKET_SPOT || spec->nodes == 0) continue;
+    figures.pools++;
+    figures.reclaims += accounting->reclaims;
+    figures.jobs_interrupted += accounting->interruptions;
+    node_us += accounting->up_us;
+    gpu_us += accounting->up_us * spec->gpus_per_node;
+    offered_us += accounting->offered_us;
+    all_us += (hr_amount)spec->nodes * result->end_us;
+  }
+  figures.node_hours = hours_of(node_us);
+  figures.gpu_hours = hours_of(gpu_us);
+  figures.reclaims_per_node_hour = node_us ? (double)figures.reclaims / figures.node_hours : 0;
+  figures.availability = ratio((hr__wide)offered_us, (hr__wide)all_us);
+  return figures;
+}
+
+/* ---- Pools --------------------------------------------------------------------------------------- */
+
+/* Position and sums of the latency factors (held time / run time) of a pool. */
 struct factors {
   size_t next, count;
   double sum;
@@ -37,7 +117,7 @@ static int64_t held_us(const struct hr_result *result, uint32_t job) {
   return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
 }
 
-/* Of a run time of nothing there is no factor. */
+/* Jobs with a run time of 0 have no factor. */
 static bool has_factor(const struct hr_result *result, uint32_t job) {
   return result->state[job] == HR_JOB_COMPLETED && result->trace->work_us[job] > 0;
 }
@@ -81,7 +161,7 @@ static enum hr_status fill_factors(const struct hr_result *result, const struct 
   return HR_OK;
 }
 
-/* A copy of a name that may be missing. */
+/* Copies a name, which may be NULL. */
 static bool copy_name(char **copy, const char *name) {
   *copy = name ? strdup(name) : NULL;
   return *copy || !name;
@@ -99,9 +179,11 @@ static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr
   return copy_name(&figures->name, spec->name) && copy_name(&figures->gpu, spec->gpu) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                            const struct hr_usage *usage, int64_t makespan_us,
-                                            struct hr__samples *samples, struct hr_summary *summary) {
+/* Computes the metrics by pool; `makespan_us` is the end of the makespan. Overwrites the samples. Sets n_pools and
+   by_pool of the summary, to be freed with pool_figures_free(). Returns HR_NO_MEMORY on failure. */
+static enum hr_status pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                        const struct hr_usage *usage, int64_t makespan_us, struct hr__samples *samples,
+                                        struct hr_summary *summary) {
   if (!usage->by_pool) return HR_OK;
   summary->by_pool = calloc(cluster->n_pools, sizeof *summary->by_pool);
   if (!summary->by_pool) return HR_NO_MEMORY;
@@ -112,8 +194,8 @@ static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluste
   return status == HR_OK ? fill_factors(result, usage->by_pool, samples, summary) : status;
 }
 
-/* The lines are in the order of the pools; of one without a price there is none. */
-static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary) {
+/* Cost lines are in the order of the pools; pools without a price have none. */
+static void pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary) {
   const struct hr_cost_lines *lines = &summary->costs->by_pool;
   size_t at = 0;
   for (size_t i = 0; i < summary->n_pools; i++) {
@@ -126,7 +208,8 @@ static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct
   }
 }
 
-static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count) {
+/* Adds the costs of the pools. */
+static void pool_figures_free(struct hr_pool_figures *figures, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(figures[i].name);
     free(figures[i].gpu);
@@ -134,20 +217,9 @@ static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count)
   free(figures);
 }
 
-/*
- * A run's figures. Groupings walk the jobs: by size, whose samples taken together also give the figures of all jobs,
- * and by class and by tenant where the trace has them. What happened over time comes from the usage fold.
- */
+/* ---- Summary ------------------------------------------------------------------------------------- */
 
-static double seconds_of(int64_t us) {
-  return (double)us / (double)HR_SECOND_US;
-}
-
-static double ratio(hr__wide part, hr__wide whole) {
-  return whole ? (double)part / (double)whole : 0;
-}
-
-/* Where jobs were left over at a horizon there is no last end, and the makespan is the time that was simulated. */
+/* If jobs are unfinished at the horizon, the makespan is the simulated time. */
 static struct hr__integrals over_makespan(const struct hr_result *result, const struct hr_usage *usage) {
   bool finished = result->n_completed + result->n_rejected == result->n_jobs;
   return finished ? usage->at_last_end : usage->now;
@@ -164,9 +236,9 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->queue_max = usage->max_waiting;
 }
 
-/* F is counted in pods. */
+/* F is a sum over pods. */
 static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide total_milli) {
-  return ratio(fragment, total_milli) / (double)hr__fragments_pods(usage->fragments);
+  return ratio(fragment, total_milli) / (double)usage->fragment_pods;
 }
 
 static void fill_fragmentation(struct hr_summary *summary, const struct hr_result *result,
@@ -178,7 +250,7 @@ static void fill_fragmentation(struct hr_summary *summary, const struct hr_resul
   figures->known = true;
   figures->submit_window = share_of(usage, submits.fragment, submits.total_milli);
   figures->makespan = share_of(usage, makespan.fragment, makespan.total_milli);
-  figures->max = share_of(usage, usage->most.fragment, usage->most.total_milli);
+  figures->max = share_of(usage, usage->max_share.fragment, usage->max_share.total_milli);
   figures->stranded = ratio(makespan.stranded_milli, makespan.total_milli);
   figures->largest_gang_mean = ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
   figures->largest_gang_min = usage->min_gang;
@@ -227,48 +299,267 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
 static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_trace *trace,
                                  const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                  const struct hr_cost_basis *basis) {
-  struct hr_gpu_times times = hr__gpu_times_of_all(result);
-  summary->goodput = hr__goodput_figures(&times);
-  summary->spot = hr__spot_figures(cluster, result);
+  struct hr_gpu_times times = gpu_times_of_all(result);
+  summary->goodput = goodput_figures(&times);
+  summary->spot = spot_figures(cluster, result);
   summary->stoppable = result->accounting != NULL;
-  summary->oom = hr__oom_figures(cluster, result);
+  summary->oom = oom_figures(cluster, result);
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
-  if (status == HR_OK) hr__pool_figures_price(cluster, summary);
+  if (status == HR_OK) pool_figures_price(cluster, summary);
   return status;
+}
+
+/* Fills in the error of a summary that could not be computed, and returns `status`. */
+static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
+  if (status == HR_BAD_INPUT)
+    return hr_fail(error, status, "%s: costs exceed 4 trillion dollars; prices or times are too large", trace->source);
+  return hr_fail(error, status, "%s: out of memory for the metrics of %" PRIu32 " jobs", trace->source, trace->n_jobs);
 }
 
 enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                             const struct hr_result *result, const struct hr_usage *usage,
                             const struct hr_cost_basis *basis, struct hr_summary **summary, struct hr_error *error) {
-  struct hr_summary *fresh = calloc(1, sizeof *fresh);
+  struct hr_summary *created = calloc(1, sizeof *created);
   struct hr__samples samples = {0};
-  enum hr_status status = fresh && !usage->out_of_memory ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
+  enum hr_status status = created && !usage->out_of_memory ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
   if (status == HR_OK) {
-    fill_counts(fresh, cluster, result);
-    fill_usage(fresh, result, usage);
-    fill_fragmentation(fresh, result, usage);
-    status = fill_groups(fresh, result, &samples);
+    fill_counts(created, cluster, result);
+    fill_usage(created, result, usage);
+    fill_fragmentation(created, result, usage);
+    status = fill_groups(created, result, &samples);
   }
   if (status == HR_OK)
-    status = hr__pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, fresh);
+    status = pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, created);
   hr__samples_finish(&samples);
-  if (status == HR_OK) status = hr__fairness_make(cluster, result, &fresh->fairness);
-  if (status == HR_OK) status = fill_costs(fresh, trace, cluster, result, basis);
+  if (status == HR_OK) status = hr__fairness_make(cluster, result, &created->fairness);
+  if (status == HR_OK) status = fill_costs(created, trace, cluster, result, basis);
   if (status == HR_OK) {
-    *summary = fresh;
+    *summary = created;
     return HR_OK;
   }
-  hr_summary_destroy(fresh);
-  return hr__cannot_sum(trace, status, error);
+  hr_summary_destroy(created);
+  return cannot_sum(trace, status, error);
 }
 
 void hr_summary_destroy(struct hr_summary *summary) {
   if (!summary) return;
-  hr__pool_figures_free(summary->by_pool, summary->n_pools);
+  pool_figures_free(summary->by_pool, summary->n_pools);
   hr__groups_free(summary->by_tenant, summary->n_tenants);
   hr__groups_free(summary->by_class, summary->n_classes);
   hr__groups_free(summary->by_size, summary->n_sizes);
   hr__costs_destroy(summary->costs);
   free(summary);
+}
+
+/* ---- Streamed runs ------------------------------------------------------------------------------- */
+
+/* Integrals up to `until_us`. */
+struct integrals {
+  int64_t until_us;
+  hr__wide waiting, allocated_milli, total_milli;
+};
+
+struct hr_streamed {
+  const struct hr_trace *trace;
+  struct hr__sketch wait, jct, slowdown; /* slowdown in millionths */
+  uint64_t waiting, allocated_milli, total_milli, queue_max;
+  uint64_t ended_with[HR_N_OUTCOMES], deadlines, missed_deadlines, oom_kills, oom_jobs;
+  bool stoppable;
+  struct hr_gpu_times milli_us; /* finished jobs, if jobs can be interrupted */
+  struct hr__rejections rejections;
+  struct integrals now, at_last_end, at_last_submit;
+};
+
+struct hr_streamed *hr_streamed_create(const struct hr_trace *trace) {
+  struct hr_streamed *streamed = calloc(1, sizeof *streamed);
+  if (streamed) streamed->trace = trace;
+  return streamed;
+}
+
+void hr_streamed_destroy(struct hr_streamed *streamed) {
+  free(streamed);
+}
+
+static void advance(struct hr_streamed *streamed, int64_t now_us) {
+  struct integrals *now = &streamed->now;
+  uint64_t passed_us = (uint64_t)(now_us - now->until_us);
+  now->waiting += (hr__wide)streamed->waiting * passed_us;
+  now->allocated_milli += (hr__wide)streamed->allocated_milli * passed_us;
+  now->total_milli += (hr__wide)streamed->total_milli * passed_us;
+  now->until_us = now_us;
+}
+
+/* The slowdown as defined in groups.c, rounded to a millionth. */
+static int64_t slowdown_ppm(int64_t jct_us, int64_t work_us) {
+  uint64_t run_us = (uint64_t)(work_us > HR__SHORT_RUN_US ? work_us : HR__SHORT_RUN_US);
+  hr__wide slowdown = ((hr__wide)jct_us * 1000000 + run_us / 2) / run_us;
+  return slowdown > 1000000 ? (int64_t)slowdown : 1000000;
+}
+
+static bool has_deadline(const struct hr_trace *trace, hr_job job) {
+  return trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
+}
+
+/* The job has ended or was rejected; its accounting is final. */
+static void note_finished(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
+  const struct hr_trace *trace = streamed->trace;
+  bool rejected = event->kind == HR_EVENT_REJECT;
+  if (has_deadline(trace, event->job))
+    streamed->missed_deadlines += rejected || event->at_us > trace->deadline_us[event->job.id];
+  if (rejected) hr__rejections_add(&streamed->rejections, trace, event->job, event->reason);
+  if (!view->accounting) return;
+  const struct hr_job_accounting *accounting = &view->accounting[event->job.id];
+  streamed->oom_kills += accounting->oom_kills;
+  streamed->oom_jobs += accounting->oom_kills > 0;
+  add_gpu_times(&streamed->milli_us, &accounting->milli_us);
+}
+
+static void note_end(struct hr_streamed *streamed, hr_job job, int64_t jct_us) {
+  const struct hr_trace *trace = streamed->trace;
+  hr__sketch_add(&streamed->jct, jct_us);
+  hr__sketch_add(&streamed->slowdown, slowdown_ppm(jct_us, trace->work_us[job.id]));
+  if (trace->outcome) streamed->ended_with[trace->outcome[job.id]]++;
+  streamed->at_last_end = streamed->now;
+}
+
+static void note_submit(struct hr_streamed *streamed, hr_job job) {
+  streamed->at_last_submit = streamed->now;
+  streamed->deadlines += has_deadline(streamed->trace, job);
+}
+
+/* Counts the wait until the first start. */
+static void note_start(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
+  if (view->accounting && view->accounting[event->job.id].attempts) return;
+  hr__sketch_add(&streamed->wait, event->at_us - streamed->trace->submit_us[event->job.id]);
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_streamed *streamed = self;
+  advance(streamed, event->at_us);
+  if (event->kind == HR_EVENT_SUBMIT) note_submit(streamed, event->job);
+  if (event->kind == HR_EVENT_START) note_start(streamed, view, event);
+  if (event->kind == HR_EVENT_END)
+    note_end(streamed, event->job, event->at_us - streamed->trace->submit_us[event->job.id]);
+  if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_REJECT) note_finished(streamed, view, event);
+}
+
+static void on_instant(void *self, const struct hr_view *view) {
+  struct hr_streamed *streamed = self;
+  streamed->stoppable = view->accounting != NULL;
+  advance(streamed, view->now_us);
+  streamed->waiting = view->n_waiting;
+  streamed->allocated_milli = view->allocated_milli;
+  streamed->total_milli = view->total_milli;
+  if (streamed->waiting > streamed->queue_max) streamed->queue_max = streamed->waiting;
+}
+
+struct hr_observer hr_streamed_observer(struct hr_streamed *streamed) {
+  return (struct hr_observer){.self = streamed, .on_event = on_event, .on_instant = on_instant};
+}
+
+static double utilization(const struct integrals *span) {
+  return span->total_milli ? (double)span->allocated_milli / (double)span->total_milli : 0;
+}
+
+enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes) {
+  return hr__rejections_note(&streamed->rejections, notes);
+}
+
+static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const struct hr_result *result) {
+  if (!streamed->stoppable) return (struct hr_gpu_times){.kept = (hr_amount)streamed->now.allocated_milli};
+  struct hr_gpu_times times = streamed->milli_us;
+  add_gpu_times(&times, &result->left.milli_us);
+  return times;
+}
+
+static void fill_accounting(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                            const struct hr_result *result, struct hr_streamed_figures *figures) {
+  struct hr_gpu_times times = gpu_times(streamed, result);
+  figures->stoppable = streamed->stoppable;
+  figures->goodput = goodput_figures(&times);
+  figures->spot = spot_figures(cluster, result);
+  figures->oom = (struct hr_oom_figures){.known = streamed->stoppable && hr__can_kill(cluster),
+                                         .kills = streamed->oom_kills + result->left.oom_kills,
+                                         .jobs = streamed->oom_jobs + result->left.oom_jobs};
+  if (figures->oom.known) figures->oom.back_off_gpu_hours = back_off_gpu_hours(cluster, result);
+}
+
+struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                                             const struct hr_result *result) {
+  bool finished = result->n_completed + result->n_rejected == streamed->trace->n_jobs;
+  bool all_submitted = result->n_submitted == streamed->trace->n_jobs;
+  const struct integrals *span = finished ? &streamed->at_last_end : &streamed->now;
+  const struct integrals *submits = all_submitted ? &streamed->at_last_submit : &streamed->now;
+  struct hr_streamed_figures figures = {.jobs_submitted = result->n_submitted,
+                                        .jobs_completed = result->n_completed,
+                                        .jobs_rejected = result->n_rejected,
+                                        .jobs_unfinished = result->n_waiting + result->n_running,
+                                        .jobs_backfilled = result->n_backfilled,
+                                        .outcome_failed = streamed->ended_with[HR_OUTCOME_FAILED],
+                                        .outcome_cancelled = streamed->ended_with[HR_OUTCOME_CANCELLED],
+                                        .deadlines = streamed->deadlines,
+                                        .missed_deadlines = streamed->missed_deadlines + result->left.missed_deadlines,
+                                        .wait_s = hr__sketch_distribution(&streamed->wait),
+                                        .jct_s = hr__sketch_distribution(&streamed->jct),
+                                        .slowdown = hr__sketch_distribution(&streamed->slowdown),
+                                        .makespan_s = seconds_of(span->until_us),
+                                        .submit_window_s = seconds_of(submits->until_us),
+                                        .utilization_makespan = utilization(span),
+                                        .utilization_submit_window = utilization(submits),
+                                        .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),
+                                        .queue_max = streamed->queue_max,
+                                        .n_events = result->n_events,
+                                        .n_passes = result->n_passes,
+                                        .digest = result->digest};
+  if (span->until_us) figures.queue_mean = (double)span->waiting / (double)span->until_us;
+  fill_accounting(streamed, cluster, result, &figures);
+  return figures;
+}
+
+enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                                const struct hr_result *result, const struct hr_cost_basis *basis,
+                                struct hr_streamed_figures *figures, struct hr_error *error) {
+  struct hr_gpu_times times = gpu_times(streamed, result);
+  enum hr_status status = hr__costs_make(streamed->trace, cluster, result, basis, times.kept, &figures->costs);
+  return status == HR_OK ? HR_OK : cannot_sum(streamed->trace, status, error);
+}
+
+void hr_streamed_figures_finish(struct hr_streamed_figures *figures) {
+  hr__costs_destroy(figures->costs);
+  figures->costs = NULL;
+}
+
+struct hr_summary hr__streamed_summary(const struct hr_streamed_figures *figures,
+                                       const struct hr_cluster_spec *cluster) {
+  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
+                               .jobs_submitted = figures->jobs_submitted,
+                               .jobs_completed = figures->jobs_completed,
+                               .jobs_rejected = figures->jobs_rejected,
+                               .jobs_unfinished = figures->jobs_unfinished,
+                               .jobs_backfilled = figures->jobs_backfilled,
+                               .outcome_failed = figures->outcome_failed,
+                               .outcome_cancelled = figures->outcome_cancelled,
+                               .deadlines = figures->deadlines,
+                               .missed_deadlines = figures->missed_deadlines,
+                               .wait_s = figures->wait_s,
+                               .jct_s = figures->jct_s,
+                               .slowdown = figures->slowdown,
+                               .makespan_s = figures->makespan_s,
+                               .submit_window_s = figures->submit_window_s,
+                               .utilization_makespan = figures->utilization_makespan,
+                               .utilization_submit_window = figures->utilization_submit_window,
+                               .gpu_hours = figures->gpu_hours,
+                               .queue_mean = figures->queue_mean,
+                               .queue_max = figures->queue_max,
+                               .n_events = figures->n_events,
+                               .n_passes = figures->n_passes,
+                               .digest = figures->digest,
+                               .stoppable = figures->stoppable,
+                               .goodput = figures->goodput,
+                               .spot = figures->spot,
+                               .oom = figures->oom,
+                               .costs = figures->costs};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
+  return summary;
 }

@@ -1,30 +1,344 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An event changes one pool, and only that one's integrals are brought up to date. So they stand at times of their own,
- * and those up to the last end are kept apart from what has happened since: the first change of a pool after a job's
- * end keeps the pool's integrals as they stood at that end, until a change after a later end keeps them anew.
+ * Observer of cluster usage: integrals over time, usage by pool, and fragmentation.
+ *
+ * Integrals. Nothing changes between two passes, so each pass adds one rectangle. Copies of the sums are kept as of the
+ * last submit and the last end, the two times up to which utilization is reported.
+ *
+ * By pool. An event changes one pool, and only the integrals of that pool are advanced; each pool has its own time. For
+ * integrals up to the last end of a job, the first change of a pool after that end saves the pool's integrals as of the
+ * end; a change after a later end overwrites them.
+ *
+ * Fragmentation, in clusters with per-GPU allocation. F is that of Weng et al., "Beware of fragmentation", USENIX ATC
+ * 2023 (headroom/placement.h). Stranded GPUs and the largest gang are measured with typical tasks: requests for GPUs
+ * that the typical pods are made of, plus the memory per task, which pods omit. GPU memory is ignored, as in F. All
+ * counts are sums over nodes, except the largest gang, which is the maximum over pools of sums over nodes. So the part
+ * of each node is stored, only changed nodes are recomputed, and the sums of pools are the leaves of a tournament tree.
  */
 
 #include "report/metrics/usage.h"
 
+#include "base/arena.h"
+#include "headroom/policy.h"
+#include "headroom/unstable/fragmentation.h"
+
 #include <stdlib.h>
+
+/* Tasks of one pool. Omits dominated tasks, which request at least as much of everything as another task: if one of
+   those fits, so does the other. */
+struct hr__needs {
+  struct hr_request *task; /* sorted by `gpu_milli` */
+  uint32_t count;
+};
+
+struct typical_tasks {
+  struct hr__needs *needs; /* [n_pools]: tasks that accept the pool */
+  struct hr_request gang;  /* a task of one GPU; without CPU and memory if no typical task requests a whole GPU */
+};
+
+/* ---- Typical tasks ------------------------------------------------------------------------------- */
+
+#define BY(x, y, member)                                                                                               \
+  if ((x)->member != (y)->member) return (x)->member < (y)->member ? -1 : 1
+
+static int by_pod(const void *a, const void *b) {
+  const struct hr_request *x = a, *y = b;
+  BY(x, y, accept_class);
+  BY(x, y, gpus);
+  BY(x, y, gpu_milli);
+  BY(x, y, cpu_milli);
+  BY(x, y, mig_need);
+  return 0;
+}
+
+static int by_demand(const void *a, const void *b) {
+  const struct hr_request *x = a, *y = b;
+  BY(x, y, gpu_milli);
+  BY(x, y, gpus);
+  BY(x, y, cpu_milli);
+  BY(x, y, mem_mib);
+  BY(x, y, mig_need);
+  return 0;
+}
+
+/* Requests for GPUs that typical pods are made of. */
+struct tasks {
+  struct hr_request *task;
+  uint32_t count;
+};
+
+static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct hr_requests *requests,
+                       const struct hr_typical_pods *typical, struct hr_request *gang) {
+  struct hr_request *pod = hr_arena_alloc(arena, ((size_t)typical->count + 1) * sizeof *pod);
+  tasks->task = hr_arena_alloc(arena, ((size_t)requests->count + 1) * sizeof *tasks->task);
+  if (!pod || !tasks->task) return false;
+  for (uint32_t i = 0; i < typical->count; i++) pod[i] = typical->request[i];
+  if (typical->count) qsort(pod, typical->count, sizeof *pod, by_pod);
+  uint64_t max_tasks = 0;
+  for (uint32_t i = 0; i < requests->count; i++) {
+    const struct hr_request *request = &requests->request[i];
+    if (request->gpus == 0 || !bsearch(request, pod, typical->count, sizeof *pod, by_pod)) continue;
+    tasks->task[tasks->count++] = *request;
+    uint64_t times = requests->jobs[i] * request->tasks;
+    if (request->gpus > 1 || request->gpu_milli < HR_WHOLE_GPU_MILLI || times <= max_tasks) continue;
+    max_tasks = times;
+    *gang = *request;
+  }
+  return true;
+}
+
+/* ---- By pool ------------------------------------------------------------------------------------- */
+
+/* Whether `task` requests at least as much as `than`. On a MIG pool, GPUs are compared by profiles: every profile that
+   serves `task` must also serve `than`. */
+static bool requests_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool,
+                             bool is_split) {
+  bool less_of_node = task->cpu_milli < than->cpu_milli || task->mem_mib < than->mem_mib;
+  if (is_split) return !less_of_node && !(task->mig_profiles[pool.id] & ~than->mig_profiles[pool.id]);
+  return task->gpu_milli >= than->gpu_milli && task->gpus >= than->gpus && task->cpu_milli >= than->cpu_milli &&
+         task->mem_mib >= than->mem_mib;
+}
+
+/* Removes dominated tasks. In sort order, a task can only be dominated by an earlier one. */
+static void drop_dominated(struct hr__needs *needs, hr_pool pool, bool is_split) {
+  uint32_t kept = 0;
+  if (needs->count) qsort(needs->task, needs->count, sizeof *needs->task, by_demand);
+  for (uint32_t i = 0; i < needs->count; i++) {
+    uint32_t k = 0;
+    while (k < kept && !requests_no_less(&needs->task[i], &needs->task[k], pool, is_split)) k++;
+    if (k == kept) needs->task[kept++] = needs->task[i];
+  }
+  needs->count = kept;
+}
+
+/* `scratch` has space for all tasks. */
+static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const struct hr_cluster *cluster, hr_pool pool,
+                       const struct tasks *tasks, struct hr_request *scratch) {
+  *needs = (struct hr__needs){scratch, 0};
+  for (uint32_t i = 0; i < tasks->count; i++) {
+    if (!hr_cluster_accepts(cluster, tasks->task[i].accept_class, pool)) continue;
+    struct hr_request *task = &needs->task[needs->count++];
+    *task = tasks->task[i];
+    task->gpu_mem_mib = 0;
+    task->cpu_milli = hr_pool_cpu_milli(hr_cluster_pool_spec(cluster, pool), task);
+  }
+  drop_dominated(needs, pool, hr_cluster_pool_spec(cluster, pool)->mig != NULL);
+  needs->task = hr_arena_alloc(arena, ((size_t)needs->count + 1) * sizeof *needs->task);
+  for (uint32_t i = 0; needs->task && i < needs->count; i++) needs->task[i] = scratch[i];
+  return needs->task != NULL;
+}
+
+/* Allocates from the arena; returns NULL if out of memory. */
+static struct typical_tasks *typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                                  const struct hr_typical_pods *typical) {
+  uint32_t n_pools = hr_cluster_pools(cluster);
+  struct typical_tasks *self = hr_arena_alloc(arena, sizeof *self);
+  if (!self) return NULL;
+  self->gang = (struct hr_request){.tasks = 1, .gpus = 1, .gpu_milli = HR_WHOLE_GPU_MILLI};
+  self->needs = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *self->needs);
+  struct tasks tasks = {0};
+  if (!self->needs || !find_tasks(&tasks, arena, hr_cluster_requests(cluster), typical, &self->gang)) return NULL;
+  struct hr_request *scratch = hr_arena_alloc(arena, ((size_t)tasks.count + 1) * sizeof *scratch);
+  if (!scratch) return NULL;
+  for (uint32_t i = 0; i < n_pools; i++)
+    if (!make_needs(&self->needs[i], arena, cluster, (hr_pool){i}, &tasks, scratch)) return NULL;
+  return self;
+}
+
+/* ---- Counts of one node -------------------------------------------------------------------------- */
+
+static uint32_t stranded_instances_milli(const struct hr__needs *needs, const struct hr_gpu_inventory *inventory,
+                                         hr_node node) {
+  bool any = false;
+  for (uint32_t i = 0; i < needs->count; i++) {
+    const struct hr_request *task = &needs->task[i];
+    if (task->gpus != 1 || !hr_gpu_inventory_fitting_gpus(inventory, task, node)) continue;
+    if (inventory->cpu_milli[node.id] >= task->cpu_milli && inventory->mem_mib[node.id] >= task->mem_mib) return 0;
+    any = true;
+  }
+  return any ? inventory->left_milli[node.id] : 0;
+}
+
+/* Returns the idle milli-GPUs of the node if some tasks fit its GPUs but none of them its CPU and memory; otherwise
+   0. */
+static uint32_t hr__stranded_milli(const struct typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
+                                   hr_node node) {
+  const struct hr__needs *needs = &tasks->needs[inventory->pool[node.id]];
+  uint32_t n_fitting = 0, for_milli = 0;
+  bool any = false;
+  if (hr_gpu_inventory_mig(inventory, node)) return stranded_instances_milli(needs, inventory, node);
+  if (needs->count == 0 || hr_gpu_inventory_fits(inventory, &needs->task[0], node)) return 0;
+  for (uint32_t i = 0; i < needs->count; i++) {
+    const struct hr_request *task = &needs->task[i];
+    if (task->gpu_milli != for_milli)
+      n_fitting = (uint32_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, task, node));
+    for_milli = task->gpu_milli;
+    if (n_fitting == 0) break; /* further tasks need more of each GPU */
+    if (n_fitting < task->gpus) continue;
+    if (inventory->cpu_milli[node.id] >= task->cpu_milli && inventory->mem_mib[node.id] >= task->mem_mib) return 0;
+    any = true;
+  }
+  return any ? inventory->left_milli[node.id] : 0;
+}
+
+/* Returns how many tasks of the gang fit on the node. */
+static uint32_t gang_on(const struct typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
+  const struct hr_request *gang = &tasks->gang;
+  bool is_split = hr_gpu_inventory_mig(inventory, node) != NULL;
+  uint64_t max_tasks = is_split ? (uint64_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, gang, node))
+                                : hr_gpu_inventory_idle_gpus(inventory, node);
+  uint64_t cpu_milli = inventory->cpu_milli[node.id], mem_mib = inventory->mem_mib[node.id];
+  uint32_t asked_milli = hr_gpu_inventory_cpu_milli(inventory, gang, node);
+  if (cpu_milli != HR_NONE && max_tasks * asked_milli > cpu_milli) max_tasks = cpu_milli / asked_milli;
+  if (mem_mib != UINT64_MAX && gang->mem_mib && max_tasks > mem_mib / gang->mem_mib)
+    max_tasks = mem_mib / gang->mem_mib;
+  return (uint32_t)max_tasks;
+}
+
+struct fragments_part {
+  uint64_t fragment;
+  uint32_t stranded_milli, gang;
+};
+
+struct hr__fragments {
+  struct hr_arena arena;
+  const struct hr_cluster *cluster;
+  const struct hr_gpu_inventory *inventory;
+  const struct hr_typical_pods *typical;
+  struct hr_acceptance acceptance;
+  struct hr_fragmentation *fragmentation;
+  struct typical_tasks *tasks;
+  struct fragments_part *part; /* [n_nodes]: as of the last count */
+  uint32_t *changed;           /* [n_nodes]: the first n_changed are valid */
+  uint8_t *has_changed;        /* [n_nodes] */
+  uint64_t *gang;              /* [2 x n_leaves]: tournament tree; a pool is at n_leaves + its index */
+  uint32_t n_changed, n_leaves;
+  struct hr__fragment_counts counts;
+};
+
+/* ---- Life cycle of fragmentation counts ---------------------------------------------------------- */
+
+static bool make_acceptance(struct hr__fragments *self) {
+  const struct hr_requests *requests = hr_cluster_requests(self->cluster);
+  uint32_t n_pools = hr_cluster_pools(self->cluster), n_classes = 0;
+  for (uint32_t i = 0; i < requests->count; i++)
+    if (requests->request[i].accept_class >= n_classes) n_classes = requests->request[i].accept_class + 1;
+  uint8_t *row = hr_arena_alloc(&self->arena, (size_t)n_classes * n_pools + 1);
+  if (!row) return false;
+  for (uint32_t class_ = 0; class_ < n_classes; class_++)
+    for (uint32_t pool = 0; pool < n_pools; pool++)
+      row[(size_t)class_ * n_pools + pool] = hr_cluster_accepts(self->cluster, class_, (hr_pool){pool});
+  self->acceptance = (struct hr_acceptance){row, n_classes, n_pools};
+  return true;
+}
+
+static bool make_counts(struct hr__fragments *self) {
+  size_t n_nodes = (size_t)self->inventory->n_nodes + 1;
+  for (self->n_leaves = 1; self->n_leaves < hr_cluster_pools(self->cluster);) self->n_leaves *= 2;
+  self->part = hr_arena_alloc(&self->arena, n_nodes * sizeof *self->part);
+  self->changed = hr_arena_alloc(&self->arena, n_nodes * sizeof *self->changed);
+  self->has_changed = hr_arena_alloc(&self->arena, n_nodes);
+  self->gang = hr_arena_alloc(&self->arena, (size_t)2 * self->n_leaves * sizeof *self->gang);
+  return self->part && self->changed && self->has_changed && self->gang;
+}
+
+static void mark_node(struct hr__fragments *self, hr_node node) {
+  if (self->has_changed[node.id]) return;
+  self->has_changed[node.id] = 1;
+  self->changed[self->n_changed++] = node.id;
+}
+
+static bool make(struct hr__fragments *self) {
+  struct hr_arena *arena = &self->arena;
+  self->typical = hr_typical_pods_create(arena, hr_cluster_requests(self->cluster));
+  if (!self->typical || !make_acceptance(self) || !make_counts(self)) return false;
+  self->tasks = typical_tasks_create(arena, self->cluster, self->typical);
+  self->fragmentation = hr_fragmentation_create(arena, self->typical, &self->acceptance, self->inventory);
+  return self->tasks && self->fragmentation;
+}
+
+static void fragments_destroy(struct hr__fragments *fragments) {
+  if (!fragments) return;
+  hr__arena_finish(&fragments->arena);
+  free(fragments);
+}
+
+static struct hr__fragments *fragments_create(const struct hr_cluster *cluster) {
+  struct hr__fragments *self = calloc(1, sizeof *self);
+  if (!self) return NULL;
+  self->cluster = cluster;
+  self->inventory = hr_cluster_gpu_inventory(cluster);
+  if (!make(self)) {
+    fragments_destroy(self);
+    return NULL;
+  }
+  for (uint32_t node = 0; node < self->inventory->n_nodes; node++) mark_node(self, (hr_node){node});
+  return self;
+}
+
+/* ---- Counting ------------------------------------------------------------------------------------ */
+
+static void fragments_note(struct hr__fragments *fragments, const struct hr_event *event) {
+  if (event->node.id != HR_NONE) mark_node(fragments, event->node);
+  if (!event->placement) return;
+  for (uint32_t i = 0; i < event->placement->n_slices; i++) mark_node(fragments, event->placement->slices[i].node);
+}
+
+/* Closed nodes count as not idle, since nothing may start there. */
+static struct fragments_part part_of(struct hr__fragments *self, hr_node node) {
+  if (self->inventory->closed[node.id]) return (struct fragments_part){0};
+  return (struct fragments_part){.fragment = hr_fragmentation_of(self->fragmentation, node),
+                                 .stranded_milli = hr__stranded_milli(self->tasks, self->inventory, node),
+                                 .gang = gang_on(self->tasks, self->inventory, node)};
+}
+
+static void set_gang(struct hr__fragments *self, uint32_t pool, uint64_t gang) {
+  uint32_t at = self->n_leaves + pool;
+  self->gang[at] = gang;
+  while (at > 1) {
+    uint64_t one = self->gang[at], other = self->gang[at ^ 1];
+    at /= 2;
+    self->gang[at] = one > other ? one : other;
+  }
+}
+
+static void count_node(struct hr__fragments *self, hr_node node) {
+  struct fragments_part *before = &self->part[node.id], after = part_of(self, node);
+  uint32_t pool = self->inventory->pool[node.id];
+  self->counts.fragment += (hr__wide)after.fragment - before->fragment;
+  self->counts.stranded_milli += (uint64_t)after.stranded_milli - before->stranded_milli;
+  if (after.gang != before->gang) set_gang(self, pool, self->gang[self->n_leaves + pool] + after.gang - before->gang);
+  *before = after;
+}
+
+static struct hr__fragment_counts fragments_count(struct hr__fragments *fragments) {
+  for (uint32_t i = 0; i < fragments->n_changed; i++) {
+    count_node(fragments, (hr_node){fragments->changed[i]});
+    fragments->has_changed[fragments->changed[i]] = 0;
+  }
+  fragments->n_changed = 0;
+  fragments->counts.largest_gang = fragments->gang[1];
+  return fragments->counts;
+}
+
+/* ---- Usage by pool ------------------------------------------------------------------------------- */
 
 struct usage_pool {
   int64_t until_us;
-  uint64_t allocated_milli, total_milli; /* what holds since then */
-  struct hr__pool_time now, at_last_end; /* the latter if the pool changed since */
+  uint64_t allocated_milli, total_milli; /* values since `until_us` */
+  struct hr__pool_time now, at_last_end; /* at_last_end is valid if the pool changed after that end */
 };
 
 struct hr__by_pool {
   const struct hr_cluster *cluster;
   int64_t last_end_us;
   struct usage_pool *pools; /* [n_pools] */
-  uint32_t *last;           /* [n_jobs]: the pool where it ran last */
+  uint32_t *last;           /* [n_jobs]: pool of the last attempt; HR_NONE */
 };
 
-static void hr__by_pool_destroy(struct hr__by_pool *by_pool);
+static void by_pool_destroy(struct hr__by_pool *by_pool);
 
-static struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, uint32_t n_jobs) {
+static struct hr__by_pool *by_pool_create(const struct hr_cluster *cluster, uint32_t n_jobs) {
   struct hr__by_pool *self = calloc(1, sizeof *self);
   uint32_t n_pools = hr_cluster_pools(cluster);
   if (!self) return NULL;
@@ -32,7 +346,7 @@ static struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, 
   self->pools = calloc(n_pools, sizeof *self->pools);
   self->last = malloc(((size_t)n_jobs + 1) * sizeof *self->last);
   if (!self->pools || !self->last) {
-    hr__by_pool_destroy(self);
+    by_pool_destroy(self);
     return NULL;
   }
   for (uint32_t pool = 0; pool < n_pools; pool++)
@@ -41,15 +355,14 @@ static struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, 
   return self;
 }
 
-/* NULL when out of memory. */
-static void hr__by_pool_destroy(struct hr__by_pool *by_pool) {
+static void by_pool_destroy(struct hr__by_pool *by_pool) {
   if (!by_pool) return;
   free(by_pool->pools);
   free(by_pool->last);
   free(by_pool);
 }
 
-/* With what has held since then. */
+/* Returns the integrals advanced to `until_us`. */
 static struct hr__pool_time grown(const struct usage_pool *pool, int64_t until_us) {
   uint64_t passed_us = (uint64_t)(until_us - pool->until_us);
   return (struct hr__pool_time){pool->now.allocated_milli + (hr__wide)pool->allocated_milli * passed_us,
@@ -62,13 +375,13 @@ static void advance(struct usage_pool *pool, int64_t now_us, int64_t last_end_us
   pool->until_us = now_us;
 }
 
-static bool gives_back(enum hr_event_kind kind) {
+static bool releases(enum hr_event_kind kind) {
   return kind == HR_EVENT_END || kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
 }
 
 static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, const struct hr_event *event) {
   bool starts = event->kind == HR_EVENT_START;
-  if (!starts && !gives_back(event->kind)) return;
+  if (!starts && !releases(event->kind)) return;
   struct usage_pool *pool = &self->pools[event->placement->pool.id];
   uint64_t milli = hr_placement_milli(event->placement, trace, event->job);
   advance(pool, event->at_us, self->last_end_us);
@@ -77,15 +390,15 @@ static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, con
   if (event->kind == HR_EVENT_END) self->last_end_us = event->at_us;
 }
 
-/* The cluster has changed before its event is told. */
+/* The cluster already has its new state when observers are notified. */
 static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
   struct usage_pool *pool = &self->pools[event->pool.id];
   advance(pool, event->at_us, self->last_end_us);
   pool->total_milli = hr_cluster_total_milli(self->cluster, event->pool);
 }
 
-/* Takes an event down; from the first on. */
-static void hr__by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
+/* Accounts for an event; call it for every event. */
+static void by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
   if (event->placement) note_job(by_pool, trace, event);
   if (event->pool.id != HR_NONE) note_node(by_pool, event);
 }
@@ -99,11 +412,7 @@ uint32_t hr__by_pool_of(const struct hr__by_pool *by_pool, hr_job job) {
   return by_pool->last[job.id];
 }
 
-/*
- * Integrals over time of waiting jobs, allocated GPUs and GPUs that are there, and of what is idle and of little use
- * where GPUs are told apart. Between two passes nothing changes, so each pass adds one rectangle. The sums are kept as
- * they stood at the last submit and at the last end, the two moments up to which utilization is asked for.
- */
+/* ---- Usage of the cluster ------------------------------------------------------------------------ */
 
 struct hr_usage *hr_usage_create(const struct hr_trace *trace) {
   struct hr_usage *usage = calloc(1, sizeof *usage);
@@ -113,22 +422,23 @@ struct hr_usage *hr_usage_create(const struct hr_trace *trace) {
 
 void hr_usage_destroy(struct hr_usage *usage) {
   if (!usage) return;
-  hr__fragments_destroy(usage->fragments);
-  hr__by_pool_destroy(usage->by_pool);
+  fragments_destroy(usage->fragments);
+  by_pool_destroy(usage->by_pool);
   free(usage);
 }
 
-/* The first pass finds all nodes as they are, later ones what events changed. */
+/* At the first pass, all nodes are marked as changed. */
 static void begin(struct hr_usage *usage, const struct hr_view *view) {
   usage->begun = true;
   if (!view->cluster) return;
   if (hr_cluster_pools(view->cluster) > 1) {
-    usage->by_pool = hr__by_pool_create(view->cluster, view->jobs->n_jobs);
+    usage->by_pool = by_pool_create(view->cluster, view->jobs->n_jobs);
     usage->out_of_memory = !usage->by_pool;
   }
   if (!hr_cluster_gpu_inventory(view->cluster)) return;
-  usage->fragments = hr__fragments_create(view->cluster);
+  usage->fragments = fragments_create(view->cluster);
   usage->out_of_memory |= !usage->fragments;
+  if (usage->fragments) usage->fragment_pods = usage->fragments->typical->total;
   usage->min_gang = UINT64_MAX;
 }
 
@@ -136,8 +446,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   struct hr_usage *usage = self;
   if (!usage->begun) begin(usage, view);
   if (event->kind == HR_EVENT_END) usage->ended = true;
-  if (usage->by_pool) hr__by_pool_note(usage->by_pool, view->jobs, event);
-  if (usage->fragments) hr__fragments_note(usage->fragments, event);
+  if (usage->by_pool) by_pool_note(usage->by_pool, view->jobs, event);
+  if (usage->fragments) fragments_note(usage->fragments, event);
 }
 
 static void usage_advance(struct hr_usage *usage, int64_t now_us) {
@@ -151,13 +461,13 @@ static void usage_advance(struct hr_usage *usage, int64_t now_us) {
   usage->now.until_us = now_us;
 }
 
-/* Shares are compared as products, whole numbers both. */
+/* Compares shares by cross multiplication, in integers. */
 static void count_fragments(struct hr_usage *usage) {
-  usage->counts = hr__fragments_count(usage->fragments);
-  struct hr__fragment_share *most = &usage->most, now = {usage->counts.fragment, usage->total_milli};
+  usage->counts = fragments_count(usage->fragments);
+  struct hr__fragment_share *max = &usage->max_share, now = {usage->counts.fragment, usage->total_milli};
   if (now.total_milli > 0 &&
-      (most->total_milli == 0 || now.fragment * most->total_milli > most->fragment * now.total_milli))
-    *most = now;
+      (max->total_milli == 0 || now.fragment * max->total_milli > max->fragment * now.total_milli))
+    *max = now;
   if (usage->min_gang > usage->counts.largest_gang) usage->min_gang = usage->counts.largest_gang;
 }
 

@@ -2,56 +2,67 @@
 #ifndef HR_REPORT_METRICS_USAGE_H
 #define HR_REPORT_METRICS_USAGE_H
 
-/* Pool by pool: GPUs that were allocated and GPUs that were there, over time; and where each job ran last. */
-
 #include "base/int128.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"
-#include "report/metrics/fragments.h"
 
-/* From time zero on, thousandths of GPUs x microseconds. */
+/* ---- Fragmentation ------------------------------------------------------------------------------- */
+
+/* Usage of the cluster over time: integrals of waiting jobs, allocated and total GPUs, by pool and in all, and
+   fragmentation in clusters with per-GPU allocation. docs/reference/metrics.md defines the fragmentation counts. */
+
+struct hr__fragment_counts {
+  hr__wide fragment;       /* F of all nodes: milli-GPUs x fragment_pods */
+  uint64_t stranded_milli; /* idle GPUs on nodes whose free CPU or memory is too small for every typical task */
+  uint64_t largest_gang;   /* number of one-GPU tasks that fit into one pool */
+};
+
+struct hr__fragments;
+/* ---- Usage by pool ------------------------------------------------------------------------------- */
+
+/* Integrals from time zero: milli-GPUs x microseconds. */
 struct hr__pool_time {
   hr__wide allocated_milli, total_milli;
 };
 
-/* For one run, whose cluster it asks until the run ends. */
 struct hr__by_pool;
-/* Up to the last end of a job or any time that is not before the last event. */
+/* Returns the integrals of a pool up to `until_us`: the last end of a job, or any time not before the last event. */
 struct hr__pool_time hr__by_pool_until(const struct hr__by_pool *by_pool, hr_pool pool, int64_t until_us);
-/* The number of the pool where a job ran last, HR_NONE if it never ran. */
+/* Returns the index of the pool where the job ran last; HR_NONE if it never ran. */
 uint32_t hr__by_pool_of(const struct hr__by_pool *by_pool, hr_job job);
 
-/* What the usage fold has gathered; read by the summary. */
+/* ---- Usage of the cluster ------------------------------------------------------------------------ */
 
 /* Integrals from time zero to `until_us`. */
 struct hr__integrals {
   int64_t until_us;
   hr__wide waiting;         /* jobs x microseconds */
   hr__wide allocated_milli; /* milli-GPUs x microseconds */
-  hr__wide total_milli;     /* likewise, of GPUs that were there */
-  /* Where GPUs are told apart: each of struct hr__fragment_counts x microseconds. */
+  hr__wide total_milli;     /* milli-GPUs x microseconds of GPUs present */
+  /* Per-GPU allocation only: each member of struct hr__fragment_counts x microseconds. */
   hr__wide fragment, stranded_milli, largest_gang;
 };
 
 struct hr__fragment_share {
   hr__wide fragment;
-  uint64_t total_milli; /* 0: none yet */
+  uint64_t total_milli; /* 0: no sample yet */
 };
 
 struct hr_usage {
   int64_t last_submit_us;
-  uint64_t waiting, allocated_milli, total_milli; /* what holds since now.until_us */
+  uint64_t waiting, allocated_milli, total_milli; /* values since now.until_us */
   uint64_t max_waiting;
-  struct hr__integrals now; /* to the last instant */
+  struct hr__integrals now; /* up to the last instant */
   struct hr__integrals at_last_submit, at_last_end;
-  bool submits_over, ended; /* at_last_submit is known; a job ended at the instant under way */
-  /* Made at the first event: the run's cluster is not known before. */
+  bool submits_over, ended; /* at_last_submit is final; a job ended at the current instant */
+  /* Created at the first event, because the cluster of the run is not known before. */
   bool begun, out_of_memory;
-  struct hr__by_pool *by_pool;       /* NULL where there is one pool */
-  struct hr__fragments *fragments;   /* NULL where GPUs are not told apart */
-  struct hr__fragment_counts counts; /* what holds since now.until_us */
-  struct hr__fragment_share most;    /* of the GPUs that were there, after any pass */
-  uint64_t min_gang;                 /* likewise; not known where there was no pass */
+  struct hr__by_pool *by_pool;         /* NULL if the cluster has one pool */
+  uint64_t fragment_pods;              /* pods that F is averaged over; 0 without fragments */
+  struct hr__fragments *fragments;     /* NULL in clusters with counted allocation */
+  struct hr__fragment_counts counts;   /* values since now.until_us */
+  struct hr__fragment_share max_share; /* largest share of the present GPUs after any pass */
+  uint64_t min_gang;                   /* smallest largest_gang after any pass; UINT64_MAX without a pass */
 };
 
 #endif

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was amiss, when, where and for how long. */
+/*
+ * The HTML report: the observer that records series for it, and its document.
+ *
+ * The observer counts after every pass, including the passes of one instant, so peaks of no duration are included as in
+ * the summary. The report is the template with two placeholders replaced: the title, and one line that becomes the
+ * document and its blocks. Both are located before anything is written.
+ */
 
-#include "report/page/page_parts.h"
+#include "report/page/page.h"
+
+#include "headroom/unstable/exports.h"
+#include "report/metrics/buckets.h"
+#include "report/metrics/usage.h"
 #include "report/page/page_template.h"
-#include "report/page/page_watch.h"
 #include "report/tables/alert_report.h"
 #include "report/tables/json_tree.h"
 
@@ -11,17 +20,150 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ALERTS = 5000 };
+/* ---- Observer ------------------------------------------------------------------------------------ */
+
+enum watched_count {
+  COUNT_WAITING,
+  COUNT_WAITING_MILLI,
+  COUNT_RUNNING,
+  COUNT_ALLOCATED_MILLI,
+  COUNT_TOTAL_MILLI,
+  COUNT_FRAGMENTED_MILLI,
+  COUNT_STRANDED_MILLI,
+  N_COUNTS
+};
+
+/* Further spot pools are not drawn. */
+enum { MAX_SPOT_POOLS = 12 };
+
+/* Nodes offered or up, and nodes up (which are paid for). */
+struct page_offer {
+  hr_pool pool;
+  struct hr__buckets nodes, up;
+};
+
+struct hr_page_watch {
+  const struct hr_trace *trace;
+  struct page_offer offers[MAX_SPOT_POOLS];
+  uint32_t n_offers;
+  const struct hr_usage *usage; /* NULL: no fragmentation */
+  uint64_t waiting_milli;
+  bool knows_fragments;
+  struct hr__buckets counts[N_COUNTS];
+};
+
+/* Twice the width of a wide screen, since a long run may use only half of the buckets. */
+enum { MAX_BUCKETS = 1200 };
+
+static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools && watch->n_offers < MAX_SPOT_POOLS; i++) {
+    if (cluster->pools[i].market.market != HR_MARKET_SPOT || cluster->pools[i].nodes == 0) continue;
+    struct page_offer *offer = &watch->offers[watch->n_offers++];
+    offer->pool = (hr_pool){i};
+    if (hr__buckets_init(&offer->nodes, MAX_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+    if (hr__buckets_init(&offer->up, MAX_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+  }
+  return HR_OK;
+}
+
+struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                           const struct hr_usage *usage) {
+  struct hr_page_watch *watch = calloc(1, sizeof *watch);
+  if (!watch) return NULL;
+  watch->trace = trace;
+  watch->usage = usage;
+  enum hr_status status = watch_pools(watch, cluster);
+  for (unsigned i = 0; i < N_COUNTS && status == HR_OK; i++) status = hr__buckets_init(&watch->counts[i], MAX_BUCKETS);
+  if (status == HR_OK) return watch;
+  hr_page_watch_destroy(watch);
+  return NULL;
+}
+
+void hr_page_watch_destroy(struct hr_page_watch *watch) {
+  if (!watch) return;
+  for (unsigned i = 0; i < N_COUNTS; i++) hr__buckets_finish(&watch->counts[i]);
+  for (uint32_t i = 0; i < watch->n_offers; i++) {
+    hr__buckets_finish(&watch->offers[i].nodes);
+    hr__buckets_finish(&watch->offers[i].up);
+  }
+  free(watch);
+}
+
+static uint64_t asked_milli(const struct hr_page_watch *watch, const struct hr_view *view, hr_job job) {
+  return view->cluster ? hr_cluster_asked_milli(view->cluster, job) : (uint64_t)watch->trace->gpus[job.id] * 1000;
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct hr_page_watch *watch = self;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+  case HR_EVENT_INTERRUPT:
+  case HR_EVENT_PREEMPT:
+    watch->waiting_milli += asked_milli(watch, view, event->job);
+    break;
+  case HR_EVENT_START:
+  case HR_EVENT_REJECT:
+    watch->waiting_milli -= asked_milli(watch, view, event->job);
+    break;
+  default:
+    break;
+  }
+}
+
+static void count_fragments(struct hr_page_watch *watch, int64_t now_us) {
+  const struct hr_usage *usage = watch->usage;
+  uint64_t pods = usage->fragment_pods;
+  watch->knows_fragments = true;
+  hr__buckets_set(&watch->counts[COUNT_FRAGMENTED_MILLI], now_us,
+                  (uint64_t)((usage->counts.fragment + pods / 2) / pods));
+  hr__buckets_set(&watch->counts[COUNT_STRANDED_MILLI], now_us, usage->counts.stranded_milli);
+}
+
+static void count_nodes(struct page_offer *offer, const struct hr_cluster *cluster, int64_t now_us) {
+  hr_pool pool = offer->pool;
+  uint32_t up = hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +
+                hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+  hr__buckets_set(&offer->up, now_us, up);
+  hr__buckets_set(&offer->nodes, now_us, up + hr_cluster_offer(cluster, pool));
+}
+
+static void on_instant(void *self, const struct hr_view *view) {
+  struct hr_page_watch *watch = self;
+  hr__buckets_set(&watch->counts[COUNT_WAITING], view->now_us, view->n_waiting);
+  hr__buckets_set(&watch->counts[COUNT_WAITING_MILLI], view->now_us, watch->waiting_milli);
+  hr__buckets_set(&watch->counts[COUNT_RUNNING], view->now_us, view->n_running);
+  hr__buckets_set(&watch->counts[COUNT_ALLOCATED_MILLI], view->now_us, view->allocated_milli);
+  hr__buckets_set(&watch->counts[COUNT_TOTAL_MILLI], view->now_us, view->total_milli);
+  if (watch->usage && watch->usage->fragments) count_fragments(watch, view->now_us);
+  for (uint32_t i = 0; i < watch->n_offers && view->cluster; i++)
+    count_nodes(&watch->offers[i], view->cluster, view->now_us);
+}
+
+struct hr_observer hr_page_watch_observer(struct hr_page_watch *watch) {
+  return (struct hr_observer){.self = watch, .on_event = on_event, .on_instant = on_instant};
+}
+
+static void watch_close(struct hr_page_watch *watch, int64_t end_us) {
+  for (unsigned i = 0; i < N_COUNTS; i++) hr__buckets_close(&watch->counts[i], end_us);
+  for (uint32_t i = 0; i < watch->n_offers; i++) {
+    hr__buckets_close(&watch->offers[i].nodes, end_us);
+    hr__buckets_close(&watch->offers[i].up, end_us);
+  }
+}
+
+/* ---- Alerts -------------------------------------------------------------------------------------- */
+
+enum { MAX_ALERTS = 5000 };
 
 static enum hr_status put_words(struct hr__page_json *json, const struct hr_alert *alert) {
   char *text = NULL;
   size_t size = 0;
   FILE *words = open_memstream(&text, &size);
   if (words) hr__put_alert_words(words, alert);
-  bool told = words && fclose(words) == 0;
-  hr__page_text(json, "words", told ? text : "");
+  bool complete = words && fclose(words) == 0;
+  hr__page_text(json, "words", complete ? text : "");
   free(text);
-  return told ? HR_OK : HR_NO_MEMORY;
+  return complete ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status put_alert(struct hr__page_json *json, const struct hr_alert *alert) {
@@ -38,7 +180,7 @@ static enum hr_status put_alert(struct hr__page_json *json, const struct hr_aler
   return status;
 }
 
-/* `value` and `words` are those of the longest. */
+/* `value` and `words` are those of the longest alert. */
 static enum hr_status put_group(struct hr__page_json *json, const struct hr__alert_group *group) {
   const struct hr_alert *longest = group->longest;
   hr__page_open(json, NULL, '{');
@@ -66,69 +208,63 @@ static enum hr_status put_groups(struct hr__page_json *json, const struct hr_ale
   return status;
 }
 
-enum hr_status hr__page_alerts(const struct hr_alerts *alerts, struct hr__page_json *json) {
+static enum hr_status put_alerts(const struct hr_alerts *alerts, struct hr__page_json *json) {
   const struct hr_alert *list = NULL;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
   enum hr_status status = put_groups(json, list, count);
   hr__page_open(json, "alerts", '[');
-  for (size_t i = 0; i < count && i < MOST_ALERTS && status == HR_OK; i++) status = put_alert(json, &list[i]);
+  for (size_t i = 0; i < count && i < MAX_ALERTS && status == HR_OK; i++) status = put_alert(json, &list[i]);
   hr__page_close(json, ']');
   return status;
 }
 
-/* Counts over time, as the watch kept them. */
+/* ---- Series -------------------------------------------------------------------------------------- */
 
-enum extremes { MEAN = 0, LEAST = 1, MOST = 2 };
+enum extremes { MEAN = 0, MIN = 1, MAX = 2 };
 
-static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                                 double unit);
+static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 
-static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                              double unit);
+static void put_maxima(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 
 static void put_counts(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, unsigned which,
                        double unit) {
   hr__page_open(json, key, '{');
-  hr__page_put_buckets(json, "mean", buckets, unit);
-  if (which & LEAST) {
+  put_buckets(json, "mean", buckets, unit);
+  if (which & MIN) {
     hr__page_open(json, "min", '[');
-    for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].least / unit);
+    for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].min / unit);
     hr__page_close(json, ']');
   }
-  if (which & MOST) hr__page_put_most(json, "max", buckets, unit);
+  if (which & MAX) put_maxima(json, "max", buckets, unit);
   hr__page_close(json, '}');
 }
 
-static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json);
+static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json);
 
-/* Each writes a value of the document with its key; HR_NO_MEMORY is the only failure. A block that it fills is written
-   behind the document. */
-static enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
   const struct hr__buckets *counts = watch->counts;
   hr__page_open(json, "series", '{');
   hr__page_count(json, "begin_s", 0);
   hr__page_seconds(json, "step_s", view->grid.width_us);
   hr__page_count(json, "n", view->grid.n);
-  put_counts(json, "capacity", &counts[HR__PAGE_TOTAL_MILLI], MOST, 1000);
-  put_counts(json, "allocated", &counts[HR__PAGE_ALLOCATED_MILLI], LEAST | MOST, 1000);
-  put_counts(json, "waiting", &counts[HR__PAGE_WAITING], MOST, 1);
-  put_counts(json, "waiting_gpus", &counts[HR__PAGE_WAITING_MILLI], MOST, 1000);
-  put_counts(json, "running", &counts[HR__PAGE_RUNNING], MOST, 1);
+  put_counts(json, "capacity", &counts[COUNT_TOTAL_MILLI], MAX, 1000);
+  put_counts(json, "allocated", &counts[COUNT_ALLOCATED_MILLI], MIN | MAX, 1000);
+  put_counts(json, "waiting", &counts[COUNT_WAITING], MAX, 1);
+  put_counts(json, "waiting_gpus", &counts[COUNT_WAITING_MILLI], MAX, 1000);
+  put_counts(json, "running", &counts[COUNT_RUNNING], MAX, 1);
   if (watch->knows_fragments) {
-    put_counts(json, "fragmented", &counts[HR__PAGE_FRAGMENTED_MILLI], MEAN, 1000);
-    put_counts(json, "stranded", &counts[HR__PAGE_STRANDED_MILLI], MEAN, 1000);
+    put_counts(json, "fragmented", &counts[COUNT_FRAGMENTED_MILLI], MEAN, 1000);
+    put_counts(json, "stranded", &counts[COUNT_STRANDED_MILLI], MEAN, 1000);
   }
-  enum hr_status status = hr__page_use(view, json);
-  if (status == HR_OK) status = hr__page_waits(view, json);
-  if (status == HR_OK) status = hr__page_by(view, json);
+  enum hr_status status = hr__page_usage_series(view, json);
   if (status == HR_OK && view->run->summary->costs) status = hr__page_spend(view, json);
-  if (status == HR_OK) status = hr__page_spot(view, json);
+  if (status == HR_OK) status = put_spot(view, json);
   hr__page_close(json, '}');
   return status;
 }
 
-/* Pools of the spot market over time: nodes that could be had, nodes that were there, and what was taken away. */
+/* ---- Spot pools over time ------------------------------------------------------------------------ */
 
 struct page_spot {
   struct hr__page_sums reclaims, interrupted;
@@ -148,7 +284,7 @@ static void note_jobs(struct page_spot *spot, const struct hr__page_view *view, 
       hr__page_put(&spot->interrupted, &view->grid, view->attempts[i].end_us, 1);
 }
 
-static enum hr_status put_pool(const struct hr__page_view *view, const struct hr__page_offer *offer,
+static enum hr_status put_pool(const struct hr__page_view *view, const struct page_offer *offer,
                                struct hr__page_json *json) {
   uint32_t pool = offer->pool.id;
   struct page_spot spot = {0};
@@ -162,10 +298,10 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct hr
     for (size_t i = 0; i < N; i++) hr__page_sums_close(all[i], &view->grid);
     hr__page_open(json, NULL, '{');
     hr__page_text(json, "pool", view->run->cluster->pools[pool].name);
-    hr__page_put_buckets(json, "offered", &offer->nodes, 1);
-    hr__page_put_most(json, "offered_max", &offer->nodes, 1);
-    hr__page_put_buckets(json, "up", &offer->up, 1);
-    hr__page_put_most(json, "up_max", &offer->up, 1);
+    put_buckets(json, "offered", &offer->nodes, 1);
+    put_maxima(json, "offered_max", &offer->nodes, 1);
+    put_buckets(json, "up", &offer->up, 1);
+    put_maxima(json, "up_max", &offer->up, 1);
     hr__page_put_sums(json, "reclaims", &spot.reclaims, &view->grid, 1);
     hr__page_put_sums(json, "interrupted", &spot.interrupted, &view->grid, 1);
     hr__page_close(json, '}');
@@ -174,7 +310,7 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct hr
   return status;
 }
 
-static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_spot(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
   if (watch->n_offers == 0) return HR_OK;
   enum hr_status status = HR_OK;
@@ -198,8 +334,8 @@ static void number_pools(struct hr__page_view *view) {
   }
 }
 
-/* HR_NO_MEMORY on failure; to be finished either way. Closes the run's watch. */
-static enum hr_status hr__page_view_init(struct hr__page_view *view, const struct hr_page_run *run) {
+/* Returns HR_NO_MEMORY on failure; call view_finish() in any case. Closes the watch of the run. */
+static enum hr_status view_init(struct hr__page_view *view, const struct hr_page_run *run) {
   size_t n_pools = run->cluster->n_pools;
   *view = (struct hr__page_view){.run = run,
                                  .first_node = calloc(n_pools + 1, sizeof *view->first_node),
@@ -207,7 +343,7 @@ static enum hr_status hr__page_view_init(struct hr__page_view *view, const struc
   if (!view->first_node || !view->first_of_gpu) return HR_NO_MEMORY;
   number_pools(view);
   int64_t end_us = hr_history_end_us(run->history);
-  hr__page_watch_close(run->watch, end_us);
+  watch_close(run->watch, end_us);
   const struct hr__buckets *buckets = &run->watch->counts[0];
   view->grid = (struct hr__page_grid){buckets->width_us, end_us, buckets->n};
   view->n_attempts = hr_history_attempts(run->history, &view->attempts);
@@ -215,31 +351,13 @@ static enum hr_status hr__page_view_init(struct hr__page_view *view, const struc
   return HR_OK;
 }
 
-static void hr__page_view_finish(struct hr__page_view *view) {
+static void view_finish(struct hr__page_view *view) {
   free(view->first_node);
   free(view->first_of_gpu);
 }
 
-void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
-                        const struct hr__page_grid *grid, double unit) {
-  hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < grid->n; i++) {
-    int64_t span_us = hr__page_span_us(grid, i);
-    hr__page_number(json, NULL, span_us > 0 ? (double)sums->sum[i] / ((double)span_us * unit) : (double)NAN);
-  }
-  hr__page_close(json, ']');
-}
-
-void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
-                       const struct hr__page_grid *grid, double unit) {
-  hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < grid->n; i++) hr__page_number(json, NULL, (double)sums->sum[i] / unit);
-  hr__page_close(json, ']');
-}
-
-/* A list of a bucket's means, in `unit`s. */
-static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                                 double unit) {
+/* Writes an array of the means of the buckets, in `unit`s. */
+static void put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) {
     int64_t span_us = hr__buckets_span_us(buckets, i);
@@ -248,25 +366,41 @@ static void hr__page_put_buckets(struct hr__page_json *json, const char *key, co
   hr__page_close(json, ']');
 }
 
-/* Likewise of the most that it ever was in each. */
-static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
-                              double unit) {
+/* Writes an array of the maxima of the buckets, in `unit`s. */
+static void put_maxima(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
   hr__page_open(json, key, '[');
-  for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].most / unit);
+  for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].max / unit);
   hr__page_close(json, ']');
 }
 
-/*
- * The page is its template with two places filled: the title, and one line that becomes the document and its blocks.
- * Both are found before anything is written.
- */
+/* ---- File layout --------------------------------------------------------------------------------- */
 
 struct blocks {
   struct hr__page_job_blocks jobs;
   struct hr__page_block occupancy;
 };
 
-/* ---- The document ----------------------------------------------------------------------------------- */
+/* Writes JSON text made elsewhere; null for NULL. In JSON, `<` occurs only in strings, where it may be escaped. */
+static void put_json_text(struct hr__page_json *json, const char *key, const char *text) {
+  if (!text) {
+    hr__page_null(json, key);
+    return;
+  }
+  hr__page_begin_value(json, key);
+  for (;;) {
+    size_t plain = strcspn(text, "<");
+    hr__out_bytes(json->out, text, plain);
+    if (!text[plain]) return;
+    hr__out_text(json->out, "\\u003c");
+    text += plain + 1;
+  }
+}
+
+static void put_note_texts(struct hr__page_json *json, const struct hr_notes *notes) {
+  for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
+}
+
+/* ---- Document ------------------------------------------------------------------------------------ */
 
 static void put_baseline(const struct hr_page *page, struct hr__page_json *json) {
   if (!page->baseline) {
@@ -275,11 +409,11 @@ static void put_baseline(const struct hr_page *page, struct hr__page_json *json)
   }
   hr__page_open(json, "baseline", '{');
   hr__page_text(json, "name", page->baseline_name);
-  hr__page_json_text(json, "run", page->baseline);
+  put_json_text(json, "run", page->baseline);
   hr__page_close(json, '}');
 }
 
-/* Times of the document are from zero on, however the trace counts. */
+/* Times in the document are from the beginning of the run; the clock is written separately. */
 static void put_clock(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_trace *trace = view->run->trace;
   hr__page_open(json, "clock", '{');
@@ -295,40 +429,40 @@ static void put_clock(const struct hr__page_view *view, struct hr__page_json *js
 static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_json *json, struct blocks *blocks) {
   char *summary = hr_summary_json(run->summary, run->label, run->perf);
   struct hr__page_view view;
-  enum hr_status status = hr__page_view_init(&view, run);
+  enum hr_status status = view_init(&view, run);
   if (!summary) status = HR_NO_MEMORY;
   if (status == HR_OK) {
-    hr__page_json_text(json, "run", summary);
+    put_json_text(json, "run", summary);
     put_clock(&view, json);
-    status = hr__page_series(&view, json);
+    status = put_series(&view, json);
   }
   if (status == HR_OK) status = hr__page_distributions(&view, json);
-  if (status == HR_OK) status = hr__page_alerts(run->label->alerts, json);
+  if (status == HR_OK) status = put_alerts(run->label->alerts, json);
   if (status == HR_OK && run->summary->costs) status = hr__page_cells(&view, json);
   if (status == HR_OK) status = hr__page_occupancy(&view, json, &blocks->occupancy);
   if (status == HR_OK) status = hr__page_jobs(&view, json, &blocks->jobs);
-  hr__page_view_finish(&view);
+  view_finish(&view);
   free(summary);
   return status;
 }
 
 static enum hr_status put_no_run(struct hr__page_json *json) {
   hr__page_null(json, "run");
-  return hr__page_alerts(NULL, json);
+  return put_alerts(NULL, json);
 }
 
-/* A note that stands in several lists is told once. */
+/* Writes each note once, even if several lists have it. */
 static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   struct hr_notes all = {0};
   for (size_t i = 0; i < page->n_notes; i++)
     for (size_t k = 0; k < page->notes[i]->count; k++)
       if (hr_notes_add(&all, "%s", page->notes[i]->text[k]) != HR_OK) json->failed = true;
   hr__page_open(json, "notes", '[');
-  hr__page_notes(json, &all);
+  put_note_texts(json, &all);
   hr__page_close(json, ']');
   hr_notes_finish(&all);
   hr__page_open(json, "assumptions", '[');
-  if (page->assumptions) hr__page_notes(json, page->assumptions);
+  if (page->assumptions) put_note_texts(json, page->assumptions);
   hr__page_close(json, ']');
 }
 
@@ -339,11 +473,11 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   hr__page_text(json, "version", hr_version());
   hr__page_text(json, "title", page->title);
   hr__page_text(json, "command", page->command);
-  if (page->compare) hr__page_json_text(json, "compare", page->compare);
-  if (page->plan) hr__page_json_text(json, "plan", page->plan);
-  if (page->sweep) hr__page_json_text(json, "sweep", page->sweep);
-  if (page->why) hr__page_json_text(json, "why", page->why);
-  if (page->workload) hr__page_json_text(json, "workload", page->workload);
+  if (page->compare) put_json_text(json, "compare", page->compare);
+  if (page->plan) put_json_text(json, "plan", page->plan);
+  if (page->sweep) put_json_text(json, "sweep", page->sweep);
+  if (page->why) put_json_text(json, "why", page->why);
+  if (page->workload) put_json_text(json, "workload", page->workload);
   put_baseline(page, json);
   put_notes(page, json);
   enum hr_status status = HR_OK;
@@ -376,7 +510,7 @@ static void finish_blocks(struct blocks *blocks) {
   hr__page_block_finish(&blocks->jobs.attempts);
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- File ---------------------------------------------------------------------------------------- */
 
 static const char title_place[] = "<title>Headroom</title>", data_place[] = "<!--headroom:data-->";
 
@@ -387,10 +521,11 @@ struct places {
 static enum hr_status find_places(const struct hr_page *page, struct places *places, struct hr_error *error) {
   const char *text = page->template_html ? page->template_html : hr__page_template;
   if (!text)
-    return hr_fail(error, HR_BAD_INPUT, "this build has no report page: configure with node and npm, and build again");
+    return hr_fail(error, HR_BAD_INPUT,
+                   "this build has no HTML report; install node and npm, configure and build again");
   *places = (struct places){text, strstr(text, title_place), strstr(text, data_place)};
   if (!places->data)
-    return hr_fail(error, HR_BAD_INPUT, "the page's template has no line '%s', which the run's data take", data_place);
+    return hr_fail(error, HR_BAD_INPUT, "the report template has no line '%s' for the data of the run", data_place);
   if (places->title && places->title > places->data) places->title = NULL;
   return HR_OK;
 }
@@ -450,5 +585,5 @@ enum hr_status hr_page_write(const char *path, const struct hr_page *page, struc
   status = put_page(page, &places, &out);
   if (status == HR_OK) return hr__out_commit(&out, error);
   hr__out_abandon(&out);
-  return hr_fail(error, status, "%s: out of memory for the page", path);
+  return hr_fail(error, status, "%s: out of memory for the HTML report", path);
 }

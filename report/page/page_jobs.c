@@ -1,121 +1,90 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A table of the page, column by column, in a block of its own. */
+/* The job table of the HTML report, and the attempts of jobs with more than one. Each table is a block of columns. A
+   job with a single attempt has its data in its row. */
 
-#include "report/page/page_jobs.h"
-
-#include "report/page/page_parts.h"
+#include "report/page/page.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__page_table {
+struct page_table {
   const struct hr__page_view *view;
-  struct hr__page_json *json; /* within the list of columns */
+  struct hr__page_json *json; /* within the array of columns */
   struct hr__page_block *block;
-  int64_t *values; /* [n]: of the column that is being made; -1: not known */
+  int64_t *values; /* [n]: the current column; -1: unknown */
   uint32_t n;
 };
 
-/* HR_NO_MEMORY on failure; to be finished either way. */
-static enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
-                                          struct hr__page_json *json, struct hr__page_block *block, uint32_t n);
-static void hr__page_table_finish(struct hr__page_table *table);
-/* Each puts `values`, which it may change. `delta`: each value is near the one before. */
-static void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta);
-/* Of microseconds, told in the coarsest unit that is good enough: seconds where all are whole, else microseconds, or
-   milliseconds where those do not fit. */
-static void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta);
-/* Likewise of micro-dollars: in dollars, these, or thousandths. */
-static void hr__page_table_usd(struct hr__page_table *table, const char *name);
-
-/* Numbers of texts in the order in which rows first have them. */
-struct hr__page_numbering {
-  uint32_t *number; /* by key: + 1 */
+/* Numbers keys in the order of their first use. */
+struct page_numbering {
+  uint32_t *number; /* by key: number + 1, or 0 */
   uint32_t *keys;   /* by number */
   uint32_t count;
 };
-/* HR_NO_MEMORY on failure; to be finished either way. */
-static enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys);
-static void hr__page_numbering_finish(struct hr__page_numbering *numbering);
-static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key);
 
-/* The nodes that an attempt was on, and the first of them; 0 and -1 where it is only counted in its pool. */
-static uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
-static int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
-/* The job's last attempt; NULL: it has none. */
-static const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job);
-
-/* Writes "attempts", of those of `jobs` that had more than one, if any had. */
-static enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
-                                        struct hr__page_json *json, struct hr__page_block *block);
-
-static enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
-                                          struct hr__page_json *json, struct hr__page_block *block, uint32_t n) {
-  *table = (struct hr__page_table){view, json, block, malloc(((size_t)n + 1) * sizeof *table->values), n};
+static enum hr_status page_table_init(struct page_table *table, const struct hr__page_view *view,
+                                      struct hr__page_json *json, struct hr__page_block *block, uint32_t n) {
+  *table = (struct page_table){view, json, block, malloc(((size_t)n + 1) * sizeof *table->values), n};
   return table->values ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__page_table_finish(struct hr__page_table *table) {
+/* Returns HR_NO_MEMORY on failure; call page_table_finish() in any case. */
+static void page_table_finish(struct page_table *table) {
   free(table->values);
   table->values = NULL;
 }
 
-/* ---- Columns ---------------------------------------------------------------------------------------- */
+/* ---- Columns ------------------------------------------------------------------------------------- */
 
-static void put_scaled(struct hr__page_table *table, const char *name, double scale, bool delta) {
+static void put_scaled(struct page_table *table, const char *name, double scale, bool delta) {
   const struct hr__page_column column = {name, table->values, scale, delta};
   hr__page_column_put(table->block, table->json, &column, table->n);
 }
 
-static void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta) {
+/* Writes the column in `values`. `delta`: each value is close to the one before. */
+static void page_table_column(struct page_table *table, const char *name, bool delta) {
   put_scaled(table, name, 1, delta);
 }
 
-static bool all_whole(const struct hr__page_table *table, int64_t unit) {
+static bool all_whole(const struct page_table *table, int64_t unit) {
   for (uint32_t i = 0; i < table->n; i++)
     if (table->values[i] != -1 && table->values[i] % unit != 0) return false;
   return true;
 }
 
-static int64_t most_of(const struct hr__page_table *table) {
-  int64_t most = 0;
+static int64_t max_of(const struct page_table *table) {
+  int64_t max = 0;
   for (uint32_t i = 0; i < table->n; i++)
-    if (table->values[i] > most) most = table->values[i];
-  return most;
+    if (table->values[i] > max) max = table->values[i];
+  return max;
 }
 
-/* Values are in millionths, of a second or of a dollar. */
-static void put_millionths(struct hr__page_table *table, const char *name, bool delta) {
+/* Writes values in millionths in the coarsest sufficient unit: units if all values are whole, else millionths, or
+   thousandths if millionths do not fit into 32 bits. */
+static void put_millionths(struct page_table *table, const char *name, bool delta) {
   enum { MILLION = 1000000, THOUSAND = 1000 };
-  int64_t unit = all_whole(table, MILLION) ? MILLION : most_of(table) <= INT32_MAX ? 1 : THOUSAND;
+  int64_t unit = all_whole(table, MILLION) ? MILLION : max_of(table) <= INT32_MAX ? 1 : THOUSAND;
   for (uint32_t i = 0; i < table->n; i++)
     if (table->values[i] != -1) table->values[i] = (table->values[i] + unit / 2) / unit;
   put_scaled(table, name, (double)unit / 1e6, delta);
 }
 
-static void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta) {
-  put_millionths(table, name, delta);
-}
+/* ---- Texts --------------------------------------------------------------------------------------- */
 
-static void hr__page_table_usd(struct hr__page_table *table, const char *name) {
-  put_millionths(table, name, false);
-}
-
-/* ---- Texts ------------------------------------------------------------------------------------------ */
-
-static enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys) {
-  *numbering = (struct hr__page_numbering){calloc(n_keys + 1, sizeof *numbering->number),
-                                           calloc(n_keys + 1, sizeof *numbering->keys), 0};
+static enum hr_status page_numbering_init(struct page_numbering *numbering, size_t n_keys) {
+  *numbering = (struct page_numbering){calloc(n_keys + 1, sizeof *numbering->number),
+                                       calloc(n_keys + 1, sizeof *numbering->keys), 0};
   return numbering->number && numbering->keys ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__page_numbering_finish(struct hr__page_numbering *numbering) {
+static void page_numbering_finish(struct page_numbering *numbering) {
   free(numbering->number);
   free(numbering->keys);
 }
 
-static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key) {
+/* Returns HR_NO_MEMORY on failure; call page_numbering_finish() in any case. */
+static uint32_t page_number_of(struct page_numbering *numbering, uint32_t key) {
   if (!numbering->number[key]) {
     numbering->keys[numbering->count++] = key;
     numbering->number[key] = numbering->count;
@@ -123,36 +92,37 @@ static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_
   return numbering->number[key] - 1;
 }
 
-/* ---- Attempts --------------------------------------------------------------------------------------- */
+/* ---- Attempts ------------------------------------------------------------------------------------ */
 
-static uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
+static uint32_t page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   const struct hr_slice *slices = hr_history_slices(view->run->history, attempt);
   uint32_t count = 0;
   for (uint32_t i = 0; i < attempt->n_slices; i++) count += i == 0 || slices[i].node.id != slices[i - 1].node.id;
   return count;
 }
 
-static int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
+/* Returns the number of nodes of an attempt; 0 if it was only counted in its pool. */
+static int64_t page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   return attempt->n_slices ? (int64_t)hr_history_slices(view->run->history, attempt)->node.id : -1;
 }
 
-static const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job) {
+/* Returns the last attempt of a job; NULL if it has none. */
+static const struct hr_attempt *page_last_attempt(const struct hr__page_view *view, uint32_t job) {
   uint32_t last = hr_history_last(view->run->history, (hr_job){job});
   return last == HR_NONE ? NULL : &view->attempts[last];
 }
 
-/* A third are the jobs that waited longest, a third the largest of the others, and what is left is every n-th of the
-   jobs that are not there yet. */
+/* ---- Selection of jobs --------------------------------------------------------------------------- */
 
 struct page_jobs_choice {
   const struct hr_result *result;
   bool *shown;
-  uint64_t *keys; /* room for all jobs */
+  uint64_t *keys; /* capacity: all jobs */
 };
 
 typedef uint64_t job_key(const struct hr_result *result, uint32_t job);
 
-/* A job that never started has waited until the end. */
+/* A job that never started has waited until the end of the run. */
 static uint64_t wait_of(const struct hr_result *result, uint32_t job) {
   int64_t start_us = result->start_us[job];
   if (start_us == HR_NEVER_US) start_us = result->state[job] == HR_JOB_WAITING ? result->end_us : 0;
@@ -170,23 +140,23 @@ static int compare(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-/* Shows `count` more, those with the largest keys, the first of equal ones. */
+/* Selects `count` more jobs, those with the largest keys; on a tie, the first ones. */
 static void show_largest(struct page_jobs_choice *choice, job_key *key, uint32_t count) {
   uint32_t n_jobs = choice->result->n_jobs, n_keys = 0, above = 0;
   for (uint32_t job = 0; job < n_jobs; job++)
     if (!choice->shown[job]) choice->keys[n_keys++] = key(choice->result, job);
   if (n_keys < count || count == 0) return;
   qsort(choice->keys, n_keys, sizeof *choice->keys, compare);
-  uint64_t least = choice->keys[count - 1];
-  while (choice->keys[above] > least) above++;
+  uint64_t min = choice->keys[count - 1];
+  while (choice->keys[above] > min) above++;
   for (uint32_t job = 0, equal = 0; job < n_jobs; job++) {
     if (choice->shown[job]) continue;
     uint64_t own = key(choice->result, job);
-    if (own > least || (own == least && above + equal++ < count)) choice->shown[job] = true;
+    if (own > min || (own == min && above + equal++ < count)) choice->shown[job] = true;
   }
 }
 
-/* Every n-th, n being no whole number: as Bresenham draws a line. */
+/* Selects every n-th job, where n is a fraction, by Bresenham's algorithm. */
 static void show_sample(struct page_jobs_choice *choice, uint32_t count, uint32_t of) {
   uint64_t error = 0;
   for (uint32_t job = 0; job < choice->result->n_jobs; job++) {
@@ -206,18 +176,18 @@ static uint32_t *list(const struct page_jobs_choice *choice, uint32_t *n_shown) 
   return jobs;
 }
 
-uint32_t *hr__page_shown(const struct hr_result *result, uint32_t most, uint32_t *n_shown) {
-  uint32_t n_jobs = result->n_jobs, third = most / 3;
+uint32_t *hr__page_shown(const struct hr_result *result, uint32_t max, uint32_t *n_shown) {
+  uint32_t n_jobs = result->n_jobs, third = max / 3;
   struct page_jobs_choice choice = {result, calloc((size_t)n_jobs + 1, sizeof *choice.shown),
-                                    n_jobs > most ? malloc(n_jobs * sizeof *choice.keys) : NULL};
+                                    n_jobs > max ? malloc(n_jobs * sizeof *choice.keys) : NULL};
   uint32_t *jobs = NULL;
-  if (choice.shown && n_jobs <= most) {
+  if (choice.shown && n_jobs <= max) {
     for (uint32_t job = 0; job < n_jobs; job++) choice.shown[job] = true;
     jobs = list(&choice, n_shown);
   } else if (choice.shown && choice.keys) {
     show_largest(&choice, wait_of, third);
     show_largest(&choice, size_of, third);
-    show_sample(&choice, most - 2 * third, n_jobs - 2 * third);
+    show_sample(&choice, max - 2 * third, n_jobs - 2 * third);
     jobs = list(&choice, n_shown);
   }
   free(choice.shown);
@@ -225,16 +195,16 @@ uint32_t *hr__page_shown(const struct hr_result *result, uint32_t most, uint32_t
   return jobs;
 }
 
-/* Every stay on GPUs of the jobs that had more than one. */
+/* ---- Table of attempts --------------------------------------------------------------------------- */
 
-enum { MOST_ATTEMPTS = 300000 };
+enum { MAX_ATTEMPTS = 300000 };
 
-/* How an attempt ended and why, as one number. */
+/* The end of an attempt and its reason, as one number. */
 static uint32_t end_key(const struct hr_attempt *attempt) {
   return (uint32_t)attempt->end << 8 | attempt->end_reason;
 }
 
-static void put_ends(struct hr__page_json *json, const struct hr__page_numbering *ends) {
+static void put_ends(struct hr__page_json *json, const struct page_numbering *ends) {
   static const char *const names[] = {[HR_ATTEMPT_RUNNING] = "running",
                                       [HR_ATTEMPT_COMPLETED] = "completed",
                                       [HR_ATTEMPT_INTERRUPTED] = "interrupted",
@@ -243,8 +213,8 @@ static void put_ends(struct hr__page_json *json, const struct hr__page_numbering
   for (uint32_t i = 0; i < ends->count; i++) {
     char text[80];
     const char *name = names[ends->keys[i] >> 8], *reason = hr_reason_name((enum hr_reason)(ends->keys[i] & 255));
-    bool told = reason[0] && strcmp(reason, name) != 0;
-    snprintf(text, sizeof text, told ? "%s: %s" : "%s", name, reason);
+    bool has_reason = reason[0] && strcmp(reason, name) != 0;
+    snprintf(text, sizeof text, has_reason ? "%s: %s" : "%s", name, reason);
     hr__page_text(json, NULL, text);
   }
   hr__page_close(json, ']');
@@ -273,50 +243,50 @@ static int64_t pool_of(const struct hr__page_view *view, const struct hr_attempt
   return attempt->pool.id;
 }
 static int64_t n_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
-  return hr__page_nodes_of(view, attempt);
+  return page_nodes_of(view, attempt);
 }
 static int64_t lost_us_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   (void)view;
   return attempt->lost_us;
 }
 
-static void gather(struct hr__page_table *table, const uint32_t *places, attempt_value *value) {
+static void gather(struct page_table *table, const uint32_t *places, attempt_value *value) {
   for (uint32_t i = 0; i < table->n; i++) table->values[i] = value(table->view, &table->view->attempts[places[i]]);
 }
 
-static void put_attempt_columns(struct hr__page_table *table, const uint32_t *places, struct hr__page_numbering *ends) {
+static void put_attempt_columns(struct page_table *table, const uint32_t *places, struct page_numbering *ends) {
   gather(table, places, begin_us_of);
-  hr__page_table_times(table, "begin_s", true);
+  put_millionths(table, "begin_s", true);
   gather(table, places, end_us_of);
-  hr__page_table_times(table, "end_s", true);
+  put_millionths(table, "end_s", true);
   gather(table, places, pool_of);
-  hr__page_table_column(table, "pool", false);
-  gather(table, places, hr__page_node_of);
-  hr__page_table_column(table, "node", false);
+  page_table_column(table, "pool", false);
+  gather(table, places, page_node_of);
+  page_table_column(table, "node", false);
   gather(table, places, n_nodes_of);
-  hr__page_table_column(table, "n_nodes", false);
+  page_table_column(table, "n_nodes", false);
   for (uint32_t i = 0; i < table->n; i++)
-    table->values[i] = hr__page_number_of(ends, end_key(&table->view->attempts[places[i]]));
-  hr__page_table_column(table, "end", false);
+    table->values[i] = page_number_of(ends, end_key(&table->view->attempts[places[i]]));
+  page_table_column(table, "end", false);
   gather(table, places, lost_us_of);
-  hr__page_table_times(table, "lost_s", false);
+  put_millionths(table, "lost_s", false);
 }
 
-/* ---- Which --------------------------------------------------------------------------------------------- */
+/* ---- List of attempts ---------------------------------------------------------------------------- */
 
-/* Job by job, as long as there is room for all of a job's. */
+/* Attempts job by job, while all attempts of a job fit. */
 struct page_jobs_list {
-  uint32_t *places; /* of attempts */
-  uint32_t *rows;   /* of the jobs' table */
-  uint32_t count;   /* of those listed */
-  uint64_t all;     /* that there are */
+  uint32_t *places; /* indices of attempts */
+  uint32_t *rows;   /* rows of the job table */
+  uint32_t count;   /* attempts listed */
+  uint64_t all;     /* attempts of these jobs in all */
 };
 
 static void list_job(struct page_jobs_list *list, const struct hr__page_view *view, const struct hr_attempt *last,
                      uint32_t row) {
   uint32_t n = last->number + 1;
   list->all += n;
-  if (n > MOST_ATTEMPTS - list->count) return;
+  if (n > MAX_ATTEMPTS - list->count) return;
   const struct hr_attempt *attempt = last;
   for (uint32_t i = n; i-- > 0;) {
     list->places[list->count + i] = (uint32_t)(attempt - view->attempts);
@@ -329,17 +299,17 @@ static void list_job(struct page_jobs_list *list, const struct hr__page_view *vi
 static void list_attempts(struct page_jobs_list *list, const struct hr__page_view *view, const uint32_t *jobs,
                           uint32_t n_jobs) {
   for (uint32_t row = 0; row < n_jobs; row++) {
-    const struct hr_attempt *last = hr__page_last_attempt(view, jobs[row]);
+    const struct hr_attempt *last = page_last_attempt(view, jobs[row]);
     if (last && last->number) list_job(list, view, last, row);
   }
 }
 
 static enum hr_status put_list(const struct hr__page_view *view, const struct page_jobs_list *list,
                                struct hr__page_json *json, struct hr__page_block *block) {
-  struct hr__page_numbering ends = {0};
-  struct hr__page_table table;
-  enum hr_status status = hr__page_table_init(&table, view, json, block, list->count);
-  if (status == HR_OK) status = hr__page_numbering_init(&ends, 1 << 16);
+  struct page_numbering ends = {0};
+  struct page_table table;
+  enum hr_status status = page_table_init(&table, view, json, block, list->count);
+  if (status == HR_OK) status = page_numbering_init(&ends, 1 << 16);
   if (status == HR_OK) {
     hr__page_open(json, "attempts", '{');
     hr__page_count(json, "count", list->all);
@@ -347,7 +317,7 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
     hr__page_text(json, "block", "attempts");
     hr__page_open(json, "columns", '[');
     for (uint32_t i = 0; i < list->count; i++) table.values[i] = list->rows[i];
-    hr__page_table_column(&table, "job", true);
+    page_table_column(&table, "job", true);
     put_attempt_columns(&table, list->places, &ends);
     hr__page_close(json, ']');
     hr__page_open(json, "text", '{');
@@ -356,15 +326,16 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct pa
     hr__page_close(json, '}');
     hr__page_close(json, '}');
   }
-  hr__page_numbering_finish(&ends);
-  hr__page_table_finish(&table);
+  page_numbering_finish(&ends);
+  page_table_finish(&table);
   return status;
 }
 
-static enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
-                                        struct hr__page_json *json, struct hr__page_block *block) {
-  struct page_jobs_list list = {malloc(MOST_ATTEMPTS * sizeof *list.places), malloc(MOST_ATTEMPTS * sizeof *list.rows),
-                                0, 0};
+/* Writes "attempts" with the attempts of those `jobs` that had more than one, if there are any. */
+static enum hr_status page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
+                                    struct hr__page_json *json, struct hr__page_block *block) {
+  struct page_jobs_list list = {malloc(MAX_ATTEMPTS * sizeof *list.places), malloc(MAX_ATTEMPTS * sizeof *list.rows), 0,
+                                0};
   enum hr_status status = list.places && list.rows ? HR_OK : HR_NO_MEMORY;
   if (status == HR_OK) {
     list_attempts(&list, view, jobs, n_jobs);
@@ -375,17 +346,15 @@ static enum hr_status hr__page_attempts(const struct hr__page_view *view, const 
   return status;
 }
 
-/* The table of jobs. One that had a single attempt has it in its row. */
+/* ---- Table of jobs: texts ------------------------------------------------------------------------ */
 
-/* ---- Texts ------------------------------------------------------------------------------------------ */
-
-/* A column of texts: for each of `jobs` a key, and its name. The list of texts is written by `put_texts`. */
+/* A column of texts: the key of each job, and its text. The list of texts is written by put_texts(). */
 struct text_column {
   const char *name;
-  size_t n_keys; /* 0: there is no such column */
+  size_t n_keys; /* 0: no such column */
   uint32_t (*key_of)(const struct hr__page_view *view, uint32_t job);
   const char *(*text_of)(const struct hr__page_view *view, uint32_t key);
-  struct hr__page_numbering numbering;
+  struct page_numbering numbering;
 };
 
 static uint32_t tenant_key(const struct hr__page_view *view, uint32_t job) {
@@ -412,7 +381,7 @@ static const char *class_text(const struct hr__page_view *view, uint32_t key) {
   return hr_job_class_name((enum hr_job_class)key);
 }
 
-/* The engine's states, told as the table of jobs tells them. */
+/* The states as in the CSV file of jobs. */
 static const char *state_text(const struct hr__page_view *view, uint32_t key) {
   static const char *const names[] = {[HR_JOB_FUTURE] = "unsubmitted",
                                       [HR_JOB_WAITING] = "unfinished",
@@ -428,7 +397,7 @@ static uint32_t state_key(const struct hr__page_view *view, uint32_t job) {
 }
 
 static uint32_t pool_key(const struct hr__page_view *view, uint32_t job) {
-  const struct hr_attempt *attempt = hr__page_last_attempt(view, job);
+  const struct hr_attempt *attempt = page_last_attempt(view, job);
   return attempt ? attempt->pool.id : view->run->cluster->n_pools;
 }
 static const char *pool_text(const struct hr__page_view *view, uint32_t key) {
@@ -449,20 +418,19 @@ static void text_columns_init(struct text_column *columns, const struct hr__page
   memcpy(columns, all, sizeof all);
 }
 
-static enum hr_status put_text_columns(struct hr__page_table *table, const uint32_t *jobs,
-                                       struct text_column *columns) {
+static enum hr_status put_text_columns(struct page_table *table, const uint32_t *jobs, struct text_column *columns) {
   for (size_t c = 0; c < N_TEXTS; c++) {
     struct text_column *column = &columns[c];
     if (column->n_keys == 0) continue;
-    if (hr__page_numbering_init(&column->numbering, column->n_keys) != HR_OK) return HR_NO_MEMORY;
+    if (page_numbering_init(&column->numbering, column->n_keys) != HR_OK) return HR_NO_MEMORY;
     for (uint32_t i = 0; i < table->n; i++)
-      table->values[i] = hr__page_number_of(&column->numbering, column->key_of(table->view, jobs[i]));
-    hr__page_table_column(table, column->name, false);
+      table->values[i] = page_number_of(&column->numbering, column->key_of(table->view, jobs[i]));
+    page_table_column(table, column->name, false);
   }
   return HR_OK;
 }
 
-static void put_texts(struct hr__page_table *table, const struct text_column *columns) {
+static void put_texts(struct page_table *table, const struct text_column *columns) {
   hr__page_open(table->json, "text", '{');
   for (size_t c = 0; c < N_TEXTS; c++) {
     const struct text_column *column = &columns[c];
@@ -475,62 +443,62 @@ static void put_texts(struct hr__page_table *table, const struct text_column *co
   hr__page_close(table->json, '}');
 }
 
-/* ---- Numbers ---------------------------------------------------------------------------------------- */
+/* ---- Table of jobs: numbers ---------------------------------------------------------------------- */
 
-static void put_job_times(struct hr__page_table *table, const uint32_t *jobs) {
+static void put_job_times(struct page_table *table, const uint32_t *jobs) {
   const struct hr_result *result = table->view->run->result;
   const struct hr_trace *trace = table->view->run->trace;
   for (uint32_t i = 0; i < table->n; i++) table->values[i] = trace->submit_us[jobs[i]];
-  hr__page_table_times(table, "submit_s", true);
+  put_millionths(table, "submit_s", true);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t start_us = result->start_us[jobs[i]];
     table->values[i] = start_us == HR_NEVER_US ? -1 : start_us - trace->submit_us[jobs[i]];
   }
-  hr__page_table_times(table, "wait_s", false);
+  put_millionths(table, "wait_s", false);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t start_us = result->start_us[jobs[i]];
     table->values[i] = start_us == HR_NEVER_US ? -1 : start_us;
   }
-  hr__page_table_times(table, "start_s", true);
+  put_millionths(table, "start_s", true);
   for (uint32_t i = 0; i < table->n; i++) {
     int64_t end_us = hr_result_end_us(result, (hr_job){jobs[i]});
     table->values[i] = end_us == HR_NEVER_US ? -1 : end_us;
   }
-  hr__page_table_times(table, "end_s", true);
+  put_millionths(table, "end_s", true);
 }
 
-static void put_places(struct hr__page_table *table, const uint32_t *jobs) {
+static void put_places(struct page_table *table, const uint32_t *jobs) {
   const struct hr__page_view *view = table->view;
   for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = hr__page_last_attempt(view, jobs[i]);
-    table->values[i] = attempt ? hr__page_node_of(view, attempt) : -1;
+    const struct hr_attempt *attempt = page_last_attempt(view, jobs[i]);
+    table->values[i] = attempt ? page_node_of(view, attempt) : -1;
   }
-  hr__page_table_column(table, "node", false);
+  page_table_column(table, "node", false);
   for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = hr__page_last_attempt(view, jobs[i]);
-    table->values[i] = attempt ? hr__page_nodes_of(view, attempt) : 0;
+    const struct hr_attempt *attempt = page_last_attempt(view, jobs[i]);
+    table->values[i] = attempt ? page_nodes_of(view, attempt) : 0;
   }
-  hr__page_table_column(table, "nodes", false);
+  page_table_column(table, "nodes", false);
 }
 
-static void put_fates(struct hr__page_table *table, const uint32_t *jobs) {
+static void put_accounting(struct page_table *table, const uint32_t *jobs) {
   const struct hr_page_run *run = table->view->run;
   for (uint32_t i = 0; i < table->n; i++) {
-    const struct hr_attempt *attempt = hr__page_last_attempt(table->view, jobs[i]);
+    const struct hr_attempt *attempt = page_last_attempt(table->view, jobs[i]);
     table->values[i] = attempt ? attempt->number + 1 : 0;
   }
-  hr__page_table_column(table, "attempts", false);
+  page_table_column(table, "attempts", false);
   if (run->result->accounting) {
     for (uint32_t i = 0; i < table->n; i++) table->values[i] = run->result->accounting[jobs[i]].lost_us;
-    hr__page_table_times(table, "lost_s", false);
+    put_millionths(table, "lost_s", false);
   }
   if (!run->ledger) return;
   for (uint32_t i = 0; i < table->n; i++)
     table->values[i] = (int64_t)(hr_ledger_job(run->ledger, (hr_job){jobs[i]}) / HR_LEDGER_UNITS_PER_UUSD);
-  hr__page_table_usd(table, "cost_usd");
+  put_millionths(table, "cost_usd", false);
 }
 
-/* ---- Ids -------------------------------------------------------------------------------------------- */
+/* ---- Table of jobs: ids -------------------------------------------------------------------------- */
 
 static int64_t number_id(const struct hr_trace *trace, uint32_t job) {
   return trace->id_number ? trace->id_number[job] : (trace->row ? trace->row[job] : job) + INT64_C(1);
@@ -544,8 +512,8 @@ static bool has_text_ids(const struct hr_trace *trace) {
   return false;
 }
 
-/* A line each; what would end one is a space. */
-static void put_text_ids(struct hr__page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
+/* Writes one id per line; line ends within an id become spaces. */
+static void put_text_ids(struct page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
   char buffer[HR_JOB_ID_BUFFER];
   for (uint32_t i = 0; i < table->n; i++) {
     char *utf8 = hr__utf8_copy(hr_trace_job_id(table->view->run->trace, (hr_job){jobs[i]}, buffer));
@@ -558,17 +526,17 @@ static void put_text_ids(struct hr__page_table *table, const uint32_t *jobs, str
   }
 }
 
-static void put_ids(struct hr__page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
+static void put_ids(struct page_table *table, const uint32_t *jobs, struct hr__page_block *ids) {
   const struct hr_trace *trace = table->view->run->trace;
   if (has_text_ids(trace)) {
     put_text_ids(table, jobs, ids);
     return;
   }
   for (uint32_t i = 0; i < table->n; i++) table->values[i] = number_id(trace, jobs[i]);
-  hr__page_table_column(table, "id", true);
+  page_table_column(table, "id", true);
 }
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- Table of jobs ------------------------------------------------------------------------------- */
 
 static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown) {
   char words[200];
@@ -577,23 +545,23 @@ static void put_head(struct hr__page_json *json, uint32_t count, uint32_t shown)
   if (shown == count) return;
   snprintf(words, sizeof words,
            "%" PRIu32 " of %" PRIu32
-           " jobs: the third of them that waited longest, the third that is largest, and every "
-           "so-many-th of the others",
+           " jobs: a third are those that waited longest, a third are the largest, and the rest are "
+           "a regular sample of the others",
            shown, count);
   hr__page_text(json, "why_not_all", words);
 }
 
-static enum hr_status put_columns(struct hr__page_table *table, const uint32_t *jobs, struct text_column *texts,
+static enum hr_status put_columns(struct page_table *table, const uint32_t *jobs, struct text_column *texts,
                                   struct hr__page_block *ids) {
   hr__page_open(table->json, "columns", '[');
   put_ids(table, jobs, ids);
   enum hr_status status = put_text_columns(table, jobs, texts);
   if (status == HR_OK) {
     for (uint32_t i = 0; i < table->n; i++) table->values[i] = table->view->run->trace->gpus[jobs[i]];
-    hr__page_table_column(table, "gpus", false);
+    page_table_column(table, "gpus", false);
     put_job_times(table, jobs);
     put_places(table, jobs);
-    put_fates(table, jobs);
+    put_accounting(table, jobs);
   }
   hr__page_close(table->json, ']');
   return status;
@@ -602,26 +570,26 @@ static enum hr_status put_columns(struct hr__page_table *table, const uint32_t *
 static enum hr_status put_jobs(const struct hr__page_view *view, struct hr__page_json *json, const uint32_t *jobs,
                                uint32_t n_jobs, struct hr__page_job_blocks *blocks) {
   struct text_column texts[N_TEXTS];
-  struct hr__page_table table;
+  struct page_table table;
   text_columns_init(texts, view);
-  enum hr_status status = hr__page_table_init(&table, view, json, &blocks->jobs, n_jobs);
+  enum hr_status status = page_table_init(&table, view, json, &blocks->jobs, n_jobs);
   hr__page_open(json, "jobs", '{');
   put_head(json, view->run->result->n_jobs, n_jobs);
   hr__page_text(json, "block", "jobs");
   if (status == HR_OK) status = put_columns(&table, jobs, texts, &blocks->ids);
   if (status == HR_OK) put_texts(&table, texts);
   hr__page_close(json, '}');
-  for (size_t i = 0; i < N_TEXTS; i++) hr__page_numbering_finish(&texts[i].numbering);
-  hr__page_table_finish(&table);
+  for (size_t i = 0; i < N_TEXTS; i++) page_numbering_finish(&texts[i].numbering);
+  page_table_finish(&table);
   return status;
 }
 
 enum hr_status hr__page_jobs(const struct hr__page_view *view, struct hr__page_json *json,
                              struct hr__page_job_blocks *blocks) {
   uint32_t n_jobs;
-  uint32_t *jobs = hr__page_shown(view->run->result, HR__PAGE_MOST_JOBS, &n_jobs);
+  uint32_t *jobs = hr__page_shown(view->run->result, HR__PAGE_MAX_JOBS, &n_jobs);
   enum hr_status status = jobs ? put_jobs(view, json, jobs, n_jobs, blocks) : HR_NO_MEMORY;
-  if (status == HR_OK) status = hr__page_attempts(view, jobs, n_jobs, json, &blocks->attempts);
+  if (status == HR_OK) status = page_attempts(view, jobs, n_jobs, json, &blocks->attempts);
   free(jobs);
   return status;
 }

@@ -1,56 +1,57 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The nodes of pools that come and go, while they were paid for. */
+/*
+ * Cost in the HTML report: dollars over time, and by tenant and market.
+ *
+ * The ledger has sums by month. Sums by bucket are computed from the history: nodes cost while they are paid for, and
+ * jobs use their share of it, at the current price. What a session is billed beyond its length is charged when it ends.
+ * Amounts are in units of the ledger.
+ *
+ * A session is the time for which a node of an elastic pool is acquired.
+ */
 
 #include "report/costs/costs.h"
-#include "report/page/page_parts.h"
+#include "report/page/page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__page_session {
+/* ---- Sessions ------------------------------------------------------------------------------------ */
+
+struct page_session {
   int64_t since_us, to_us;
   uint32_t pool, node;
-  bool free; /* reclaimed so early that it is not paid for */
+  bool free; /* reclaimed so early that it is not billed */
 };
 
-struct hr__page_sessions {
-  struct hr__page_session *at; /* by node, then time */
+struct page_sessions {
+  struct page_session *at; /* sorted by node, then time */
   size_t count;
 };
 
-/* HR_NO_MEMORY on failure; to be finished either way. */
-static enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions, const struct hr__page_view *view);
-static void hr__page_sessions_finish(struct hr__page_sessions *sessions);
-/* Whether what began on a node at a time is not paid for. */
-static bool hr__page_is_free(const struct hr__page_sessions *sessions, uint32_t node, int64_t begin_us);
+/* ---- Spending ------------------------------------------------------------------------------------ */
 
-/* When the dollars of a run are spent: in units of the ledger, whose sums these are. */
+/* Parts of a micro-dollar, because small amounts are spread over many buckets. */
+#define OTHER_PARTS 1000000
 
-/* Of a micro-dollar: such a small amount is spread over many buckets. */
-#define HR__PAGE_OTHER_PARTS 1000000
-
-struct hr__page_spending {
-  struct hr__page_sums used;                  /* by jobs */
-  struct hr__page_sums market[HR_N_MARKETS];  /* what pools cost, used or not */
-  struct hr__page_sums other;                 /* what is charged beside capacity, evenly over the run: in parts */
-  struct hr__page_sums tenant[HR__PAGE_ROWS]; /* used, by the rows of `tenants`; none where the trace has none */
+struct page_spending {
+  struct hr__page_sums used;                 /* used by jobs */
+  struct hr__page_sums market[HR_N_MARKETS]; /* cost of the pools, used or idle */
+  struct hr__page_sums other;                /* services, evenly over the run: in OTHER_PARTS of a micro-dollar */
+  struct hr__page_sums
+      tenant[HR__PAGE_ROWS]; /* used by tenants, by row of `tenants`; none if the trace has no tenants */
   struct hr__page_split tenants;
   bool in_use[HR_N_MARKETS];
-  hr_amount after; /* of reserved nodes, for the time beyond the run's end */
+  hr_amount after; /* reserved nodes after the end of the run */
 };
 
-/* HR_NO_MEMORY on failure; to be finished either way. All sums are closed. */
-static enum hr_status hr__page_spending_make(struct hr__page_spending *spending, const struct hr__page_view *view);
-static void hr__page_spending_finish(struct hr__page_spending *spending);
-
 static int compare(const void *a, const void *b) {
-  const struct hr__page_session *x = a, *y = b;
+  const struct page_session *x = a, *y = b;
   if (x->node != y->node) return x->node < y->node ? -1 : 1;
   if (x->since_us != y->since_us) return x->since_us < y->since_us ? -1 : 1;
   return (x->to_us > y->to_us) - (x->to_us < y->to_us);
 }
 
-static void close_session(const struct hr__page_view *view, struct hr__page_session *session,
+static void close_session(const struct hr__page_view *view, struct page_session *session,
                           const struct hr_node_change *change) {
   const struct hr_market_spec *market = &view->run->cluster->pools[session->pool].market;
   int64_t free_us = market->market == HR_MARKET_SPOT ? market->billing.free_if_reclaimed_us : 0;
@@ -58,14 +59,14 @@ static void close_session(const struct hr__page_view *view, struct hr__page_sess
   session->free = change->reason == HR_REASON_RECLAIMED && free_us > 0 && session->to_us - session->since_us <= free_us;
 }
 
-/* `open`: by node, the place of its session + 1. */
-static void note_change(struct hr__page_sessions *sessions, const struct hr__page_view *view, uint32_t *open,
+/* `open`: by node, the index of its open session + 1. */
+static void note_change(struct page_sessions *sessions, const struct hr__page_view *view, uint32_t *open,
                         const struct hr_node_change *change) {
   if (!hr_market_is_elastic(view->run->cluster->pools[change->pool.id].market.market)) return;
   uint32_t node = change->node.id;
   if (change->kind == HR_EVENT_ACQUIRE) {
     sessions->at[sessions->count++] =
-        (struct hr__page_session){change->at_us, view->grid.end_us, change->pool.id, node, false};
+        (struct page_session){change->at_us, view->grid.end_us, change->pool.id, node, false};
     open[node] = (uint32_t)sessions->count;
   } else if ((change->kind == HR_EVENT_RELEASE || change->kind == HR_EVENT_NODE_DOWN) && open[node]) {
     close_session(view, &sessions->at[open[node] - 1], change);
@@ -73,11 +74,11 @@ static void note_change(struct hr__page_sessions *sessions, const struct hr__pag
   }
 }
 
-static enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions, const struct hr__page_view *view) {
-  size_t n_nodes = view->first_node[view->run->cluster->n_pools], most = 0;
-  for (size_t i = 0; i < view->n_changes; i++) most += view->changes[i].kind == HR_EVENT_ACQUIRE;
+static enum hr_status page_sessions_make(struct page_sessions *sessions, const struct hr__page_view *view) {
+  size_t n_nodes = view->first_node[view->run->cluster->n_pools], max_sessions = 0;
+  for (size_t i = 0; i < view->n_changes; i++) max_sessions += view->changes[i].kind == HR_EVENT_ACQUIRE;
   uint32_t *open = calloc(n_nodes + 1, sizeof *open);
-  *sessions = (struct hr__page_sessions){.at = calloc(most + 1, sizeof *sessions->at)};
+  *sessions = (struct page_sessions){.at = calloc(max_sessions + 1, sizeof *sessions->at)};
   if (open && sessions->at)
     for (size_t i = 0; i < view->n_changes; i++) note_change(sessions, view, open, &view->changes[i]);
   bool good = open && sessions->at;
@@ -86,17 +87,17 @@ static enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions,
   return good ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__page_sessions_finish(struct hr__page_sessions *sessions) {
+static void page_sessions_finish(struct page_sessions *sessions) {
   free(sessions->at);
-  *sessions = (struct hr__page_sessions){0};
+  *sessions = (struct page_sessions){0};
 }
 
-/* The node's last session that began by then. */
-static bool hr__page_is_free(const struct hr__page_sessions *sessions, uint32_t node, int64_t begin_us) {
+/* Whether the last session of the node that began by `begin_us` is not billed. */
+static bool page_is_free(const struct page_sessions *sessions, uint32_t node, int64_t begin_us) {
   size_t low = 0, high = sessions->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    const struct hr__page_session *session = &sessions->at[middle];
+    const struct page_session *session = &sessions->at[middle];
     bool before = session->node != node ? session->node < node : session->since_us <= begin_us;
     if (before)
       low = middle + 1;
@@ -106,24 +107,18 @@ static bool hr__page_is_free(const struct hr__page_sessions *sessions, uint32_t 
   return low > 0 && sessions->at[low - 1].node == node && sessions->at[low - 1].free;
 }
 
-/*
- * The ledger keeps sums by month; this is the same money by bucket, made from the history: what nodes cost while they
- * were paid for, what jobs held of it, at the price of the moment. What a session is charged beyond its length falls to
- * the moment at which it ends.
- */
+/* ---- Cost of pools ------------------------------------------------------------------------------- */
 
 struct spender {
   const struct hr__page_view *view;
-  struct hr__page_spending *spending;
+  struct page_spending *spending;
   struct hr__price_sums *prices; /* by pool */
-  struct hr__page_sessions sessions;
+  struct page_sessions sessions;
 };
 
 static const struct hr_pool_spec *pool_of(const struct spender *spender, uint32_t pool) {
   return &spender->view->run->cluster->pools[pool];
 }
-
-/* ---- What pools cost -------------------------------------------------------------------------------- */
 
 static hr_amount node_milli(const struct hr_pool_spec *pool) {
   return (hr_amount)pool->gpus_per_node * 1000;
@@ -143,7 +138,7 @@ static void add_window(struct spender *spender, uint32_t pool) {
     spender->spending->after += milli * hr__price_sum_between(&spender->prices[pool], after_us, to_us);
 }
 
-static void add_session(struct spender *spender, const struct hr__page_session *session) {
+static void add_session(struct spender *spender, const struct page_session *session) {
   const struct hr_market_spec *market = &pool_of(spender, session->pool)->market;
   const struct hr__page_grid *grid = &spender->view->grid;
   struct hr__page_sums *sums = &spender->spending->market[market->market];
@@ -156,21 +151,21 @@ static void add_session(struct spender *spender, const struct hr__page_session *
     hr__page_put(sums, grid, session->to_us, milli * extra_us * hr_market_price_at(market, session->to_us));
 }
 
-/* ---- What jobs used --------------------------------------------------------------------------------- */
+/* ---- Use by jobs --------------------------------------------------------------------------------- */
 
-/* Of an attempt, what is paid for. */
+/* Returns the GPUs of an attempt that are billed. */
 static hr_amount paid_milli(const struct spender *spender, const struct hr_attempt *attempt) {
   const struct hr_market_spec *market = &pool_of(spender, attempt->pool.id)->market;
   hr_amount milli = attempt->gpu_milli;
   if (market->market != HR_MARKET_SPOT || market->billing.free_if_reclaimed_us == 0) return milli;
   const struct hr_slice *slices = hr_history_slices(spender->view->run->history, attempt);
   for (uint32_t i = 0; i < attempt->n_slices; i++)
-    if (hr__page_is_free(&spender->sessions, slices[i].node.id, attempt->begin_us)) milli -= slices[i].gpu_milli;
+    if (page_is_free(&spender->sessions, slices[i].node.id, attempt->begin_us)) milli -= slices[i].gpu_milli;
   return milli;
 }
 
 static void add_attempt(struct spender *spender, const struct hr_attempt *attempt) {
-  struct hr__page_spending *spending = spender->spending;
+  struct page_spending *spending = spender->spending;
   const struct hr__page_grid *grid = &spender->view->grid;
   const struct hr__price_sums *prices = &spender->prices[attempt->pool.id];
   hr_amount milli = paid_milli(spender, attempt);
@@ -180,7 +175,7 @@ static void add_attempt(struct spender *spender, const struct hr_attempt *attemp
   hr__page_hold_priced(&spending->tenant[row], grid, attempt->begin_us, attempt->end_us, milli, prices);
 }
 
-static enum hr_status split_tenants(struct hr__page_spending *spending, const struct hr__page_view *view) {
+static enum hr_status split_tenants(struct page_spending *spending, const struct hr__page_view *view) {
   const struct hr_charge *charges;
   uint32_t n_keys = hr__page_keys(view, HR__PAGE_TENANT);
   if (n_keys == 0) return HR_OK;
@@ -196,7 +191,7 @@ static enum hr_status split_tenants(struct hr__page_spending *spending, const st
   return status;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- All spending -------------------------------------------------------------------------------- */
 
 static enum hr_status open_prices(struct spender *spender) {
   uint32_t n_pools = spender->view->run->cluster->n_pools;
@@ -219,12 +214,12 @@ static void spend(struct spender *spender) {
   for (size_t i = 0; i < spender->sessions.count; i++) add_session(spender, &spender->sessions.at[i]);
   for (size_t i = 0; i < view->n_attempts; i++) add_attempt(spender, &view->attempts[i]);
   hr__page_spread(&spender->spending->other, &view->grid, 0, view->grid.end_us,
-                  (hr_amount)(costs->total_uusd - costs->capacity_uusd) * HR__PAGE_OTHER_PARTS);
+                  (hr_amount)(costs->total_uusd - costs->capacity_uusd) * OTHER_PARTS);
 }
 
 typedef enum hr_status each_sums(struct hr__page_sums *sums, const struct hr__page_grid *grid);
 
-static enum hr_status for_each(struct hr__page_spending *spending, const struct hr__page_grid *grid, each_sums *act) {
+static enum hr_status for_each(struct page_spending *spending, const struct hr__page_grid *grid, each_sums *act) {
   enum hr_status status = act(&spending->used, grid);
   if (status == HR_OK) status = act(&spending->other, grid);
   for (uint32_t i = 0; i < HR_N_MARKETS && status == HR_OK; i++) status = act(&spending->market[i], grid);
@@ -243,13 +238,13 @@ static enum hr_status finish_one(struct hr__page_sums *sums, const struct hr__pa
   return HR_OK;
 }
 
-static enum hr_status hr__page_spending_make(struct hr__page_spending *spending, const struct hr__page_view *view) {
+static enum hr_status page_spending_make(struct page_spending *spending, const struct hr__page_view *view) {
   struct spender spender = {.view = view, .spending = spending};
-  *spending = (struct hr__page_spending){0};
+  *spending = (struct page_spending){0};
   enum hr_status status = split_tenants(spending, view);
   if (status == HR_OK) status = for_each(spending, &view->grid, hr__page_sums_init);
   if (status == HR_OK) status = open_prices(&spender);
-  if (status == HR_OK) status = hr__page_sessions_make(&spender.sessions, view);
+  if (status == HR_OK) status = page_sessions_make(&spender.sessions, view);
   if (status == HR_OK) {
     spend(&spender);
     for_each(spending, &view->grid, close_one);
@@ -257,24 +252,22 @@ static enum hr_status hr__page_spending_make(struct hr__page_spending *spending,
   for (uint32_t i = 0; spender.prices && i < view->run->cluster->n_pools; i++)
     hr__price_sums_finish(&spender.prices[i]);
   free(spender.prices);
-  hr__page_sessions_finish(&spender.sessions);
+  page_sessions_finish(&spender.sessions);
   return status;
 }
 
-static void hr__page_spending_finish(struct hr__page_spending *spending) {
+static void page_spending_finish(struct page_spending *spending) {
   for_each(spending, NULL, finish_one);
   hr__page_split_finish(&spending->tenants);
 }
 
-/* Dollars over time, and by who spends them where. */
-
-/* ---- Over time -------------------------------------------------------------------------------------- */
+/* ---- Series -------------------------------------------------------------------------------------- */
 
 static const double units_per_usd = 1e6 * (double)HR_LEDGER_UNITS_PER_UUSD;
 
-static const double parts_per_usd = 1e6 * HR__PAGE_OTHER_PARTS;
+static const double parts_per_usd = 1e6 * OTHER_PARTS;
 
-static void put_idle(const struct hr__page_spending *spending, const struct hr__page_grid *grid,
+static void put_idle(const struct page_spending *spending, const struct hr__page_grid *grid,
                      struct hr__page_json *json) {
   for (uint32_t i = 0; i < grid->n; i++) {
     hr_amount idle = -spending->used.sum[i];
@@ -291,7 +284,7 @@ static void put_line(struct hr__page_json *json, const char *name, const struct 
   hr__page_close(json, '}');
 }
 
-static void put_markets(const struct hr__page_spending *spending, const struct hr__page_view *view,
+static void put_markets(const struct page_spending *spending, const struct hr__page_view *view,
                         struct hr__page_json *json, bool other) {
   hr__page_open(json, "by_market", '[');
   for (unsigned i = 0; i < HR_N_MARKETS; i++)
@@ -301,7 +294,7 @@ static void put_markets(const struct hr__page_spending *spending, const struct h
   hr__page_close(json, ']');
 }
 
-static void put_tenants(const struct hr__page_spending *spending, const struct hr__page_view *view,
+static void put_tenants(const struct page_spending *spending, const struct hr__page_view *view,
                         struct hr__page_json *json, bool other) {
   hr__page_open(json, "by_tenant", '[');
   for (uint32_t row = 0; row < spending->tenants.n_rows; row++)
@@ -319,8 +312,8 @@ static void put_tenants(const struct hr__page_spending *spending, const struct h
 
 enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_cost_summary *costs = view->run->summary->costs;
-  struct hr__page_spending spending;
-  enum hr_status status = hr__page_spending_make(&spending, view);
+  struct page_spending spending;
+  enum hr_status status = page_spending_make(&spending, view);
   if (status == HR_OK) {
     bool other = costs->total_uusd != costs->capacity_uusd;
     hr__page_open(json, "cost", '{');
@@ -334,16 +327,16 @@ enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_
     if (spending.tenants.n_rows) put_tenants(&spending, view, json, other);
     hr__page_close(json, '}');
   }
-  hr__page_spending_finish(&spending);
+  page_spending_finish(&spending);
   return status;
 }
 
-/* ---- By tenant and market --------------------------------------------------------------------------- */
+/* ---- By tenant and market ------------------------------------------------------------------------ */
 
-/* Where there are more tenants than anyone looks through, the rest is one. */
-enum { MOST_CELLS = 600 };
+/* Further cells are summed by market. */
+enum { MAX_CELLS = 600 };
 
-/* Rows that differ in nothing but the type of GPU make one cell. */
+/* Rows that differ only in GPU type form one cell. */
 static bool same_cell(const struct hr_cost_row *a, const struct hr_cost_row *b) {
   return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->market, b->market) == 0;
 }
@@ -357,7 +350,7 @@ static void put_cell(struct hr__page_json *json, const char *tenant, const struc
   hr__page_close(json, '}');
 }
 
-/* The rows from `begin` on that are of one cell, summed; returns where they end. */
+/* Sums the rows of one cell from `begin` on; returns their end. */
 static size_t sum_cell(const struct hr_cost_summary *costs, size_t begin, struct hr_cost_row *cell) {
   size_t i = begin;
   *cell = costs->rows[begin];
@@ -375,7 +368,7 @@ static int compare_cells(const void *a, const void *b) {
   return order ? order : strcmp(x->market, y->market);
 }
 
-/* The cells beyond the first few, by market. */
+/* Writes the remaining cells, summed by market. */
 static void put_rest(struct hr__page_json *json, struct hr_cost_row *cells, size_t count) {
   for (size_t i = 0; i < count; i++) {
     struct hr_cost_row sum = cells[i];
@@ -391,15 +384,15 @@ static void put_rest(struct hr__page_json *json, struct hr_cost_row *cells, size
 }
 
 static void put_cells(struct hr__page_json *json, struct hr_cost_row *cells, size_t count) {
-  size_t shown = count > MOST_CELLS ? MOST_CELLS : count;
-  if (count > MOST_CELLS) qsort(cells, count, sizeof *cells, compare_cells);
+  size_t shown = count > MAX_CELLS ? MAX_CELLS : count;
+  if (count > MAX_CELLS) qsort(cells, count, sizeof *cells, compare_cells);
   hr__page_open(json, "cells", '[');
   for (size_t i = 0; i < shown; i++) put_cell(json, cells[i].tenant, &cells[i]);
   put_rest(json, cells + shown, count - shown);
   hr__page_close(json, ']');
 }
 
-/* Rows come with tenants first, then what is idle, then what is shared; a tenant of such a name is before them. */
+/* Rows are sorted: tenants, then idle, then shared. A tenant with one of these names comes before them. */
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_cost_summary *costs = view->run->summary->costs;
   int64_t shared_uusd = 0;

@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_PAGE_PAGE_TEMPLATE_H
 #define HR_REPORT_PAGE_PAGE_TEMPLATE_H
 
-/* The template that the build makes and puts into the program; NULL where it could not make one. */
+/* The HTML template that the build embeds into the program; NULL if the build could not make it. */
 extern const char *const hr__page_template;
 
 #endif

@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who held the GPUs, over time: by tenant, class, type of GPU, market and pool. */
-
-#include "report/metrics/groups.h"
+/*
+ * Usage in the HTML report: allocated GPUs over time by tenant, class, GPU type, market and pool; busy, useful and lost
+ * GPU time; waits; the occupancy of nodes; histograms of waits.
+ *
+ * Busy and useful time. For an attempt it is known how long it restarted, saved, and did useful and lost work, but not
+ * when. Here restarting comes first, then useful work, then lost work; checkpoints are spread evenly. Lost work is
+ * shown at the time of the interruption.
+ *
+ * Occupancy. A picture with one row per node, or per group of adjacent nodes. Jobs without a node are spread evenly
+ * over the nodes of their pool.
+ *
+ * Histograms. The bounds of the bins are four per factor of ten. Bin 0 contains jobs that did not wait; bin k contains
+ * waits longer than bound k and at most bound k + 1.
+ */
 
 #include "base/text.h"
-#include "report/page/page_parts.h"
+#include "report/metrics/groups.h"
+#include "report/page/page.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- By dimension -------------------------------------------------------------------------------- */
 
 static const char *const names[HR__PAGE_DIMENSIONS] = {[HR__PAGE_TENANT] = "tenant",
                                                        [HR__PAGE_CLASS] = "class",
@@ -66,7 +80,7 @@ static enum hr_status put_dimension(const struct hr__page_view *view, struct hr_
   return status;
 }
 
-enum hr_status hr__page_by(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_by(const struct hr__page_view *view, struct hr__page_json *json) {
   enum hr_status status = HR_OK;
   hr__page_open(json, "by", '{');
   for (unsigned i = 0; i < HR__PAGE_DIMENSIONS && status == HR_OK; i++)
@@ -75,13 +89,7 @@ enum hr_status hr__page_by(const struct hr__page_view *view, struct hr__page_jso
   return status;
 }
 
-/*
- * What GPUs were held for. Of an attempt it is known how long it restarted, saved, did work that was kept and work that
- * was lost, not when: here restarting comes first, then the work that was kept, then what was lost, and checkpoints are
- * written all along. What was lost is told at the moment at which it was.
- */
-
-/* ---- Busy, useful, lost ----------------------------------------------------------------------------- */
+/* ---- Busy, useful, lost -------------------------------------------------------------------------- */
 
 struct use {
   struct hr__page_sums busy, useful, lost;
@@ -102,7 +110,7 @@ static void add_use(struct use *use, const struct hr__page_grid *grid, const str
   }
 }
 
-enum hr_status hr__page_use(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status put_use(const struct hr__page_view *view, struct hr__page_json *json) {
   struct use use = {0};
   struct hr__page_sums *const all[] = {&use.busy, &use.useful, &use.lost};
   enum hr_status status = HR_OK;
@@ -124,7 +132,7 @@ enum hr_status hr__page_use(const struct hr__page_view *view, struct hr__page_js
   return status;
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------ */
+/* ---- Waits --------------------------------------------------------------------------------------- */
 
 struct waits {
   uint32_t *count;
@@ -147,8 +155,8 @@ static void put_waits(const struct hr__page_grid *grid, const struct waits *wait
   hr__page_close(json, '}');
 }
 
-/* Of the jobs that first started in the bucket. */
-enum hr_status hr__page_waits(const struct hr__page_view *view, struct hr__page_json *json) {
+/* Writes the mean and maximum wait of the jobs that first started in each bucket. */
+static enum hr_status put_wait_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr__page_grid *grid = &view->grid;
   const struct hr_result *result = view->run->result;
   size_t n = (size_t)grid->n + 1;
@@ -170,16 +178,21 @@ enum hr_status hr__page_waits(const struct hr__page_view *view, struct hr__page_
   return good ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Which nodes were held, over time: a picture with a row for each node, or for a few neighbours where there are many.
-   What a job held of a pool without having a place there is taken to be on all of its nodes alike. */
+enum hr_status hr__page_usage_series(const struct hr__page_view *view, struct hr__page_json *json) {
+  enum hr_status status = put_use(view, json);
+  if (status == HR_OK) status = put_wait_series(view, json);
+  return status == HR_OK ? put_by(view, json) : status;
+}
 
-enum { MOST_ROWS = 256, MOST_COLUMNS = 480, FULL = 255 };
+/* ---- Occupancy ----------------------------------------------------------------------------------- */
+
+enum { MAX_ROWS = 256, MAX_COLUMNS = 480, FULL = 255 };
 
 struct map {
   const struct hr__page_view *view;
-  struct hr__page_grid grid; /* columns: some of the series' buckets each */
+  struct hr__page_grid grid; /* columns: groups of buckets of the series */
   uint32_t nodes_per_row;
-  uint32_t *first_row; /* by pool, and one more: the number of rows */
+  uint32_t *first_row; /* [n_pools + 1]; the last entry is the number of rows */
   struct hr__page_sums *rows;
 };
 
@@ -193,30 +206,30 @@ static uint32_t count_rows(const struct hr_cluster_spec *cluster, uint32_t nodes
   return count;
 }
 
-/* Rows are of one pool each, so that many small pools may need more rows than that. */
+/* A row belongs to one pool, so many small pools may need more than MAX_ROWS rows. */
 static void group_nodes(struct map *map) {
   const struct hr_cluster_spec *cluster = map->view->run->cluster;
   uint32_t n_nodes = map->view->first_node[cluster->n_pools];
-  map->nodes_per_row = (n_nodes + MOST_ROWS - 1) / MOST_ROWS;
+  map->nodes_per_row = (n_nodes + MAX_ROWS - 1) / MAX_ROWS;
   if (map->nodes_per_row == 0) map->nodes_per_row = 1;
-  while (count_rows(cluster, map->nodes_per_row, map->first_row) > MOST_ROWS && map->nodes_per_row < n_nodes)
+  while (count_rows(cluster, map->nodes_per_row, map->first_row) > MAX_ROWS && map->nodes_per_row < n_nodes)
     map->nodes_per_row++;
 }
 
 static void join_buckets(struct map *map) {
   const struct hr__page_grid *grid = &map->view->grid;
-  uint32_t joined = (grid->n + MOST_COLUMNS - 1) / MOST_COLUMNS;
+  uint32_t joined = (grid->n + MAX_COLUMNS - 1) / MAX_COLUMNS;
   if (joined == 0) joined = 1;
   map->grid = (struct hr__page_grid){grid->width_us * joined, grid->end_us, (grid->n + joined - 1) / joined};
 }
 
-/* The nodes that a row is of. */
+/* Returns the number of nodes of a row. */
 static uint32_t nodes_in(const struct map *map, uint32_t pool, uint32_t row) {
   uint32_t left = map->view->run->cluster->pools[pool].nodes - (row - map->first_row[pool]) * map->nodes_per_row;
   return left < map->nodes_per_row ? left : map->nodes_per_row;
 }
 
-/* Sums are kept in thousandths of GPUs x nodes of the pool, which an even share of what is held divides. */
+/* Sums are in milli-GPUs x nodes of the pool, so that an even share per node is an integer. */
 static void add_attempt(struct map *map, const struct hr_attempt *attempt) {
   const struct hr__page_view *view = map->view;
   uint32_t pool = attempt->pool.id, n_nodes = view->run->cluster->pools[pool].nodes;
@@ -232,7 +245,7 @@ static void add_attempt(struct map *map, const struct hr_attempt *attempt) {
                   (hr_amount)attempt->gpu_milli * nodes_in(map, pool, row));
 }
 
-/* Only what is full looks full, and only what is empty looks empty. */
+/* Only full rows have the value FULL, and only empty rows 0. */
 static unsigned char shade(hr_amount held, hr_amount whole) {
   if (held <= 0) return 0;
   if (held >= whole) return FULL;
@@ -295,17 +308,16 @@ enum hr_status hr__page_occupancy(const struct hr__page_view *view, struct hr__p
   return status;
 }
 
-/* How long jobs waited, in bins whose bounds are four to a factor of ten. Bin 0 is of jobs that did not wait; bin k of
-   those that waited longer than bound k and at most bound k + 1. */
+/* ---- Histograms of waits ------------------------------------------------------------------------- */
 
-enum { MOST_BINS = 80, MOST_GROUPS = 12 };
+enum { MAX_BINS = 80, MAX_GROUPS = 12 };
 
 struct bins {
-  int64_t edge_us[MOST_BINS + 1]; /* [n + 1]; the first is 0 */
+  int64_t edge_us[MAX_BINS + 1]; /* [n + 1]; the first is 0 */
   uint32_t n;
 };
 
-/* Numbers from 1 us on, four to a factor of ten. */
+/* Returns the bounds from 1 us on, four per factor of ten. */
 static int64_t edge_at(uint32_t place) {
   static const int64_t step[] = {1000000, 1778279, 3162278, 5623413};
   int64_t edge = step[place % 4];
@@ -323,7 +335,7 @@ static bool started(const struct hr_page_run *run, uint32_t job) {
   return run->result->start_us[job] != HR_NEVER_US;
 }
 
-/* From the bound below the shortest wait to the one above the longest; bounds below 10 us are not distinct. */
+/* Bins from the bound below the shortest wait to the one above the longest; bounds below 10 us are not distinct. */
 static void make_bins(const struct hr_page_run *run, struct bins *bins) {
   int64_t min_us = HR_NEVER_US, max_us = 0;
   for (uint32_t job = 0; job < run->result->n_jobs; job++) {
@@ -334,7 +346,7 @@ static void make_bins(const struct hr_page_run *run, struct bins *bins) {
   uint32_t place = 4;
   while (max_us && edge_at(place + 1) < min_us) place++;
   *bins = (struct bins){.edge_us = {0, edge_at(place)}, .n = 1};
-  while (max_us && bins->n < MOST_BINS && (bins->n < 2 || bins->edge_us[bins->n] < max_us))
+  while (max_us && bins->n < MAX_BINS && (bins->n < 2 || bins->edge_us[bins->n] < max_us))
     bins->edge_us[++bins->n] = edge_at(++place);
 }
 
@@ -357,9 +369,9 @@ static void put_bins(struct hr__page_json *json, const char *key, const uint64_t
   hr__page_close(json, ']');
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
-/* Groups as the summary has them, and which of them a job is in. */
+/* A grouping of the summary, and the group of each job. */
 struct page_usage_grouping {
   const char *key;
   const struct hr_group *group;
@@ -390,7 +402,7 @@ static uint32_t size_of_job(const struct hr_trace *trace, uint32_t job) {
   return hr__size_of(trace->gpus[job]);
 }
 
-/* By key the number of the group, `n` for those that are not shown. */
+/* Returns the index of the group by key; `n` for groups that are not shown. */
 static uint32_t *number_keys(const struct page_usage_grouping *grouping, const struct hr_trace *trace, size_t n) {
   uint32_t *number = malloc(((size_t)grouping->n_keys + 1) * sizeof *number);
   for (uint32_t key = 0; number && key < grouping->n_keys; key++) {
@@ -417,15 +429,15 @@ static void put_group(struct hr__page_json *json, const struct hr_group *group, 
 
 static enum hr_status put_groups(const struct hr_page_run *run, struct hr__page_json *json, const struct bins *bins,
                                  const struct page_usage_grouping *grouping) {
-  size_t n = grouping->n_groups < MOST_GROUPS ? grouping->n_groups : MOST_GROUPS;
+  size_t n = grouping->n_groups < MAX_GROUPS ? grouping->n_groups : MAX_GROUPS;
   uint32_t *number = number_keys(grouping, run->trace, n);
-  uint64_t *counts = calloc((n + 1) * MOST_BINS, sizeof *counts);
+  uint64_t *counts = calloc((n + 1) * MAX_BINS, sizeof *counts);
   hr__page_open(json, grouping->key, '[');
   if (number && counts && n) {
     for (uint32_t job = 0; job < run->result->n_jobs; job++)
       if (started(run, job))
-        counts[(size_t)number[grouping->key_of(run->trace, job)] * MOST_BINS + bin_of(bins, wait_us_of(run, job))]++;
-    for (size_t i = 0; i < n; i++) put_group(json, &grouping->group[i], counts + i * MOST_BINS, bins->n);
+        counts[(size_t)number[grouping->key_of(run->trace, job)] * MAX_BINS + bin_of(bins, wait_us_of(run, job))]++;
+    for (size_t i = 0; i < n; i++) put_group(json, &grouping->group[i], counts + i * MAX_BINS, bins->n);
   }
   hr__page_close(json, ']');
   bool good = number && counts;
@@ -441,7 +453,7 @@ enum hr_status hr__page_distributions(const struct hr__page_view *view, struct h
       {"by_class", summary->by_class, summary->n_classes, HR_N_CLASSES, class_name, class_of},
       {"by_size", summary->by_size, summary->n_sizes, hr__size_of(UINT32_MAX) + 1, size_name, size_of_job},
       {"by_tenant", summary->by_tenant, summary->n_tenants, run->trace->tenants.count + 1, tenant_name, tenant_of}};
-  uint64_t all[MOST_BINS] = {0};
+  uint64_t all[MAX_BINS] = {0};
   struct bins bins;
   make_bins(run, &bins);
   for (uint32_t job = 0; job < run->result->n_jobs; job++)

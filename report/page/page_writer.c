@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ---- Numbers ---------------------------------------------------------------------------------------- */
+/* JSON and binary blocks of the HTML report. A column of a block begins at a multiple of 8 bytes and has the narrowest
+   type that holds its values or their differences; if 32 bits are not enough, it has doubles, which are exact for all
+   values of the report. */
 
 #include "report/page/page_writer.h"
 
@@ -11,7 +13,7 @@
 static const double power_of_10[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                      1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
-/* Digits before the point, less one, of a number of at least 1. */
+/* Returns the number of digits before the decimal point, minus one; value >= 1. */
 static int magnitude_of(double value) {
   int magnitude = 0;
   while (magnitude < 17 && value >= power_of_10[magnitude + 1]) magnitude++;
@@ -39,7 +41,7 @@ static char *put_decimals(char *at, uint64_t scaled, unsigned decimals) {
 }
 
 char *hr__put_significant(char *at, double value) {
-  enum { DIGITS = 6, MOST_DECIMALS = 12 };
+  enum { DIGITS = 6, MAX_DECIMALS = 12 };
   double size = fmin(fabs(value), 9e18);
   char *begin = at;
   if (value < 0) *at++ = '-';
@@ -53,14 +55,14 @@ char *hr__put_significant(char *at, double value) {
     return put_decimals(at, (uint64_t)llround(size * power_of_10[decimals]), decimals);
   }
   unsigned decimals = DIGITS;
-  while (decimals < MOST_DECIMALS && size * power_of_10[decimals] < power_of_10[DIGITS - 1]) decimals++;
+  while (decimals < MAX_DECIMALS && size * power_of_10[decimals] < power_of_10[DIGITS - 1]) decimals++;
   uint64_t scaled = (uint64_t)llround(size * power_of_10[decimals]);
   if (scaled) return put_decimals(at, scaled, decimals);
   *begin = '0';
   return begin + 1;
 }
 
-/* ---- Texts ------------------------------------------------------------------------------------------ */
+/* ---- Texts --------------------------------------------------------------------------------------- */
 
 static void put_escaped(struct hr__out *out, unsigned char byte) {
   static const char hex[] = "0123456789abcdef";
@@ -86,9 +88,9 @@ static void put_string(struct hr__page_json *json, const char *text) {
   free(utf8);
 }
 
-/* ---- Values ----------------------------------------------------------------------------------------- */
+/* ---- Values -------------------------------------------------------------------------------------- */
 
-static void begin_value(struct hr__page_json *json, const char *key) {
+void hr__page_begin_value(struct hr__page_json *json, const char *key) {
   if (json->more) hr__out_byte(json->out, ',');
   json->more = true;
   if (!key) return;
@@ -96,38 +98,12 @@ static void begin_value(struct hr__page_json *json, const char *key) {
   hr__out_byte(json->out, ':');
 }
 
-void hr__page_open(struct hr__page_json *json, const char *key, char bracket) {
-  begin_value(json, key);
-  hr__out_byte(json->out, bracket);
-  json->more = false;
-}
-
-void hr__page_close(struct hr__page_json *json, char bracket) {
-  hr__out_byte(json->out, bracket);
-  json->more = true;
-}
-
 void hr__page_text(struct hr__page_json *json, const char *key, const char *text) {
-  begin_value(json, key);
+  hr__page_begin_value(json, key);
   if (text)
     put_string(json, text);
   else
     hr__out_text(json->out, "null");
-}
-
-void hr__page_count(struct hr__page_json *json, const char *key, uint64_t count) {
-  begin_value(json, key);
-  hr__out_u64(json->out, count);
-}
-
-void hr__page_bool(struct hr__page_json *json, const char *key, bool value) {
-  begin_value(json, key);
-  hr__out_text(json->out, value ? "true" : "false");
-}
-
-void hr__page_null(struct hr__page_json *json, const char *key) {
-  begin_value(json, key);
-  hr__out_text(json->out, "null");
 }
 
 void hr__page_number(struct hr__page_json *json, const char *key, double value) {
@@ -135,49 +111,11 @@ void hr__page_number(struct hr__page_json *json, const char *key, double value) 
     hr__page_null(json, key);
     return;
   }
-  begin_value(json, key);
+  hr__page_begin_value(json, key);
   hr__out_to(json->out, hr__put_significant(hr__out_room(json->out, HR__NUMBER_BYTES), value));
 }
 
-void hr__page_seconds(struct hr__page_json *json, const char *key, int64_t us) {
-  begin_value(json, key);
-  hr__out_millionths(json->out, us);
-}
-
-void hr__page_usd(struct hr__page_json *json, const char *key, int64_t uusd) {
-  begin_value(json, key);
-  hr__out_millionths(json->out, uusd);
-}
-
-/* In JSON a `<` stands in strings alone, where it may as well be escaped. */
-void hr__page_json_text(struct hr__page_json *json, const char *key, const char *text) {
-  if (!text) {
-    hr__page_null(json, key);
-    return;
-  }
-  begin_value(json, key);
-  for (;;) {
-    size_t plain = strcspn(text, "<");
-    hr__out_bytes(json->out, text, plain);
-    if (!text[plain]) return;
-    put_escaped(json->out, '<');
-    text += plain + 1;
-  }
-}
-
-void hr__page_notes(struct hr__page_json *json, const struct hr_notes *notes) {
-  for (size_t i = 0; i < notes->count; i++) hr__page_text(json, NULL, notes->text[i]);
-}
-
-/* A column begins at a multiple of 8 bytes, and has the narrowest type that holds all of its values, or of their
-   differences; where 32 bits do not hold them it is of doubles, which are exact for all that a page shows. */
-
-/* ---- Bytes ------------------------------------------------------------------------------------------ */
-
-void hr__page_block_finish(struct hr__page_block *block) {
-  free(block->bytes);
-  *block = (struct hr__page_block){0};
-}
+/* ---- Bytes --------------------------------------------------------------------------------------- */
 
 unsigned char *hr__page_block_room(struct hr__page_block *block, size_t bytes) {
   size_t capacity = block->capacity ? block->capacity : 4096;
@@ -239,7 +177,7 @@ enum hr_status hr__page_block_write(const struct hr__page_block *block, struct h
   return HR_OK;
 }
 
-/* ---- Columns ---------------------------------------------------------------------------------------- */
+/* ---- Columns ------------------------------------------------------------------------------------- */
 
 enum type { U8, U16, I32, F64 };
 static const struct {
@@ -252,18 +190,18 @@ static int64_t value_at(const struct hr__page_column *column, size_t i) {
 }
 
 static enum type type_of(const struct hr__page_column *column, size_t n) {
-  int64_t least = 0, most = 0;
+  int64_t min = 0, max = 0;
   for (size_t i = 0; i < n; i++) {
     int64_t value = value_at(column, i);
-    if (value < least) least = value;
-    if (value > most) most = value;
+    if (value < min) min = value;
+    if (value > max) max = value;
   }
-  if (least >= 0 && most <= UINT8_MAX) return U8;
-  if (least >= 0 && most <= UINT16_MAX) return U16;
-  return least >= INT32_MIN && most <= INT32_MAX ? I32 : F64;
+  if (min >= 0 && max <= UINT8_MAX) return U8;
+  if (min >= 0 && max <= UINT16_MAX) return U16;
+  return min >= INT32_MIN && max <= INT32_MAX ? I32 : F64;
 }
 
-/* Whatever the machine's own order of bytes. */
+/* Writes little-endian bytes, whatever the byte order of the machine. */
 static void put_value(unsigned char *at, enum type type, int64_t value) {
   uint64_t bits = (uint64_t)value;
   if (type == F64) {

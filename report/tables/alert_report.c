@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Alerts for people (table, Markdown, sentences) and for programs (JSON). */
 
 #include "report/tables/alert_report.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULE_WIDTH = 15, WHERE_WIDTH = 15, MOST_ROWS = 12 };
+enum { RULE_WIDTH = 15, WHERE_WIDTH = 15, MAX_ROWS = 12 };
 
 static double seconds(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
@@ -20,9 +21,9 @@ static int64_t length_us(const struct hr_alert *alert) {
   return alert->end_us - alert->begin_us;
 }
 
-/* ---- Words ------------------------------------------------------------------------------------------ */
+/* ---- Sentences ----------------------------------------------------------------------------------- */
 
-static const char *whose(const struct hr_alert *alert) {
+static const char *subject_of(const struct hr_alert *alert) {
   return alert->where[0] ? alert->where : "no class";
 }
 
@@ -41,15 +42,15 @@ void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
             alert->where, count[0], lasted);
     break;
   case HR_ALERT_UNSAVED:
-    fprintf(out, "%s job%s of %s ran for long without a checkpoint, up to %s at once, for %s", count[0],
-            alert->count == 1 ? "" : "s", whose(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+    fprintf(out, "%s job%s of %s ran too long without a checkpoint, up to %s at once, for %s", count[0],
+            alert->count == 1 ? "" : "s", subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
     break;
   case HR_ALERT_WAITING:
-    fprintf(out, "%s job%s of %s waited longer than they should, up to %s at once, for %s", count[0],
-            alert->count == 1 ? "" : "s", whose(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
+    fprintf(out, "%s job%s of %s waited longer than allowed, up to %s at once, for %s", count[0],
+            alert->count == 1 ? "" : "s", subject_of(alert), hr__count_text((uint64_t)alert->value, count[1]), lasted);
     break;
   default:
-    fprintf(out, "tenant %s spent %s %% of the month's budget, and was over it for %s", alert->where, percent, lasted);
+    fprintf(out, "tenant %s spent %s %% of its monthly budget, over budget for %s", alert->where, percent, lasted);
   }
 }
 
@@ -57,7 +58,7 @@ static bool counts_jobs(enum hr_alert_rule rule) {
   return rule == HR_ALERT_UNSAVED || rule == HR_ALERT_WAITING;
 }
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- Table --------------------------------------------------------------------------------------- */
 
 struct hr__alert_group hr__alert_group_at(const struct hr_alert *list, size_t count) {
   struct hr__alert_group group = {.longest = list};
@@ -98,19 +99,19 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts)
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0, n_groups = 0;
   if (count == 0) return;
   fprintf(console->out, "\n%s%-*s%-*s%5s%12s%12s%12s%8s%s\n", hr__bold(console), RULE_WIDTH, "alert", WHERE_WIDTH,
-          "where", "times", "in all", "longest", "from", "then", hr__plain(console));
+          "subject", "count", "total", "longest", "began", "value", hr__plain(console));
   for (size_t i = 0; i < count; n_groups++) {
     struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
-    if (n_groups < MOST_ROWS) put_row(console, &group);
+    if (n_groups < MAX_ROWS) put_row(console, &group);
     i += group.count;
   }
   char more[HR__NUMBER_BYTES];
-  if (n_groups > MOST_ROWS)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(n_groups - MOST_ROWS, more),
+  if (n_groups > MAX_ROWS)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(n_groups - MAX_ROWS, more),
             hr__plain(console));
 }
 
-/* ---- Markdown --------------------------------------------------------------------------------------- */
+/* ---- Markdown ------------------------------------------------------------------------------------ */
 
 static void markdown_row(struct hr__console *page, const struct hr__alert_group *group) {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
@@ -127,7 +128,7 @@ void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alert
   const struct hr_alert *list;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
   if (count == 0) return;
-  hr__markdown_head(page, "Alert", " times | in all | longest | from | then ");
+  hr__markdown_head(page, "Alert", " count | total | longest | longest began | value ");
   for (size_t i = 0; i < count;) {
     struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
     markdown_row(page, &group);
@@ -135,7 +136,7 @@ void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alert
   }
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------- */
 
 static void json_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
   char *text = NULL;

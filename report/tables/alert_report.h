@@ -2,27 +2,28 @@
 #ifndef HR_REPORT_TABLES_ALERT_REPORT_H
 #define HR_REPORT_TABLES_ALERT_REPORT_H
 
-/* Alerts as people and programs read them. `alerts` may be NULL: they were not looked for. */
+/* Writes alerts as a table, as Markdown, as a sentence and as JSON. `alerts` may be NULL if no alert rules were
+   evaluated; nothing is written then. */
 
 #include "base/console.h"
 #include "headroom/report.h"
 #include "report/tables/json_tree.h"
 
-/* By rule and place: how often, for how long, and when it was longest. */
+/* Prints a table of the alerts grouped by rule and subject: count, total duration, and the longest one. */
 void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts);
-/* The same as a table of a page of Markdown. */
+/* Writes the same table as Markdown. */
 void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts);
-/* Alerts of one rule and place, which stand together in the list. */
+/* Consecutive alerts of the list with the same rule and subject. */
 struct hr__alert_group {
   const struct hr_alert *longest;
   size_t count;
   int64_t sum_us;
 };
-/* The group that begins at `list`, of which `count` >= 1 are left. */
+/* Returns the group that begins at `list`, which has `count` >= 1 alerts left. */
 struct hr__alert_group hr__alert_group_at(const struct hr_alert *list, size_t count);
-/* One sentence on one of them, without a stop. */
+/* Writes one sentence about an alert, without a full stop. */
 void hr__put_alert_words(FILE *out, const struct hr_alert *alert);
-/* `alerts`: each of them. `clock_us` is added to times to show them. */
+/* Adds the array "alerts" to `root`. `clock_us` is added to every time. */
 void hr__json_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us);
 
 #endif

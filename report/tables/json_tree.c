@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Numbers are written as text made here: cJSON would print 0.1 as 0.10000000000000001 where it must, and keeps integers
- * only up to 2^53. cJSON's functions pass NULL on, so a failed allocation is noticed by whoever adds, and asked for
- * once at the end.
- */
+/* JSON trees: values, and their layout in a file. */
 
 #include "report/tables/json_tree.h"
 
@@ -13,32 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- One value each --------------------------------------------------------------------------------- */
+/* ---- Values -------------------------------------------------------------------------------------- */
 
 void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text) {
   if (!cJSON_AddRawToObject(object, key, text)) json->failed = true;
-}
-
-void hr__json_null(struct hr__json *json, cJSON *object, const char *key) {
-  hr__json_raw(json, object, key, "null");
-}
-
-void hr__json_count(struct hr__json *json, cJSON *object, const char *key, uint64_t count) {
-  char buffer[HR__NUMBER_BYTES];
-  *hr__put_u64(buffer, count) = '\0';
-  hr__json_raw(json, object, key, buffer);
-}
-
-void hr__json_number(struct hr__json *json, cJSON *object, const char *key, double value) {
-  char buffer[HR__NUMBER_BYTES];
-  hr__json_raw(json, object, key, hr__decimal_text(value, buffer));
-}
-
-void hr__json_number_if(struct hr__json *json, cJSON *object, const char *key, bool known, double value) {
-  if (known)
-    hr__json_number(json, object, key, value);
-  else
-    hr__json_null(json, object, key);
 }
 
 void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const char *text) {
@@ -53,42 +27,19 @@ void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const 
 
 cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key) {
   char *utf8 = hr__utf8_copy(key);
-  cJSON *fresh = utf8 ? cJSON_AddObjectToObject(object, utf8) : NULL;
-  if (!fresh) json->failed = true;
+  cJSON *child = utf8 ? cJSON_AddObjectToObject(object, utf8) : NULL;
+  if (!child) json->failed = true;
   free(utf8);
-  return fresh;
+  return child;
 }
 
-cJSON *hr__json_array(struct hr__json *json, cJSON *object, const char *key) {
-  cJSON *fresh = cJSON_AddArrayToObject(object, key);
-  if (!fresh) json->failed = true;
-  return fresh;
-}
-
-cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON *item) {
-  if (item && cJSON_AddItemToArray(array, item)) return item;
-  cJSON_Delete(item);
-  json->failed = true;
-  return NULL;
-}
-
-void hr__json_bool(struct hr__json *json, cJSON *object, const char *key, bool value) {
-  hr__json_raw(json, object, key, value ? "true" : "false");
-}
-
-void hr__json_usd(struct hr__json *json, cJSON *object, const char *key, int64_t uusd) {
-  char buffer[HR__NUMBER_BYTES];
-  *hr__put_usd(buffer, uusd) = '\0';
-  hr__json_raw(json, object, key, uusd == HR_UNKNOWN_UUSD ? "null" : buffer);
-}
-
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- Output -------------------------------------------------------------------------------------- */
 
 static void begin_line(FILE *out, unsigned depth) {
   fprintf(out, "\n%*s", (int)(2 * depth), "");
 }
 
-/* Writes the string that begins at `text` and returns what follows it. */
+/* Writes the string at `text`; returns the text after it. */
 static const char *write_string(FILE *out, const char *text) {
   const char *end = text + 1;
   while (*end != '"') end += *end == '\\' ? 2 : 1;
@@ -97,7 +48,7 @@ static const char *write_string(FILE *out, const char *text) {
   return end;
 }
 
-/* Lays out what cJSON printed without space: a key a line, two spaces a level. */
+/* Writes cJSON's compact output with one key per line, indented by two spaces per level. */
 static void write_laid_out(FILE *out, const char *text) {
   unsigned depth = 0;
   while (*text) {

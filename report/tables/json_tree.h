@@ -2,60 +2,89 @@
 #ifndef HR_REPORT_TABLES_JSON_TREE_H
 #define HR_REPORT_TABLES_JSON_TREE_H
 
-/* A JSON file in the making: values are added to a tree, which is written as a whole, a key a line. */
+/* Builds a JSON tree with cJSON and writes it as a whole, one key per line. Numbers are written as text made here,
+   because cJSON would print 0.1 as 0.10000000000000001 and is exact for integers only up to 2^53. Objects may be NULL,
+   because cJSON's functions pass NULL on; a failed allocation is noted in `failed` and reported once, by
+   hr__json_print() or hr__json_write(). */
 
+#include "base/text.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
 
 #include <cjson/cJSON.h>
 
-/* Whether memory ran out on the way; asked for by hr__json_write. Objects passed to the functions below may be NULL. */
 struct hr__json {
-  bool failed;
+  bool failed; /* out of memory */
 };
 
-void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text);
-void hr__json_null(struct hr__json *json, cJSON *object, const char *key);
-void hr__json_bool(struct hr__json *json, cJSON *object, const char *key, bool value);
-void hr__json_count(struct hr__json *json, cJSON *object, const char *key, uint64_t count);
-void hr__json_number(struct hr__json *json, cJSON *object, const char *key, double value);
-/* null where it is not `known`. */
-void hr__json_number_if(struct hr__json *json, cJSON *object, const char *key, bool known, double value);
-/* Micro-dollars as dollars. */
-void hr__json_usd(struct hr__json *json, cJSON *object, const char *key, int64_t uusd);
-/* Made UTF-8; null for NULL. */
-void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const char *text);
-cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key);
-cJSON *hr__json_array(struct hr__json *json, cJSON *object, const char *key);
-/* Takes `item` over. */
-cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON *item);
+/* ---- Values -------------------------------------------------------------------------------------- */
 
-/* Whole numbers up to 2^53 as such, larger ones as text, which readers that know only doubles leave whole. */
+/* Adds JSON text as a value. */
+void hr__json_raw(struct hr__json *json, cJSON *object, const char *key, const char *text);
+static inline void hr__json_null(struct hr__json *json, cJSON *object, const char *key) {
+  hr__json_raw(json, object, key, "null");
+}
+static inline void hr__json_bool(struct hr__json *json, cJSON *object, const char *key, bool value) {
+  hr__json_raw(json, object, key, value ? "true" : "false");
+}
+static inline void hr__json_count(struct hr__json *json, cJSON *object, const char *key, uint64_t count) {
+  char buffer[HR__NUMBER_BYTES];
+  *hr__put_u64(buffer, count) = '\0';
+  hr__json_raw(json, object, key, buffer);
+}
+static inline void hr__json_number(struct hr__json *json, cJSON *object, const char *key, double value) {
+  char buffer[HR__NUMBER_BYTES];
+  hr__json_raw(json, object, key, hr__decimal_text(value, buffer));
+}
+/* Adds a number; null if it is not `known`. */
+static inline void hr__json_number_if(struct hr__json *json, cJSON *object, const char *key, bool known, double value) {
+  if (known)
+    hr__json_number(json, object, key, value);
+  else
+    hr__json_null(json, object, key);
+}
+/* Adds micro-dollars as dollars; null for HR_UNKNOWN_UUSD. */
+static inline void hr__json_usd(struct hr__json *json, cJSON *object, const char *key, int64_t uusd) {
+  char buffer[HR__NUMBER_BYTES];
+  *hr__put_usd(buffer, uusd) = '\0';
+  hr__json_raw(json, object, key, uusd == HR_UNKNOWN_UUSD ? "null" : buffer);
+}
+/* Adds a string, converted to UTF-8; null for NULL. */
+void hr__json_text(struct hr__json *json, cJSON *object, const char *key, const char *text);
+/* Add an empty object or array and return it, NULL if out of memory; `key` is converted to UTF-8. */
+cJSON *hr__json_object(struct hr__json *json, cJSON *object, const char *key);
+static inline cJSON *hr__json_array(struct hr__json *json, cJSON *object, const char *key) {
+  cJSON *child = cJSON_AddArrayToObject(object, key);
+  if (!child) json->failed = true;
+  return child;
+}
+/* Appends `item`, which the array owns afterwards; `item` may be NULL if out of memory. Returns it, or NULL. */
+static inline cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON *item) {
+  if (item && cJSON_AddItemToArray(array, item)) return item;
+  cJSON_Delete(item);
+  json->failed = true;
+  return NULL;
+}
+
+/* ---- Parts of reports (summary_json.c) ----------------------------------------------------------- */
+/* Add a seed: a number up to 2^53, beyond that a string, since many readers have only doubles. */
 void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed);
 void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed);
-/* A value for each of the policy's parameters. */
+/* Adds the value of each parameter of the policy. */
 void hr__json_params(struct hr__json *json, cJSON *object, const struct hr_policy_choice *choice);
+/* Appends notes. */
 void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *notes);
-/* Of a run's summary: what was run, from `headroom` to `seed`, with the GPUs and nodes of `summary`. */
-void hr__json_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
-                    const struct hr_run_label *label);
-/* Likewise `notes` and `skipped`. */
-void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label);
-/* Of a run as a whole: from `jobs` to `gpu_hours`. */
-void hr__json_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
-/* What only runs have in which something has a price, or jobs may be stopped: from `cost` to `oom_kills`. */
-void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
-/* `events`, `passes` and `digest`. */
-void hr__json_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
-/* All keys of a run's summary but `perf`. */
+/* Adds all keys of the summary of a run except "perf". */
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label);
-/* That key. */
+/* Adds "perf". */
 void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf);
 
-/* The tree, which is freed, as text without space, which the caller frees; NULL when out of memory. */
+/* ---- Output -------------------------------------------------------------------------------------- */
+/* Returns the tree as compact text, to be freed by the caller; NULL if out of memory. Frees the tree. */
 char *hr__json_print(const struct hr__json *json, cJSON *tree);
-/* Writes the tree, which is freed. `path` "-" is standard output. */
+/* Writes the tree to a file, or to standard output if `path` is "-". Frees the tree. Returns HR_NO_MEMORY or
+   HR_IO_ERROR on failure. */
 enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const char *path, struct hr_error *error);
 
 #endif

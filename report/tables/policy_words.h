@@ -2,11 +2,13 @@
 #ifndef HR_REPORT_TABLES_POLICY_WORDS_H
 #define HR_REPORT_TABLES_POLICY_WORDS_H
 
+/* The policy and its parameters as text, for tables. */
+
 #include "headroom/policies.h"
 #include "headroom/report.h"
 
-/* The policy with its parameters, "queue: order sjf, ...", those aside only where they are not at their default. The
-   caller frees it; NULL when out of memory. */
+/* Returns the policy with its parameters, such as "queue: order sjf, ..."; advanced parameters only if they differ from
+   their defaults. To be freed by the caller; NULL if out of memory. */
 char *hr__policy_words(const struct hr_policy_choice *choice);
 
 #endif

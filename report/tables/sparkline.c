@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bars in a line of text: eighths of a block in Unicode, or ASCII characters of increasing weight. */
 
 #include "report/tables/sparkline.h"
 
@@ -9,15 +10,15 @@
 
 enum { STEPS = HR__SPARK_HEIGHTS - 1 };
 
-/* `sum` of `most`, rounded to one of so many heights above 0; what is above zero is seen. */
-static uint8_t height_of(hr__wide sum, hr__wide most, uint8_t steps) {
-  if (sum == 0 || most == 0) return 0;
-  if (sum >= most) return steps;
-  uint8_t height = (uint8_t)((2 * steps * sum + most) / (2 * most));
+/* Returns sum / max rounded to one of `steps` heights above 0; at least 1 if the sum is not 0. */
+static uint8_t height_of(hr__wide sum, hr__wide max, uint8_t steps) {
+  if (sum == 0 || max == 0) return 0;
+  if (sum >= max) return steps;
+  uint8_t height = (uint8_t)((2 * steps * sum + max) / (2 * max));
   return height ? height : 1;
 }
 
-/* The buckets of cell `i`: [*from, *to). */
+/* Returns the buckets of cell `i`: [*from, *to). */
 static void cell_buckets(uint32_t n_cells, uint32_t n_buckets, uint32_t i, uint32_t *from, uint32_t *to) {
   *from = (uint32_t)((uint64_t)i * n_buckets / n_cells);
   *to = (uint32_t)((uint64_t)(i + 1) * n_buckets / n_cells);
@@ -48,11 +49,11 @@ void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets
   line->blank_zeros = false;
   for (uint32_t i = 0; i < line->n; i++) {
     uint32_t from, to;
-    uint64_t most = 0;
+    uint64_t max = 0;
     cell_buckets(line->n, closed->n, i, &from, &to);
     for (uint32_t k = from; k < to; k++)
-      if (closed->bucket[k].most > most) most = closed->bucket[k].most;
-    line->height[i] = height_of(most, top, STEPS);
+      if (closed->bucket[k].max > max) max = closed->bucket[k].max;
+    line->height[i] = height_of(max, top, STEPS);
   }
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary as JSON (docs/reference/schemas/summary.schema.json). */
+/* The summary of a run as JSON (docs/reference/schemas/summary.schema.json), written and read. */
 
 #include "base/text.h"
 #include "headroom/policies.h"
+#include "headroom/unstable/streamed.h"
+#include "report/metrics/groups.h"
+#include "report/metrics/quantiles.h"
 #include "report/tables/alert_report.h"
 #include "report/tables/json_tree.h"
 
@@ -15,7 +18,7 @@
 
 #define EXACT_IN_DOUBLE (UINT64_C(1) << 53)
 
-/* ---- What was run ----------------------------------------------------------------------------------- */
+/* ---- Configuration ------------------------------------------------------------------------------- */
 
 static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                         const struct hr_cluster_spec *spec) {
@@ -67,8 +70,8 @@ void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed) {
   hr__json_append(json, array, make_seed(seed));
 }
 
-void hr__json_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
-                    const struct hr_run_label *label) {
+static void put_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
+                      const struct hr_run_label *label) {
   hr__json_text(json, root, "headroom", hr_version());
   hr__json_text(json, root, "scenario", label->scenario);
   cJSON *trace = hr__json_object(json, root, "trace");
@@ -87,7 +90,7 @@ void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *
   }
 }
 
-void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
+static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
   cJSON *notes = hr__json_array(json, root, "notes");
   for (size_t i = 0; i < label->n_notes; i++) hr__json_notes(json, notes, label->notes[i]);
   cJSON *skipped = hr__json_array(json, root, "skipped");
@@ -99,11 +102,11 @@ void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_la
   }
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Metrics ------------------------------------------------------------------------------------- */
 
-/* Figures of nothing are null. */
-static void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
-                                  const struct hr_distribution *distribution) {
+/* Adds a distribution; all values are null if it is empty. */
+static void json_distribution(struct hr__json *json, cJSON *object, const char *key,
+                              const struct hr_distribution *distribution) {
   const struct {
     const char *key;
     double value;
@@ -127,12 +130,12 @@ static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary
   hr__json_count(json, jobs, "missed_deadlines", summary->missed_deadlines);
 }
 
-void hr__json_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+static void put_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   bool spanned = summary->makespan_s > 0;
   put_jobs(json, root, summary);
-  hr__json_distribution(json, root, "wait_s", &summary->wait_s);
-  hr__json_distribution(json, root, "jct_s", &summary->jct_s);
-  hr__json_distribution(json, root, "slowdown", &summary->slowdown);
+  json_distribution(json, root, "wait_s", &summary->wait_s);
+  json_distribution(json, root, "jct_s", &summary->jct_s);
+  json_distribution(json, root, "slowdown", &summary->slowdown);
   hr__json_number_if(json, root, "makespan_s", summary->jobs_completed + summary->jobs_unfinished > 0,
                      summary->makespan_s);
   hr__json_number(json, root, "submit_window_s", summary->submit_window_s);
@@ -157,9 +160,9 @@ static void put_groups(struct hr__json *json, cJSON *root, const char *key, cons
     hr__json_count(json, inner, "missed_deadlines", group[i].missed_deadlines);
     hr__json_number(json, inner, "gpu_hours", group[i].gpu_hours);
     hr__json_number(json, inner, "useful_gpu_hours", group[i].useful_gpu_hours);
-    hr__json_distribution(json, inner, "wait_s", &group[i].wait_s);
-    hr__json_distribution(json, inner, "jct_s", &group[i].jct_s);
-    hr__json_distribution(json, inner, "slowdown", &group[i].slowdown);
+    json_distribution(json, inner, "wait_s", &group[i].wait_s);
+    json_distribution(json, inner, "jct_s", &group[i].jct_s);
+    json_distribution(json, inner, "slowdown", &group[i].slowdown);
   }
 }
 
@@ -174,7 +177,7 @@ static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summar
     hr__json_count(json, inner, "completed", pool->completed);
     hr__json_number(json, inner, "gpu_hours", pool->gpu_hours);
     hr__json_number_if(json, inner, "utilization", !isnan(pool->utilization), pool->utilization);
-    hr__json_distribution(json, inner, "latency_factor", &pool->latency_factor);
+    json_distribution(json, inner, "latency_factor", &pool->latency_factor);
     hr__json_usd(json, inner, "cost_usd", pool->cost_uusd);
     hr__json_usd(json, inner, "usd_per_completed_job", pool->per_completed_job_uusd);
   }
@@ -186,7 +189,7 @@ static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_fai
   hr__json_text(json, inner, "over", fairness->over);
   hr__json_count(json, inner, "parties", fairness->parties);
   hr__json_number_if(json, inner, "jain", any, fairness->jain);
-  hr__json_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
+  json_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
   cJSON *finish = cJSON_GetObjectItemCaseSensitive(inner, "finish_time_fairness");
   hr__json_number_if(json, finish, "share_above_1", any, fairness->share_above_1);
 }
@@ -208,9 +211,9 @@ static void put_fragmentation(struct hr__json *json, cJSON *root, const struct h
   hr__json_count(json, gang, "min", figures->largest_gang_min);
 }
 
-/* ---- Costs ------------------------------------------------------------------------------------------ */
+/* ---- Costs --------------------------------------------------------------------------------------- */
 
-/* A name of the input as a key. */
+/* Adds an amount under a name of the input. */
 static void put_usd_of(struct hr__json *json, cJSON *object, const char *name, int64_t uusd) {
   char *utf8 = hr__utf8_copy(name);
   if (utf8)
@@ -304,7 +307,7 @@ static void put_oom(struct hr__json *json, cJSON *root, const struct hr_oom_figu
   hr__json_number(json, inner, "back_off_gpu_hours", oom->back_off_gpu_hours);
 }
 
-void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (summary->costs) {
     put_cost(json, root, summary->costs);
     put_budgets(json, root, summary->costs);
@@ -315,7 +318,7 @@ void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summar
   if (summary->oom.known) put_oom(json, root, &summary->oom);
 }
 
-void hr__json_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
   hr__json_count(json, root, "events", summary->n_events);
@@ -332,22 +335,22 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
   hr__json_number(json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Summary ------------------------------------------------------------------------------------- */
 
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
-  hr__json_label(json, root, summary, label);
-  hr__json_figures(json, root, summary);
+  put_label(json, root, summary, label);
+  put_figures(json, root, summary);
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
   put_pools(json, root, summary);
   put_fairness(json, root, &summary->fairness);
   put_fragmentation(json, root, summary);
-  hr__json_markets(json, root, summary);
+  put_markets(json, root, summary);
   hr__json_alerts(json, root, label->alerts, label->clock_us);
-  hr__json_evidence(json, root, summary);
-  hr__json_remarks(json, root, label);
+  put_evidence(json, root, summary);
+  put_remarks(json, root, label);
 }
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_summary *summary, const struct hr_run_label *label,
@@ -372,13 +375,29 @@ enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *
   return hr__json_write(&json, root, path, error);
 }
 
-/* A summary that an earlier run wrote, read back to be set beside another. */
+enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
+                                      const struct hr_run_label *label, const struct hr_perf *perf,
+                                      struct hr_error *error) {
+  struct hr__json json = {false};
+  cJSON *root = cJSON_CreateObject();
+  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
+  put_label(&json, root, &summary, label);
+  put_figures(&json, root, &summary);
+  hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
+  put_markets(&json, root, &summary);
+  put_evidence(&json, root, &summary);
+  put_remarks(&json, root, label);
+  hr__json_perf(&json, root, &summary, perf);
+  return hr__json_write(&json, root, path, error);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------- */
 
 static enum hr_status cannot_read(const char *path, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno ? errno : EIO));
 }
 
-/* The whole file with a NUL; the caller frees it. */
+/* Reads a file into a NUL-terminated text, to be freed by the caller. */
 static enum hr_status read_file(const char *path, char **text, struct hr_error *error) {
   size_t size = 0, capacity = 1 << 16, got;
   FILE *file = fopen(path, "rb");
@@ -410,7 +429,7 @@ static uint64_t line_of(const char *text, const char *at) {
   return line;
 }
 
-/* What every version of such a summary has. */
+/* Keys that every version of a summary has. */
 static bool is_summary(const cJSON *root) {
   static const char *const keys[] = {"headroom", "scenario", "jobs", "wait_s", "utilization", "digest"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -425,12 +444,12 @@ enum hr_status hr_summary_read_json(const char *path, char **json, struct hr_err
   if (status != HR_OK) return status;
   cJSON *root = cJSON_ParseWithOpts(text, &end, 1);
   if (!root)
-    status = hr_fail(error, HR_BAD_INPUT,
-                     "%s:%" PRIu64 ": this is no JSON; the file that 'headroom run --json' writes is wanted", path,
-                     end ? line_of(text, end) : 1);
+    status =
+        hr_fail(error, HR_BAD_INPUT, "%s:%" PRIu64 ": invalid JSON; expected a file written by 'headroom run --json'",
+                path, end ? line_of(text, end) : 1);
   else if (!is_summary(root))
     status = hr_fail(error, HR_BAD_INPUT,
-                     "%s: no summary of a run; the file that 'headroom run --json' writes is wanted", path);
+                     "%s: not the summary of a run; expected a file written by 'headroom run --json'", path);
   cJSON_Delete(root);
   if (status == HR_OK) {
     cJSON_Minify(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary as a page of Markdown: what the table says, in the same words where there are words, and the notes. */
+/* The summary of a run as a Markdown page: the content of the table, and the notes. */
 
 #include "base/console.h"
 #include "base/output_file.h"
@@ -14,15 +14,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_GROUPS = 20 };
+enum { MAX_GROUPS = 20 };
 
 struct summary_markdown_page {
-  struct hr__console console; /* whose text it makes fit */
+  struct hr__console console; /* writes to the file */
   const struct hr_summary *summary;
   const struct hr_run_label *label;
 };
 
-/* ---- What was run ----------------------------------------------------------------------------------- */
+/* ---- Configuration ------------------------------------------------------------------------------- */
 
 static void put_head(struct summary_markdown_page *page) {
   FILE *out = page->console.out;
@@ -42,7 +42,7 @@ static void put_head(struct summary_markdown_page *page) {
   free(words);
 }
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Metrics ------------------------------------------------------------------------------------- */
 
 static void put_row(struct summary_markdown_page *page, const char *name, const char *value) {
   fprintf(page->console.out, "| %s | %s |\n", name, value);
@@ -67,7 +67,7 @@ static void put_jobs(struct summary_markdown_page *page) {
   put_row(page, "Jobs unfinished", hr__count_text(summary->jobs_unfinished, text));
   if (summary->deadlines) {
     put_row(page, "Jobs with a deadline", hr__count_text(summary->deadlines, text));
-    put_row(page, "Jobs that missed it", hr__count_text(summary->missed_deadlines, text));
+    put_row(page, "Missed deadlines", hr__count_text(summary->missed_deadlines, text));
   }
 }
 
@@ -78,24 +78,26 @@ static void put_use(struct summary_markdown_page *page) {
   if (summary->submit_window_s > 0)
     put_share(page, "GPUs allocated over the submit window", summary->utilization_submit_window);
   if (summary->makespan_s > 0) put_share(page, "GPUs allocated over the makespan", summary->utilization_makespan);
-  put_row(page, "GPU hours held", hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text));
+  put_row(page, "GPU hours allocated", hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text));
   if (summary->stoppable) {
-    put_share(page, "GPU hours of work that was kept", summary->goodput.fraction);
+    put_share(page, "Goodput", summary->goodput.fraction);
     put_row(page, "GPU hours lost", hr__fixed_text(summary->goodput.lost_gpu_hours, 1, text));
   }
   if (summary->spot.pools) put_row(page, "Spot nodes reclaimed", hr__count_text(summary->spot.reclaims, text));
-  put_row(page, "Jobs waiting on average", hr__fixed_text(summary->queue_mean, 1, text));
-  put_row(page, "Jobs waiting at most", hr__count_text(summary->queue_max, text));
+  put_row(page, "Waiting jobs (mean)", hr__fixed_text(summary->queue_mean, 1, text));
+  put_row(page, "Waiting jobs (maximum)", hr__count_text(summary->queue_max, text));
 }
 
 static void put_cost_totals(struct summary_markdown_page *page, const struct hr_cost_summary *costs) {
   put_usd(page, "Cost", costs->total_uusd);
-  put_usd(page, "Cost of a month", costs->per_month_uusd);
-  put_usd(page, "Cost of a completed job", costs->per_completed_job_uusd);
-  put_usd(page, "Cost of a useful GPU hour", costs->per_goodput_gpu_hour_uusd);
+  put_usd(page, "Cost per month", costs->per_month_uusd);
+  put_usd(page, "Cost per completed job", costs->per_completed_job_uusd);
+  put_usd(page, "Cost per useful GPU hour", costs->per_goodput_gpu_hour_uusd);
   put_usd(page, "Cost of idle GPUs", costs->idle_uusd);
-  if (costs->total_uusd) put_share(page, "Idle, of the cost", (double)costs->idle_uusd / (double)costs->total_uusd);
-  if (!isnan(costs->saving_vs_on_demand)) put_share(page, "Saved against on demand", costs->saving_vs_on_demand);
+  if (costs->total_uusd)
+    put_share(page, "Idle share of the cost", (double)costs->idle_uusd / (double)costs->total_uusd);
+  if (!isnan(costs->saving_vs_on_demand))
+    put_share(page, "Savings compared with on-demand", costs->saving_vs_on_demand);
 }
 
 static void put_figures(struct summary_markdown_page *page) {
@@ -105,24 +107,24 @@ static void put_figures(struct summary_markdown_page *page) {
   if (page->summary->costs) put_cost_totals(page, page->summary->costs);
 }
 
-/* ---- Over time -------------------------------------------------------------------------------------- */
+/* ---- Over time ----------------------------------------------------------------------------------- */
 
-static void put_course(struct summary_markdown_page *page) {
+static void put_timeline(struct summary_markdown_page *page) {
   const struct hr_timeline_summary *course = page->label->course;
   struct hr__sparkline line;
   char duration[HR__NUMBER_BYTES];
   if (!course || course->waiting.until_us == 0) return;
-  fputs("\n```text\nGPUs allocated, on average\n", page->console.out);
+  fputs("\n```text\nallocated GPUs (mean)\n", page->console.out);
   hr__sparkline_of_means(&line, &course->allocated_milli, hr__timeline_summary_gpus(course) * 1000);
   hr__put_sparkline(&page->console, &line, hr__timeline_summary_gpus(course));
-  fputs("jobs waiting, at most\n", page->console.out);
+  fputs("waiting jobs (maximum)\n", page->console.out);
   hr__sparkline_of_peaks(&line, &course->waiting, page->summary->queue_max);
   hr__put_sparkline(&page->console, &line, page->summary->queue_max);
   hr__duration_text((double)course->waiting.until_us / 1e6 / line.n, duration);
-  fprintf(page->console.out, "every bar is %s\n```\n", duration);
+  fprintf(page->console.out, "each bar covers %s\n```\n", duration);
 }
 
-/* ---- Tables ----------------------------------------------------------------------------------------- */
+/* ---- Tables -------------------------------------------------------------------------------------- */
 
 static void put_distribution(struct summary_markdown_page *page, const char *name,
                              const struct hr_distribution *distribution,
@@ -140,7 +142,7 @@ static void put_distribution(struct summary_markdown_page *page, const char *nam
 static void put_distributions(struct summary_markdown_page *page) {
   hr__markdown_head(&page->console, "", " mean | p50 | p90 | p95 | p99 | max ");
   put_distribution(page, "Wait", &page->summary->wait_s, hr__duration_text);
-  put_distribution(page, "Submit to end", &page->summary->jct_s, hr__duration_text);
+  put_distribution(page, "Completion time", &page->summary->jct_s, hr__duration_text);
   put_distribution(page, "Slowdown", &page->summary->slowdown, hr__factor_text);
 }
 
@@ -149,7 +151,7 @@ static void put_groups(struct summary_markdown_page *page, const char *title, co
   FILE *out = page->console.out;
   if (count == 0) return;
   hr__markdown_head(&page->console, title, " jobs | GPU hours | mean wait | p95 wait | slowdown ");
-  for (size_t i = 0; i < count && i < MOST_GROUPS; i++) {
+  for (size_t i = 0; i < count && i < MAX_GROUPS; i++) {
     const struct hr_group *group = &groups[i];
     char text[5][HR__NUMBER_BYTES];
     bool waited = group->wait_s.count > 0;
@@ -161,21 +163,21 @@ static void put_groups(struct summary_markdown_page *page, const char *title, co
             waited ? hr__duration_text(group->wait_s.p95, text[3]) : "-",
             group->slowdown.count ? hr__factor_text(group->slowdown.mean, text[4]) : "-");
   }
-  if (count > MOST_GROUPS) fprintf(out, "\nand %zu more\n", count - MOST_GROUPS);
+  if (count > MAX_GROUPS) fprintf(out, "\nand %zu more\n", count - MAX_GROUPS);
 }
 
 static void put_cost_lines(struct summary_markdown_page *page, const char *title, const struct hr_cost_lines *lines,
                            int64_t all_uusd) {
   FILE *out = page->console.out;
   hr__markdown_head(&page->console, title, " cost | share ");
-  for (size_t i = 0; i < lines->count && i < MOST_GROUPS; i++) {
+  for (size_t i = 0; i < lines->count && i < MAX_GROUPS; i++) {
     char text[2][HR__NUMBER_BYTES];
     double share = all_uusd ? 100 * (double)lines->line[i].uusd / (double)all_uusd : 0;
     fputs("| ", out);
     hr__markdown_text(&page->console, lines->line[i].name[0] ? lines->line[i].name : "(none)");
     fprintf(out, " | %s | %s %% |\n", hr__usd_text(lines->line[i].uusd, text[0]), hr__fixed_text(share, 1, text[1]));
   }
-  if (lines->count > MOST_GROUPS) fprintf(out, "\nand %zu more\n", lines->count - MOST_GROUPS);
+  if (lines->count > MAX_GROUPS) fprintf(out, "\nand %zu more\n", lines->count - MAX_GROUPS);
 }
 
 static void put_notes(struct summary_markdown_page *page) {
@@ -197,9 +199,9 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
   struct summary_markdown_page page = {{.out = file.stream, .unicode = true}, summary, label};
   put_head(&page);
   put_figures(&page);
-  put_course(&page);
+  put_timeline(&page);
   put_distributions(&page);
-  put_groups(&page, "GPUs asked for", summary->by_size, summary->n_sizes);
+  put_groups(&page, "GPUs requested", summary->by_size, summary->n_sizes);
   put_groups(&page, "Class", summary->by_class, summary->n_classes);
   put_groups(&page, "Tenant", summary->by_tenant, summary->n_tenants);
   if (summary->costs) {

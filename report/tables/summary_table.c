@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The summary of a run as a table of 80 columns: configuration, utilization and waits, groups of jobs, pools, costs. A
+ * streamed run has the parts for which its metrics are known.
+ */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -6,9 +10,9 @@
 #include "headroom/report.h"
 #include "headroom/unstable/streamed.h"
 #include "report/metrics/buckets.h"
+#include "report/metrics/groups.h"
 #include "report/metrics/quantiles.h"
 #include "report/tables/alert_report.h"
-#include "report/tables/json_tree.h"
 #include "report/tables/policy_words.h"
 #include "report/tables/sparkline.h"
 
@@ -17,28 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line for each pool, where there are several and GPUs are told apart. */
-static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary);
+enum { NAME_WIDTH = 15, MAX_POOLS = 16 };
 
-/* Parts of the table of a run, for those that have no more of it. */
-
-/* What was run, with the cluster's GPUs and nodes; jobs; the run as a whole (`course` may be NULL); how long jobs took;
-   what it cost and what became of jobs that could be stopped, if anything; how fast it was. */
-static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label);
-static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label);
-static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
-                               const struct hr_timeline_summary *course);
-static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary);
-static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary);
-static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf);
-
-/* The pools side by side: what each had of the jobs, how long they held its GPUs, and what that cost. */
-
-enum { NAME_WIDTH = 15, MOST_POOLS = 16 };
-
-/* A job may cost less than a cent. */
+/* Prices below one dollar have four decimals, since a job may cost less than a cent. */
 static const char *price_text(int64_t uusd, char *buffer) {
   if (uusd == HR_UNKNOWN_UUSD) return "-";
   if (uusd < 0 || uusd >= 1000000) return hr__usd_text(uusd, buffer);
@@ -70,28 +55,24 @@ static void put_pool(struct hr__console *console, const struct hr_pool_figures *
   free(name);
 }
 
-static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary) {
+/* ---- Pools (in clusters with several pools and per-GPU allocation) ------------------------------- */
+static void put_pools(struct hr__console *console, const struct hr_summary *summary) {
   size_t count = summary->n_pools;
   if (count < 2 || !summary->fragmentation.known) return;
   fprintf(console->out, "\n%s%-*s%10s%11s%9s%9s%13s%12s%s\n", hr__bold(console), NAME_WIDTH + 1, "pool", "jobs",
           "allocated", "latency", "p95", "cost", "per job", hr__plain(console));
-  for (size_t i = 0; i < count && i < MOST_POOLS; i++) put_pool(console, &summary->by_pool[i]);
+  for (size_t i = 0; i < count && i < MAX_POOLS; i++) put_pool(console, &summary->by_pool[i]);
   char more[HR__NUMBER_BYTES];
-  if (count > MOST_POOLS)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - MOST_POOLS, more),
+  if (count > MAX_POOLS)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - MAX_POOLS, more),
             hr__plain(console));
-  fprintf(console->out, "%slatency: time that a job held its GPUs / its recorded run time, mean and p95.%s\n",
+  fprintf(console->out, "%slatency: time with GPUs allocated / recorded run time of a job, mean and p95.%s\n",
           hr__dim(console), hr__plain(console));
 }
 
-/*
- * The summary for a person, 80 columns wide: what was run, how busy the GPUs were and who waited how long, then the
- * same by size and by tenant, and what it cost.
- */
+enum { TABLE_NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MAX_TENANTS = 10, TABLE_MAX_POOLS = 4 };
 
-enum { TABLE_NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MOST_TENANTS = 10, TABLE_MOST_POOLS = 4 };
-
-/* ---- What was run ----------------------------------------------------------------------------------- */
+/* ---- Configuration ------------------------------------------------------------------------------- */
 
 static void put_title(struct hr__console *table, const struct hr_run_label *label) {
   char *name = hr__fitted(table, label->scenario ? label->scenario : "", HR__LINE_WIDTH - 20, false);
@@ -120,14 +101,14 @@ static void put_cluster(struct hr__console *table, const struct hr_summary *summ
     table->out_of_memory = true;
     return;
   }
-  for (uint32_t i = 0; i < cluster->n_pools && i < TABLE_MOST_POOLS; i++) {
+  for (uint32_t i = 0; i < cluster->n_pools && i < TABLE_MAX_POOLS; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     char count[HR__NUMBER_BYTES];
     fprintf(pools, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count), pool->gpus_per_node,
             pool->gpu ? pool->gpu : "GPUs");
     if (pool->sharing != HR_SHARING_WHOLE) fprintf(pools, " (%s)", hr_sharing_name(pool->sharing));
   }
-  uint32_t more = cluster->n_pools > TABLE_MOST_POOLS ? cluster->n_pools - TABLE_MOST_POOLS : 0;
+  uint32_t more = cluster->n_pools > TABLE_MAX_POOLS ? cluster->n_pools - TABLE_MAX_POOLS : 0;
   if (more) fprintf(pools, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");
   if (fclose(pools) == 0)
     hr__put_field(table, "cluster", "%s GPUs on %s node%s: %s", hr__count_text(summary->gpus, gpus),
@@ -144,8 +125,8 @@ static void put_policy(struct hr__console *table, const struct hr_policy_choice 
   free(words);
 }
 
-static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label) {
+static void put_run_head(struct hr__console *table, const struct hr_summary *summary,
+                         const struct hr_run_label *label) {
   put_title(table, label);
   put_trace(table, label);
   put_cluster(table, summary, label->cluster);
@@ -153,27 +134,26 @@ static void hr__put_run_head(struct hr__console *table, const struct hr_summary 
   hr__put_field(table, "seed", "%" PRIu64, label->seed);
 }
 
-/* ---- The run as a whole ----------------------------------------------------------------------------- */
+/* ---- Jobs, GPUs and queue ------------------------------------------------------------------------ */
 
-static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
-                             const struct hr_run_label *label) {
+static void put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
+                         const struct hr_run_label *label) {
   char text[6][HR__NUMBER_BYTES];
   hr__put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
                 hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
                 hr__count_text(summary->jobs_rejected, text[2]), hr__count_text(summary->jobs_unfinished, text[3]));
   if (summary->outcome_failed || summary->outcome_cancelled)
-    hr__put_field(table, "", "of the completed, %s failed and %s were cancelled when recorded",
+    hr__put_field(table, "", "of the completed, %s failed and %s were cancelled in the trace",
                   hr__count_text(summary->outcome_failed, text[4]),
                   hr__count_text(summary->outcome_cancelled, text[5]));
-  uint64_t left_out = 0;
-  for (size_t i = 0; i < label->n_skipped_reasons; i++) left_out += label->skipped[i].count;
-  if (left_out)
-    hr__put_field(table, "left out", "%s row%s of the trace", hr__count_text(left_out, text[0]),
-                  left_out == 1 ? "" : "s");
+  uint64_t skipped = 0;
+  for (size_t i = 0; i < label->n_skipped_reasons; i++) skipped += label->skipped[i].count;
+  if (skipped)
+    hr__put_field(table, "skipped", "%s row%s of the trace", hr__count_text(skipped, text[0]), skipped == 1 ? "" : "s");
 }
 
-static void put_busy(struct hr__console *table, const char *label, bool known, double share, const char *window,
-                     double seconds) {
+static void put_utilization(struct hr__console *table, const char *label, bool known, double share, const char *window,
+                            double seconds) {
   char percent[HR__NUMBER_BYTES], duration[HR__NUMBER_BYTES];
   if (known)
     hr__put_field(table, label, "%s %% allocated over the %s, %s", hr__fixed_text(100 * share, 1, percent), window,
@@ -189,45 +169,46 @@ static void put_fragmentation(struct hr__console *table, const struct hr_summary
                 window ? hr__fixed_text(100 * figures->submit_window, 1, text[0]) : "",
                 window ? " % of GPUs over the submit window, " : "",
                 hr__fixed_text(100 * figures->makespan, 1, text[1]), window ? "" : "of GPUs ");
-  hr__put_field(table, "", "%s %% at most; %s %% stranded; largest gang %s GPUs, at least %s",
+  hr__put_field(table, "", "maximum %s %%; %s %% stranded; largest gang %s GPUs, minimum %s",
                 hr__fixed_text(100 * figures->max, 1, text[0]), hr__fixed_text(100 * figures->stranded, 1, text[1]),
                 hr__fixed_text(figures->largest_gang_mean, 1, text[2]),
                 hr__count_text(figures->largest_gang_min, text[3]));
 }
 
-static void put_gpu_course(struct hr__console *table, const struct hr_timeline_summary *course) {
+static void put_gpu_timeline(struct hr__console *table, const struct hr_timeline_summary *course) {
   struct hr__sparkline line;
   uint64_t gpus = hr__timeline_summary_gpus(course);
   hr__sparkline_of_means(&line, &course->allocated_milli, gpus * 1000);
   hr__put_sparkline(table, &line, gpus);
 }
 
-static void put_queue_course(struct hr__console *table, const struct hr_timeline_summary *course, uint64_t queue_max) {
+static void put_queue_timeline(struct hr__console *table, const struct hr_timeline_summary *course,
+                               uint64_t queue_max) {
   struct hr__sparkline line;
   char duration[HR__NUMBER_BYTES];
   hr__sparkline_of_peaks(&line, &course->waiting, queue_max);
   hr__put_sparkline(table, &line, queue_max);
   hr__duration_text((double)course->waiting.until_us / 1e6 / line.n, duration);
   hr__put_label(table, "");
-  fprintf(table->out, "%severy bar is %s: GPUs on average, jobs waiting at most%s\n", hr__dim(table), duration,
+  fprintf(table->out, "%seach bar covers %s: mean GPUs, maximum waiting jobs%s\n", hr__dim(table), duration,
           hr__plain(table));
 }
 
-static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
-                               const struct hr_timeline_summary *course) {
+static void put_run_totals(struct hr__console *table, const struct hr_summary *summary,
+                           const struct hr_timeline_summary *course) {
   char text[3][HR__NUMBER_BYTES];
   bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
-  put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
-  put_busy(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
-           summary->makespan_s);
-  if (drawn) put_gpu_course(table, course);
+  put_utilization(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
+  put_utilization(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
+                  summary->makespan_s);
+  if (drawn) put_gpu_timeline(table, course);
   put_fragmentation(table, summary);
   hr__put_field(table, "GPU hours", "%s",
                 hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
-  hr__put_field(table, "queue", "%s jobs on average, %s at most; %s job%s backfilled",
+  hr__put_field(table, "queue", "%s jobs on average, maximum %s; %s job%s backfilled",
                 hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
                 hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
-  if (drawn) put_queue_course(table, course, summary->queue_max);
+  if (drawn) put_queue_timeline(table, course, summary->queue_max);
 }
 
 static const char *seconds_text(double value, char *buffer) {
@@ -246,17 +227,17 @@ static void put_distribution(struct hr__console *table, const char *label, const
   fputc('\n', table->out);
 }
 
-static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
+static void put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
   fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(table), "mean", "p50", "p90", "p95", "p99", "max",
           hr__plain(table));
   put_distribution(table, "wait", &summary->wait_s, seconds_text);
   put_distribution(table, "jct", &summary->jct_s, seconds_text);
   put_distribution(table, "slowdown", &summary->slowdown, hr__factor_text);
-  fprintf(table->out, "%sjct: submit to end. slowdown: jct / run time of at least 10 s, and at least 1.%s\n",
-          hr__dim(table), hr__plain(table));
+  fprintf(table->out, "%sjct: from submit to end. slowdown: jct / max(run time, 10 s), at least 1.%s\n", hr__dim(table),
+          hr__plain(table));
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static void put_group(struct hr__console *table, const struct hr_group *group, double all_gpu_hours) {
   char text[6][HR__NUMBER_BYTES];
@@ -274,24 +255,24 @@ static void put_group(struct hr__console *table, const struct hr_group *group, d
 }
 
 static void put_groups(struct hr__console *table, const char *title, const struct hr_group *group, size_t count,
-                       size_t most, double all_gpu_hours) {
+                       size_t max_rows, double all_gpu_hours) {
   if (count == 0) return;
   fprintf(table->out, "\n%s%-*s%10s%12s%8s%12s%12s%10s%s\n", hr__bold(table), TABLE_NAME_WIDTH + 1, title, "jobs",
           "GPU hours", "share", "mean wait", "p95 wait", "slowdown", hr__plain(table));
-  for (size_t i = 0; i < count && i < most; i++) put_group(table, &group[i], all_gpu_hours);
+  for (size_t i = 0; i < count && i < max_rows; i++) put_group(table, &group[i], all_gpu_hours);
   char more[HR__NUMBER_BYTES];
-  if (count > most)
-    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - most, more), hr__plain(table));
+  if (count > max_rows)
+    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - max_rows, more), hr__plain(table));
 }
 
-/* ---- Costs ------------------------------------------------------------------------------------------ */
+/* ---- Costs --------------------------------------------------------------------------------------- */
 
-static void put_cost_lines(struct hr__console *table, const char *title, const struct hr_cost_lines *lines, size_t most,
-                           int64_t total_uusd) {
+static void put_cost_lines(struct hr__console *table, const char *title, const struct hr_cost_lines *lines,
+                           size_t max_rows, int64_t total_uusd) {
   char text[2][HR__NUMBER_BYTES];
   fprintf(table->out, "\n%s%-*s%20s%8s%s\n", hr__bold(table), COST_NAME_WIDTH + 1, title, "cost", "share",
           hr__plain(table));
-  for (size_t i = 0; i < lines->count && i < most; i++) {
+  for (size_t i = 0; i < lines->count && i < max_rows; i++) {
     const struct hr_cost_line *line = &lines->line[i];
     char *name = hr__fitted(table, line->name[0] ? line->name : "(none)", COST_NAME_WIDTH, false);
     if (!name) return;
@@ -300,8 +281,8 @@ static void put_cost_lines(struct hr__console *table, const char *title, const s
             hr__usd_text(line->uusd, text[0]), hr__fixed_text(share, 1, text[1]));
     free(name);
   }
-  if (lines->count > most)
-    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(lines->count - most, text[0]),
+  if (lines->count > max_rows)
+    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(lines->count - max_rows, text[0]),
             hr__plain(table));
 }
 
@@ -311,7 +292,7 @@ static const char *usd_or_dash(int64_t uusd, char *buffer) {
 
 static void put_cost_totals(struct hr__console *table, const struct hr_cost_summary *costs) {
   char text[3][HR__NUMBER_BYTES];
-  hr__put_field(table, "cost", "%s: %s a month", hr__usd_text(costs->total_uusd, text[0]),
+  hr__put_field(table, "cost", "%s; %s per month", hr__usd_text(costs->total_uusd, text[0]),
                 usd_or_dash(costs->per_month_uusd, text[1]));
   hr__put_field(table, "", "%s per completed job, %s per useful GPU hour",
                 usd_or_dash(costs->per_completed_job_uusd, text[0]),
@@ -322,9 +303,9 @@ static void put_cost_totals(struct hr__console *table, const struct hr_cost_summ
   if (costs->shared_uusd) hr__put_field(table, "shared", "%s", hr__usd_text(costs->shared_uusd, text[0]));
   if (isnan(costs->saving_vs_on_demand)) return;
   double saving = costs->saving_vs_on_demand;
-  hr__put_field(table, "on demand", "%s for the same GPU hours: %s %% %s",
+  hr__put_field(table, "on demand", "%s for the same GPU hours; %s %% %s",
                 hr__usd_text(costs->all_on_demand_uusd, text[0]), hr__fixed_text(100 * fabs(saving), 1, text[1]),
-                saving < 0 ? "paid on top of it" : "saved");
+                saving < 0 ? "more was paid" : "saved");
 }
 
 static void put_over_budget(struct hr__console *table, const struct hr_cost_summary *costs) {
@@ -340,7 +321,7 @@ static void put_goodput(struct hr__console *table, const struct hr_summary *summ
   const struct hr_goodput *goodput = &summary->goodput;
   const struct hr_spot_figures *spot = &summary->spot;
   char text[5][HR__NUMBER_BYTES];
-  hr__put_field(table, "goodput", "%s %% of the GPU hours held: %s lost, %s to save, %s to restart",
+  hr__put_field(table, "goodput", "%s %% of GPU hours; lost %s, checkpoints %s, restarts %s",
                 hr__fixed_text(100 * goodput->fraction, 1, text[0]),
                 hr__fixed_text(goodput->lost_gpu_hours, 1, text[1]),
                 hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),
@@ -355,12 +336,12 @@ static void put_goodput(struct hr__console *table, const struct hr_summary *summ
 
 static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom) {
   char text[3][HR__NUMBER_BYTES];
-  hr__put_field(table, "out of mem", "%s kill%s of %s job%s; %s GPU hours until they came up",
+  hr__put_field(table, "out of mem", "%s kill%s of %s job%s; %s GPU hours in back-off",
                 hr__count_text(oom->kills, text[0]), oom->kills == 1 ? "" : "s", hr__count_text(oom->jobs, text[1]),
                 oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
 }
 
-static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
+static void put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
   if (costs) {
@@ -371,19 +352,19 @@ static void hr__put_run_costs(struct hr__console *table, const struct hr_summary
   if (summary->oom.known) put_oom(table, &summary->oom);
   if (!costs) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
-  put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);
+  put_cost_lines(table, "cost by tenant", &costs->by_tenant, MAX_TENANTS, costs->total_uusd);
 }
 
-/* ---- The foot --------------------------------------------------------------------------------------- */
+/* ---- Footer -------------------------------------------------------------------------------------- */
 
-/* Three digits say all that a clock can. */
+/* Rounds to three significant digits, the precision of the timer. */
 static double rounded(double value) {
   double unit = 1;
   while (value / unit >= 1000) unit *= 10;
   return round(value / unit) * unit;
 }
 
-static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
+static void put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
   char text[4][HR__NUMBER_BYTES];
   fputc('\n', table->out);
   hr__put_field(table, "digest", "%016" PRIx64, summary->digest);
@@ -394,97 +375,44 @@ static void hr__put_run_foot(struct hr__console *table, const struct hr_summary 
                   hr__fixed_text(rounded((double)summary->jobs_submitted / perf->sim_s), 0, text[2]),
                   hr__fixed_text(perf->load_s, 2, text[3]));
   if (perf->peak_rss_mib > 0)
-    hr__put_field(table, "memory", "%s MiB at most", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
+    hr__put_field(table, "memory", "%s MiB peak", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
 }
 
 enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                 const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  hr__put_run_head(&table, summary, label);
+  put_run_head(&table, summary, label);
   fputc('\n', out);
-  hr__put_run_jobs(&table, summary, label);
-  hr__put_run_totals(&table, summary, label->course);
-  hr__put_run_distributions(&table, summary);
-  put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
+  put_run_jobs(&table, summary, label);
+  put_run_totals(&table, summary, label->course);
+  put_run_distributions(&table, summary);
+  put_groups(&table, "GPUs requested", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
-  put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
-  hr__put_pools(&table, summary);
-  hr__put_run_costs(&table, summary);
+  put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MAX_TENANTS, summary->gpu_hours);
+  put_pools(&table, summary);
+  put_run_costs(&table, summary);
   hr__put_alerts(&table, label->alerts);
-  hr__put_run_foot(&table, summary, perf);
+  put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* The figures of a streamed run for a person and as JSON: those of a summary, as far as they are there. */
-
-static struct hr_summary summary_of(const struct hr_streamed_figures *figures, const struct hr_cluster_spec *cluster) {
-  struct hr_summary summary = {.gpus = hr_cluster_spec_gpus(cluster),
-                               .jobs_submitted = figures->jobs_submitted,
-                               .jobs_completed = figures->jobs_completed,
-                               .jobs_rejected = figures->jobs_rejected,
-                               .jobs_unfinished = figures->jobs_unfinished,
-                               .jobs_backfilled = figures->jobs_backfilled,
-                               .outcome_failed = figures->outcome_failed,
-                               .outcome_cancelled = figures->outcome_cancelled,
-                               .deadlines = figures->deadlines,
-                               .missed_deadlines = figures->missed_deadlines,
-                               .wait_s = figures->wait_s,
-                               .jct_s = figures->jct_s,
-                               .slowdown = figures->slowdown,
-                               .makespan_s = figures->makespan_s,
-                               .submit_window_s = figures->submit_window_s,
-                               .utilization_makespan = figures->utilization_makespan,
-                               .utilization_submit_window = figures->utilization_submit_window,
-                               .gpu_hours = figures->gpu_hours,
-                               .queue_mean = figures->queue_mean,
-                               .queue_max = figures->queue_max,
-                               .n_events = figures->n_events,
-                               .n_passes = figures->n_passes,
-                               .digest = figures->digest,
-                               .stoppable = figures->stoppable,
-                               .goodput = figures->goodput,
-                               .spot = figures->spot,
-                               .oom = figures->oom,
-                               .costs = figures->costs};
-  for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
-  return summary;
-}
-
-/* ---- For a person ----------------------------------------------------------------------------------- */
+/* ---- Streamed runs ------------------------------------------------------------------------------- */
 
 enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures, const struct hr_run_label *label,
                                  const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  const struct hr_summary summary = summary_of(figures, label->cluster);
-  hr__put_run_head(&table, &summary, label);
+  const struct hr_summary summary = hr__streamed_summary(figures, label->cluster);
+  put_run_head(&table, &summary, label);
   fputc('\n', out);
-  hr__put_run_jobs(&table, &summary, label);
-  hr__put_run_totals(&table, &summary, NULL);
-  hr__put_run_distributions(&table, &summary);
-  hr__put_run_costs(&table, &summary);
+  put_run_jobs(&table, &summary, label);
+  put_run_totals(&table, &summary, NULL);
+  put_run_distributions(&table, &summary);
+  put_run_costs(&table, &summary);
   if (summary.costs || summary.stoppable) fputc('\n', out);
-  fprintf(out, "%sStreamed: quantiles are from a sketch, off by at most 1/%d of themselves.%s\n", hr__dim(&table),
+  fprintf(out, "%sStreamed: quantiles come from a sketch with a relative error of at most 1/%d.%s\n", hr__dim(&table),
           HR__SKETCH_ERROR_PART, hr__plain(&table));
-  hr__put_run_foot(&table, &summary, perf);
+  put_run_foot(&table, &summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
-}
-
-/* ---- As JSON ---------------------------------------------------------------------------------------- */
-
-enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
-                                      const struct hr_run_label *label, const struct hr_perf *perf,
-                                      struct hr_error *error) {
-  struct hr__json json = {false};
-  cJSON *root = cJSON_CreateObject();
-  const struct hr_summary summary = summary_of(figures, label->cluster);
-  hr__json_label(&json, root, &summary, label);
-  hr__json_figures(&json, root, &summary);
-  hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
-  hr__json_markets(&json, root, &summary);
-  hr__json_evidence(&json, root, &summary);
-  hr__json_remarks(&json, root, label);
-  hr__json_perf(&json, root, &summary, perf);
-  return hr__json_write(&json, root, path, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A check of a trace for a person, 80 columns wide: the severest findings first, each with where it begins, what it
-   means and what to do; notes in short. */
+/* The result of `headroom trace check` as a table of 80 columns and as JSON. The most severe findings come first, each
+   with the first affected job, its meaning and advice; notes are short. */
 
 #include "base/console.h"
 #include "base/output_file.h"
@@ -48,7 +48,7 @@ static void put_loads(struct trace_check_page *page) {
   enum { TYPES_WIDTH = 26 };
   struct hr__console *console = &page->console;
   if (page->check->n_loads == 0) return;
-  fprintf(console->out, "\n  %s%-*s %12s %15s %9s %9s%s\n", hr__bold(console), TYPES_WIDTH, "asked for while jobs come",
+  fprintf(console->out, "\n  %s%-*s %12s %15s %9s %9s%s\n", hr__bold(console), TYPES_WIDTH, "requested GPU types",
           "GPUs", "GPU hours", "load", "days over", hr__plain(console));
   for (size_t i = 0; i < page->check->n_loads; i++) {
     const struct hr_offered_load *load = &page->check->loads[i];
@@ -64,7 +64,7 @@ static void put_loads(struct trace_check_page *page) {
   }
 }
 
-/* Where the first one is, if it is known. */
+/* Prints the first affected job, if it is known. */
 static void put_place(struct trace_check_page *page, const struct hr_finding *finding) {
   const struct hr_trace *trace = page->check->config.trace;
   char buffer[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES];
@@ -72,9 +72,9 @@ static void put_place(struct trace_check_page *page, const struct hr_finding *fi
   const char *id = hr_trace_job_id(trace, finding->job, buffer);
   int64_t submit_us = trace->submit_us[finding->job.id];
   if (submit_us == 0)
-    hr__put_field(&page->console, "first", "job %s, submitted at the beginning", id);
+    hr__put_field(&page->console, "first", "job %s, submitted at the start of the trace", id);
   else
-    hr__put_field(&page->console, "first", "job %s, submitted %s after the first", id,
+    hr__put_field(&page->console, "first", "job %s, submitted %s after the first job", id,
                   hr__duration_text(hr__seconds(submit_us), when));
 }
 
@@ -85,11 +85,11 @@ static void put_finding(struct trace_check_page *page, const struct hr_finding *
           hr_finding_name(finding->code), hr__plain(console));
   hr__put_field(console, "found", "%s", finding->text);
   put_place(page, finding);
-  if (meaning) hr__put_field(console, "means", "%s", meaning);
-  if (advice) hr__put_field(console, "do", "%s", advice);
+  if (meaning) hr__put_field(console, "meaning", "%s", meaning);
+  if (advice) hr__put_field(console, "advice", "%s", advice);
 }
 
-/* A note in a sentence or two. */
+/* Prints a note in one or two sentences. */
 static void put_note(struct trace_check_page *page, const struct hr_finding *finding) {
   const char *meaning = hr_finding_meaning(finding->code);
   hr__put_field(&page->console, "", "%s: %s%s%s", hr_finding_name(finding->code), finding->text, meaning ? "; " : "",
@@ -114,7 +114,7 @@ enum hr_status hr_trace_check_write(const char *path, const struct hr_trace_chec
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
 }
 
-/* A check of a trace as JSON: docs/reference/schemas/trace-check.schema.json. */
+/* ---- JSON (docs/reference/schemas/trace-check.schema.json) --------------------------------------- */
 
 static void put_trace(struct hr__json *json, cJSON *root, const struct hr_trace *trace) {
   cJSON *object = hr__json_object(json, root, "trace");

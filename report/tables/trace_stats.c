@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statistics of a trace for a person, 80 columns wide. */
+/* The statistics of a trace as a table of 80 columns and as JSON (docs/reference/schemas/trace-stats.schema.json). */
 
 #include "base/console.h"
 #include "base/output_file.h"
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns stand two spaces apart, and further where figures are short. */
-enum { NAME_WIDTH = 15, MOST_ROWS = 10 };
+/* Columns are separated by at least two spaces. */
+enum { NAME_WIDTH = 15, MAX_ROWS = 10 };
 
 struct trace_stats_page {
   struct hr__console console;
@@ -28,7 +28,7 @@ static const char *count_text(double value, char *buffer) {
   return hr__fixed_text(value, value < 1000 && value != floor(value) ? 1 : 0, buffer);
 }
 
-/* In at most ten columns: "23 h 59 m", "12 d 3 h". */
+/* Returns a duration of at most ten characters: "23 h 59 m", "12 d 3 h". */
 static const char *time_text(double seconds, char *buffer) {
   char *minutes = strstr(hr__duration_text(seconds, buffer), " min");
   if (minutes) memmove(minutes + 2, minutes + 4, strlen(minutes + 4) + 1);
@@ -40,7 +40,7 @@ static const char *percent_text(double share, char *buffer) {
   return strcat(buffer, " %");
 }
 
-/* ---- Spreads ---------------------------------------------------------------------------------------- */
+/* ---- Spreads ------------------------------------------------------------------------------------- */
 
 static void put_spread(struct trace_stats_page *page, const char *label, const struct hr__spread *spread,
                        writer *show) {
@@ -70,7 +70,7 @@ static void put_spreads(struct trace_stats_page *page) {
           hr__plain(console));
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static void put_row(struct trace_stats_page *page, const struct hr__stats_row *row) {
   struct hr__console *console = &page->console;
@@ -93,25 +93,25 @@ static void put_rows(struct trace_stats_page *page, const char *title, enum hr__
   if (rows->count == 0) return;
   fprintf(console->out, "\n%s%-*s  %9s  %7s  %10s  %7s  %10s  %10s%s\n", hr__bold(console), NAME_WIDTH, title, "jobs",
           "share", "GPU hours", "share", "median run", "p95 run", hr__plain(console));
-  for (size_t i = 0; i < rows->count && i < MOST_ROWS; i++) put_row(page, &rows->at[i]);
-  if (rows->count > MOST_ROWS)
-    fprintf(console->out, "%sand %s more, which --json holds%s\n", hr__dim(console),
-            hr__count_text(rows->count - MOST_ROWS, more), hr__plain(console));
+  for (size_t i = 0; i < rows->count && i < MAX_ROWS; i++) put_row(page, &rows->at[i]);
+  if (rows->count > MAX_ROWS)
+    fprintf(console->out, "%sand %s more (listed by --json)%s\n", hr__dim(console),
+            hr__count_text(rows->count - MAX_ROWS, more), hr__plain(console));
 }
 
-/* ---- Arrivals --------------------------------------------------------------------------------------- */
+/* ---- Arrivals ------------------------------------------------------------------------------------ */
 
 static void put_bars(struct trace_stats_page *page, const uint64_t *counts, uint32_t n, const char *label,
                      const char *ends) {
   struct hr__sparkline line;
-  uint64_t most = 0;
-  for (uint32_t i = 0; i < n; i++) most = counts[i] > most ? counts[i] : most;
-  hr__sparkline_of_counts(&line, counts, n, most);
+  uint64_t max = 0;
+  for (uint32_t i = 0; i < n; i++) max = counts[i] > max ? counts[i] : max;
+  hr__sparkline_of_counts(&line, counts, n, max);
   hr__put_field(&page->console, label, "%s", ends);
-  hr__put_sparkline(&page->console, &line, most);
+  hr__put_sparkline(&page->console, &line, max);
 }
 
-/* "; alike after a day 0.28" */
+/* Appends "; WORDS VALUE" if the value is known. */
 static void put_if_known(char *text, size_t size, const char *words, double value) {
   char number[HR__NUMBER_BYTES];
   size_t used = strlen(text);
@@ -122,10 +122,10 @@ static void put_bursts(struct trace_stats_page *page) {
   const struct hr__arrivals *arrivals = &page->stats->arrivals;
   char text[200], number[HR__NUMBER_BYTES];
   if (!isfinite(arrivals->dispersion)) return;
-  snprintf(text, sizeof text, "variance / mean of jobs by hour %s (1: a steady stream)",
+  snprintf(text, sizeof text, "variance / mean of jobs per hour %s (1: Poisson arrivals)",
            hr__fixed_text(arrivals->dispersion, 1, number));
-  put_if_known(text, sizeof text, "correlation with a day later", arrivals->after_a_day);
-  put_if_known(text, sizeof text, "with a week later", arrivals->after_a_week);
+  put_if_known(text, sizeof text, "autocorrelation after a day", arrivals->after_a_day);
+  put_if_known(text, sizeof text, "after a week", arrivals->after_a_week);
   put_if_known(text, sizeof text, "burstiness", arrivals->burstiness);
   hr__put_field(&page->console, "bursts", "%s", text);
 }
@@ -138,15 +138,16 @@ static void put_arrivals(struct trace_stats_page *page) {
   put_bars(page, arrivals->by_hour, 24, "by hour", "jobs by hour of the clock, 0 to 23");
   put_bars(page, arrivals->by_weekday, 7, "by day",
            arrivals->has_weekdays ? "jobs by weekday, Monday to Sunday"
-                                  : "jobs by day, of seven from the clock's zero");
+                                  : "jobs by day of a week that begins at time 0");
   if (arrivals->hours)
-    hr__put_field(console, "arrivals", "%s jobs an hour on average, %s in the busiest; %s came together with another",
+    hr__put_field(console, "arrivals",
+                  "%s jobs per hour on average, maximum %s; %s submitted at the same time as another",
                   hr__fixed_text(arrivals->per_hour, arrivals->per_hour < 1 ? 3 : 1, text[0]),
                   hr__fixed_text(arrivals->busiest, 0, text[1]), hr__count_text(arrivals->together, text[2]));
   put_bursts(page);
 }
 
-/* ---- Shares ----------------------------------------------------------------------------------------- */
+/* ---- Concentration ------------------------------------------------------------------------------- */
 
 static void put_concentration(struct trace_stats_page *page, const char *label, const char *what, const char *parties,
                               enum hr__concentrated of) {
@@ -154,7 +155,7 @@ static void put_concentration(struct trace_stats_page *page, const char *label, 
   char text[5][HR__NUMBER_BYTES];
   if (shares->parties < 2) return;
   hr__put_field(&page->console, label,
-                "of %s %s the largest has %s of the %s, the largest tenth %s; half is of %s; Gini %s",
+                "of %s %s, the largest has %s of the %s, the largest 10 %% have %s; half belongs to %s; Gini %s",
                 hr__count_text(shares->parties, text[0]), parties, percent_text(shares->first, text[1]), what,
                 percent_text(shares->tenth, text[2]), percent_text(shares->for_half, text[3]),
                 hr__fixed_text(shares->gini, 2, text[4]));
@@ -168,14 +169,14 @@ static void put_shares(struct trace_stats_page *page) {
   put_concentration(page, "tenants", "GPU hours", "tenants", HR__GPU_TIME_OF_TENANTS);
   put_concentration(page, "jobs", "GPU hours", "jobs", HR__GPU_TIME_OF_JOBS);
   if (isfinite(stats->size_and_run_time))
-    hr__put_field(&page->console, "related", "GPUs and run time: correlation of ranks %s (Spearman's)",
+    hr__put_field(&page->console, "related", "rank correlation of GPUs and run time: %s (Spearman)",
                   hr__fixed_text(stats->size_and_run_time, 2, text));
   if (isfinite(stats->user_in_run_time))
     hr__put_field(&page->console, "", "users explain %s of the variance of log(run time)",
                   percent_text(fmax(0, stats->user_in_run_time), text));
 }
 
-/* ---- Fits ------------------------------------------------------------------------------------------- */
+/* ---- Fits ---------------------------------------------------------------------------------------- */
 
 static const char *parameters_of(enum hr__family family, const struct hr__distribution_fit *fit, char *buffer,
                                  size_t size) {
@@ -191,7 +192,7 @@ static const char *parameters_of(enum hr__family family, const struct hr__distri
     snprintf(buffer, size, "shape %s, scale %s", hr__fixed_text(fit->a, 3, a), hr__duration_text(fit->b, b));
     break;
   default:
-    snprintf(buffer, size, "alpha %s, from %s on", hr__fixed_text(fit->a, 3, a), hr__duration_text(fit->b, b));
+    snprintf(buffer, size, "alpha %s, minimum %s", hr__fixed_text(fit->a, 3, a), hr__duration_text(fit->b, b));
     break;
   }
   return buffer;
@@ -205,8 +206,8 @@ static void put_fits(struct trace_stats_page *page, const char *title, const str
     char count[HR__NUMBER_BYTES], distance[HR__NUMBER_BYTES], parameters[80];
     if (!fits[i].known) continue;
     if (!any)
-      fprintf(console->out, "\n%s%-18s%10s  %-34s %9s%s\n", hr__bold(console), title, "values",
-              "most likely parameters", "distance", hr__plain(console));
+      fprintf(console->out, "\n%s%-18s%10s  %-34s %9s%s\n", hr__bold(console), title, "values", "maximum likelihood",
+              "distance", hr__plain(console));
     any = true;
     fprintf(console->out, "%-18s%10s  %-34s %9s%s\n", hr__family_name((enum hr__family)i),
             hr__count_text(fits[i].count, count),
@@ -215,7 +216,7 @@ static void put_fits(struct trace_stats_page *page, const char *title, const str
   }
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- All parts ----------------------------------------------------------------------------------- */
 
 static void put_head(struct trace_stats_page *page) {
   struct hr__console *console = &page->console;
@@ -223,25 +224,25 @@ static void put_head(struct trace_stats_page *page) {
   char text[4][HR__NUMBER_BYTES];
   char *name = hr__fitted(console, stats->trace->source, HR__LINE_WIDTH - 30, true);
   if (!name) return;
-  fprintf(console->out, "%sHeadroom %s: what is in %s%s\n\n", hr__bold(console), hr_version(), name,
+  fprintf(console->out, "%sHeadroom %s: statistics of %s%s\n\n", hr__bold(console), hr_version(), name,
           hr__plain(console));
   free(name);
   hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(stats->trace->n_jobs, text[0]),
                 hr__plural(stats->trace->n_jobs), stats->trace->format, hr__duration_text(stats->span_s, text[1]));
   if (stats->trace->n_skipped)
-    hr__put_field(console, "left out", "%s row%s", hr__count_text(stats->trace->n_skipped, text[0]),
+    hr__put_field(console, "skipped", "%s row%s", hr__count_text(stats->trace->n_skipped, text[0]),
                   hr__plural(stats->trace->n_skipped));
   hr__put_field(console, "GPU hours", "%s%s%s%s",
                 hr__fixed_text(stats->gpu_hours, stats->gpu_hours < 1000 ? 1 : 0, text[0]),
                 stats->span_s > 0 ? "; " : "",
                 stats->span_s > 0 ? hr__fixed_text(stats->gpu_hours * 3600 / stats->span_s, 1, text[1]) : "",
-                stats->span_s > 0 ? " GPUs asked for on average while jobs came" : "");
+                stats->span_s > 0 ? " GPUs requested on average over the submit window" : "");
 }
 
 static void put_all(struct trace_stats_page *page) {
   put_head(page);
   put_spreads(page);
-  put_rows(page, "GPUs asked for", HR__STATS_BY_SIZE);
+  put_rows(page, "GPUs requested", HR__STATS_BY_SIZE);
   put_rows(page, "class", HR__STATS_BY_CLASS);
   put_rows(page, "tenant", HR__STATS_BY_TENANT);
   put_rows(page, "user", HR__STATS_BY_USER);
@@ -250,7 +251,7 @@ static void put_all(struct trace_stats_page *page) {
   put_arrivals(page);
   put_shares(page);
   put_fits(page, "run time", page->stats->run_fits);
-  put_fits(page, "between jobs", page->stats->gap_fits);
+  put_fits(page, "submit gap", page->stats->gap_fits);
 }
 
 enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stats *stats, unsigned style,
@@ -267,7 +268,7 @@ enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stat
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
 }
 
-/* The statistics of a trace as JSON: docs/reference/schemas/trace-stats.schema.json. */
+/* ---- JSON ---------------------------------------------------------------------------------------- */
 
 static void put_known(struct hr__json *json, cJSON *object, const char *key, double value) {
   hr__json_number_if(json, object, key, isfinite(value), value);
@@ -290,9 +291,9 @@ static void json_put_spread(struct hr__json *json, cJSON *parent, const char *ke
     hr__json_number(json, object, figures[i].key, figures[i].value);
 }
 
-/* ---- Fits ------------------------------------------------------------------------------------------- */
+/* ---- Fits ---------------------------------------------------------------------------------------- */
 
-/* What the two parameters of each family are called; NULL: it has no such. */
+/* Names of the two parameters of each family; NULL: not used. */
 static const char *const parameters[HR__N_FAMILIES][2] = {[HR__EXPONENTIAL] = {NULL, "mean"},
                                                           [HR__LOG_NORMAL] = {"mu", "sigma"},
                                                           [HR__WEIBULL] = {"shape", "scale"},
@@ -324,19 +325,19 @@ static void put_curve(struct hr__json *json, cJSON *parent, const double *curve_
   }
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static void json_put_row(struct hr__json *json, cJSON *array, const struct hr_trace_stats *stats, enum hr__stats_by by,
                          const struct hr__stats_row *row) {
-  bool told = stats->trace->outcome != NULL;
+  bool has_outcome = stats->trace->outcome != NULL;
   cJSON *object = hr__json_append(json, array, cJSON_CreateObject());
   hr__json_text(json, object, "name", row->name);
   hr__json_count(json, object, "jobs", row->jobs);
   hr__json_number(json, object, "jobs_share", (double)row->jobs / stats->trace->n_jobs);
   hr__json_number(json, object, "gpu_hours", row->gpu_hours);
   hr__json_number_if(json, object, "gpu_hours_share", stats->gpu_hours > 0, row->gpu_hours / stats->gpu_hours);
-  hr__json_number_if(json, object, "failed", told, (double)row->failed);
-  hr__json_number_if(json, object, "cancelled", told, (double)row->cancelled);
+  hr__json_number_if(json, object, "failed", has_outcome, (double)row->failed);
+  hr__json_number_if(json, object, "cancelled", has_outcome, (double)row->cancelled);
   json_put_spread(json, object, "run_s", &row->run_s);
   if (by != HR__STATS_BY_SIZE) return;
   json_put_fits(json, object, "run_fits", row->fits);
@@ -352,7 +353,7 @@ static void put_groups(struct hr__json *json, cJSON *root, const struct hr_trace
   }
 }
 
-/* ---- Arrivals --------------------------------------------------------------------------------------- */
+/* ---- Arrivals ------------------------------------------------------------------------------------ */
 
 static void put_counts(struct hr__json *json, cJSON *object, const char *key, const uint64_t *counts, size_t n) {
   cJSON *array = hr__json_array(json, object, key);
@@ -396,7 +397,7 @@ static void json_put_concentration(struct hr__json *json, cJSON *root, const str
   }
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- All parts ----------------------------------------------------------------------------------- */
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;

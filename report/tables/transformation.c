@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was done to a trace, for a person and as JSON (docs/reference/schemas/transform.schema.json). */
+/* The result of a trace transformation as a table and as JSON (docs/reference/schemas/transform.schema.json). */
 
 #include "base/console.h"
 #include "base/text.h"
@@ -25,7 +25,7 @@ struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
                                 .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
 }
 
-/* ---- For a person ----------------------------------------------------------------------------------- */
+/* ---- Table --------------------------------------------------------------------------------------- */
 
 static void put_size(struct hr__console *console, const char *label, const char *path,
                      const struct hr_trace_size *size) {
@@ -53,7 +53,7 @@ enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation
   return fflush(out) != 0 || ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------- */
 
 static void put_json_size(struct hr__json *json, cJSON *object, const struct hr_trace_size *size) {
   hr__json_count(json, object, "jobs", size->n_jobs);

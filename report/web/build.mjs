@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Makes the one file that the program embeds: template.html with its style, its script and nothing from outside.
+// Builds the single HTML file that the program embeds: template.html with its style and script, self-contained.
 //
 //   node build.mjs TEMPLATE_FOLDER NODE_MODULES OUT.html
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
 const MARKER = '<!--headroom:data-->';
-const MOST_BYTES = 1_200_000;
+const MAX_BYTES = 1_200_000;
 
 const [source, modules, out] = process.argv.slice(2).map((path) => resolve(path));
 const esbuild = createRequire(join(modules, 'x.js'))('esbuild');
@@ -31,7 +31,7 @@ const bundle = () =>
     metafile: true,
   });
 
-// The licences, notices included, of all packages that the bundle took something from.
+// The licences and notices of all packages in the bundle.
 const licences = (inputs) => {
   const packages = new Set(inputs.map((path) => path.match(/.*node_modules\/([^/]+)/)?.[1]).filter(Boolean));
   const files = [...packages].sort().flatMap((name) => {
@@ -59,18 +59,18 @@ const style = () => {
 };
 
 const once = (text, part) =>
-  text.split(part).length === 2 || fail(`'${part}' stands in it ${text.split(part).length - 1} times, not once`);
+  text.split(part).length === 2 || fail(`expected '${part}' once, found it ${text.split(part).length - 1} times`);
 
 const { outputFiles, metafile } = bundle();
 const [code, rules] = [outputFiles[0].text, style()];
-if (/<\/script|<!--/i.test(code)) fail('the script holds what would end its element');
-if (/<\/style/i.test(rules)) fail('the style holds what would end its element');
+if (/<\/script|<!--/i.test(code)) fail('the script contains an end tag or a comment');
+if (/<\/style/i.test(rules)) fail('the style contains an end tag');
 const page = readFileSync(join(source, 'template.html'), 'utf8')
   .replace('/*headroom:style*/', () => rules.trim())
   .replace('<!--headroom:licences-->', () => licences(Object.keys(metafile.inputs)))
   .replace('/*headroom:script*/', () => code.trim());
 once(page, MARKER);
 once(page, '<title>Headroom</title>');
-if (Buffer.byteLength(page) > MOST_BYTES) fail(`${Buffer.byteLength(page)} bytes; at most ${MOST_BYTES} are allowed`);
+if (Buffer.byteLength(page) > MAX_BYTES) fail(`${Buffer.byteLength(page)} bytes; the maximum is ${MAX_BYTES}`);
 writeFileSync(out, page);
 console.log(`report page: ${Buffer.byteLength(page).toLocaleString('en')} bytes`);

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Waiting jobs that are held back alike, with one set of clocks: how long they were held back for each reason. A job
- * notes the clocks when it joins; what they show more when it leaves are the parts of its wait.
+ * Observer of waits: for each wait of a job, how long it lasted for each reason.
+ *
+ * Jobs with the same request (and tenant, if the policy's abilities say so) wait for the same reason and form a group
+ * with one set of clocks, one per reason and quota, of which at most one runs. A job notes the clocks when it joins;
+ * the differences when it leaves are the parts of its wait. Watched jobs, and all jobs if the policy's reasons differ
+ * by job, have groups of their own, which are reused.
+ *
+ * Nothing changes between two instants, so the reason reported after a pass holds until the next one. A job that begins
+ * to wait joins its group at the end of the instant, if it is still waiting; most jobs start at once. When a job
+ * leaves, the clocks of its group are advanced by the reason of the previous instant.
+ *
+ * Clocks are few (reasons, and quotas between a tenant and the root), so they are searched linearly.
  */
 
 #include "base/array.h"
@@ -11,57 +21,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What runs the same clock. */
-struct hr__wait_clock {
+/* The time that a group waited for one reason and quota. */
+struct wait_clock {
   uint32_t reason, quota;
-  int64_t us; /* as of the group's `since_us` */
+  int64_t us; /* value at the group's `since_us` */
 };
 
-struct hr__wait_member {
+struct wait_member {
   hr_job job;
   int64_t begin_us;
 };
 
-struct hr__wait_group {
-  struct hr__wait_clock *clocks;
-  struct hr__wait_member *members;
-  int64_t *noted; /* [members_capacity][clocks_capacity]: what clocks showed when the member joined */
+struct wait_group {
+  struct wait_clock *clocks;
+  struct wait_member *members;
+  int64_t *noted; /* [members_capacity][clocks_capacity]: clocks when the member joined */
   uint32_t n_clocks, clocks_capacity, n_members, members_capacity;
-  uint32_t running;   /* the clock; HR_NONE */
-  uint32_t active_at; /* for whoever lists groups */
-  uint32_t next_free; /* likewise */
-  uint32_t watched;   /* its one member is watched: which; HR_NONE */
-  bool is_lone;       /* for one job at a time */
+  uint32_t running;   /* the running clock; HR_NONE */
+  uint32_t active_at; /* index in hr_waits.active; HR_NONE */
+  uint32_t next_free; /* index of the next unused group; HR_NONE */
+  uint32_t watched;   /* index of its watched member; HR_NONE */
+  bool is_single;     /* has at most one member */
   int64_t since_us;
 };
 
-static void hr__wait_group_finish(struct hr__wait_group *group);
-/* Nobody is in it and no clock has run: as it was when it was made, but for its memory. */
-static void hr__wait_group_reset(struct hr__wait_group *group);
-/* The member's place; HR_NONE: out of memory. */
-static uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us);
-/* This clock runs from now on. False: out of memory. */
-static bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us);
-/* Up to now, by the clock that runs; none runs when nobody is left. */
-static void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us);
-/* What a clock has shown more since the member joined. */
-static inline int64_t hr__wait_group_part_us(const struct hr__wait_group *group, uint32_t member, uint32_t clock) {
+/* Returns how much a clock advanced since the member joined. */
+static inline int64_t wait_group_part_us(const struct wait_group *group, uint32_t member, uint32_t clock) {
   return group->clocks[clock].us - group->noted[(size_t)member * group->clocks_capacity + clock];
 }
-/* The last member takes the place of the one that leaves. */
-static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member);
 
-/* What the files of the waits share. */
+/* Values of group_of for jobs that do not wait, and for jobs that began to wait at this instant. */
+#define NOT_WAITING HR_NONE
+#define JUST_WAITING (HR_NONE - 1)
 
-/* In the place of the group of a job that does not wait, or of one that has just begun to. */
-#define HR__NOT_WAITING HR_NONE
-#define HR__JUST_WAITING (HR_NONE - 1)
-
-/* Groups by what their jobs ask for. */
-struct hr__wait_keys {
-  struct hr__wait_key {
-    uint64_t asks, of; /* GPUs and what tells requests apart; tenant and tier */
-    uint32_t group;    /* + 1; 0: empty */
+/* Hash table of groups by request: open addressing, at most half full. */
+struct wait_keys {
+  struct wait_key {
+    uint64_t asks, of; /* GPUs and request; tenant and tier */
+    uint32_t group;    /* group + 1; 0: empty */
   } * slots;
   uint32_t n_slots, count;
 };
@@ -72,49 +69,41 @@ struct hr_waits {
   /* By job. */
   uint32_t *group_of, *member_of;
   uint8_t *has_started;
-  hr_job *watched;      /* in order of their ids */
-  uint32_t *segment_of; /* by watched job: the one that goes on + 1, 0: none */
+  hr_job *watched;      /* sorted by id */
+  uint32_t *segment_of; /* by watched job: its open segment + 1; 0: none */
   uint32_t n_watched;
-  hr_job *arrivals; /* that began to wait since the last instant */
+  hr_job *arrivals; /* jobs that began to wait since the last instant */
   uint32_t n_arrivals, arrivals_capacity;
-  struct hr__wait_group *groups;
+  struct wait_group *groups;
   uint32_t *active; /* groups with members */
   uint32_t n_groups, n_active, groups_capacity, active_capacity, first_free;
-  struct hr__wait_keys keys;
-  /* What came of it. */
+  struct wait_keys keys;
+  /* Results. */
   struct hr_wait *waits;
   struct hr_wait_part *parts;
   struct hr_wait_segment *segments;
   uint32_t n_waits, waits_capacity, n_parts, parts_capacity, n_segments, segments_capacity;
 };
 
-/* waits_groups.c: the number of the group that a job that begins to wait is to join; HR_NONE: out of memory. */
-static uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job);
-/* The group has no members any more. */
-static void hr__waits_group_empty(struct hr_waits *waits, uint32_t number);
-/* The place of the job in the list of those that are watched; HR_NONE: it is not. */
-static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job);
-
-/* Clocks are few: reasons, and quotas on the way from a tenant to the root. They are looked for one by one. */
-
 enum { FIRST_MEMBERS = 4, FIRST_CLOCKS = 4 };
 
-static void hr__wait_group_finish(struct hr__wait_group *group) {
+static void wait_group_finish(struct wait_group *group) {
   free(group->clocks);
   free(group->members);
   free(group->noted);
 }
 
-static void hr__wait_group_reset(struct hr__wait_group *group) {
+/* Empties a group; its memory is kept. */
+static void wait_group_reset(struct wait_group *group) {
   group->n_clocks = group->n_members = 0;
   group->running = HR_NONE;
 }
 
-/* Notes for so many members and clocks, as they stand. */
-static bool make_room(struct hr__wait_group *group, uint32_t members, uint32_t clocks) {
-  struct hr__wait_member *all = realloc(group->members, members * sizeof *all);
+/* Enlarges a group to the given numbers of members and clocks. */
+static bool make_room(struct wait_group *group, uint32_t members, uint32_t clocks) {
+  struct wait_member *all = realloc(group->members, members * sizeof *all);
   if (all) group->members = all;
-  struct hr__wait_clock *more = realloc(group->clocks, clocks * sizeof *more);
+  struct wait_clock *more = realloc(group->clocks, clocks * sizeof *more);
   if (more) group->clocks = more;
   int64_t *noted = calloc((size_t)members * clocks, sizeof *noted);
   if (!all || !more || !noted) {
@@ -131,44 +120,48 @@ static bool make_room(struct hr__wait_group *group, uint32_t members, uint32_t c
   return true;
 }
 
-static void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us) {
+/* Advances the running clock, if any, to now. */
+static void wait_group_advance(struct wait_group *group, int64_t now_us) {
   if (group->clocks && group->running != HR_NONE) group->clocks[group->running].us += now_us - group->since_us;
   group->since_us = now_us;
 }
 
-static uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us) {
+/* Adds a member; returns its index, HR_NONE if out of memory. */
+static uint32_t wait_group_join(struct wait_group *group, hr_job job, int64_t now_us) {
   bool full = group->n_members == group->members_capacity;
   uint32_t clocks = group->clocks_capacity ? group->clocks_capacity : FIRST_CLOCKS;
   if (full && !make_room(group, group->n_members ? 2 * group->n_members : FIRST_MEMBERS, clocks)) return HR_NONE;
-  hr__wait_group_come_to(group, now_us);
+  wait_group_advance(group, now_us);
   uint32_t member = group->n_members++;
   int64_t *noted = group->noted + (size_t)member * group->clocks_capacity;
-  group->members[member] = (struct hr__wait_member){job, now_us};
+  group->members[member] = (struct wait_member){job, now_us};
   for (uint32_t i = 0; i < group->clocks_capacity; i++) noted[i] = i < group->n_clocks ? group->clocks[i].us : 0;
   return member;
 }
 
-static uint32_t find_clock(const struct hr__wait_group *group, uint32_t reason, uint32_t quota) {
+static uint32_t find_clock(const struct wait_group *group, uint32_t reason, uint32_t quota) {
   for (uint32_t i = 0; group->clocks && i < group->n_clocks; i++)
     if (group->clocks[i].reason == reason && group->clocks[i].quota == quota) return i;
   return HR_NONE;
 }
 
-static bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
+/* Makes this clock the running one. Returns false if out of memory. */
+static bool wait_group_run(struct wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
   uint32_t found = find_clock(group, reason, quota);
   if (found != HR_NONE && found == group->running) return true;
-  hr__wait_group_come_to(group, now_us);
+  wait_group_advance(group, now_us);
   group->running = found;
   if (found != HR_NONE) return true;
   bool full = !group->clocks || group->n_clocks == group->clocks_capacity;
   uint32_t clocks = group->clocks_capacity ? 2 * group->clocks_capacity : FIRST_CLOCKS;
   if (full && !make_room(group, group->members_capacity, clocks)) return false;
   group->running = group->n_clocks;
-  group->clocks[group->n_clocks++] = (struct hr__wait_clock){reason, quota, 0};
+  group->clocks[group->n_clocks++] = (struct wait_clock){reason, quota, 0};
   return true;
 }
 
-static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member) {
+/* Removes a member; the last one takes its place. */
+static void wait_group_leave(struct wait_group *group, uint32_t member) {
   uint32_t last = --group->n_members;
   if (member != last) {
     group->members[member] = group->members[last];
@@ -178,12 +171,10 @@ static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member) 
   if (last == 0) group->running = HR_NONE;
 }
 
-/*
- * Which jobs are held back alike: by what they ask for, and by their tenants where the policy says so; or none but
- * itself, where it says that, and where a job is watched. Groups of one job are used again when it has left.
- */
+/* ---- Watched jobs -------------------------------------------------------------------------------- */
 
-static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job) {
+/* Returns the index of a watched job; HR_NONE if it is not watched. */
+static uint32_t waits_watched(const struct hr_waits *waits, hr_job job) {
   uint32_t from = 0, to = waits->n_watched;
   while (from < to) {
     uint32_t middle = from + (to - from) / 2;
@@ -195,42 +186,42 @@ static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job) {
   return from < waits->n_watched && waits->watched[from].id == job.id ? from : HR_NONE;
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups -------------------------------------------------------------------------------------- */
 
 static uint32_t make_group(struct hr_waits *waits) {
   if (waits->n_groups == waits->groups_capacity) {
-    struct hr__wait_group *grown = hr__grown(waits->groups, &waits->groups_capacity, sizeof *grown);
+    struct wait_group *grown = hr__grown(waits->groups, &waits->groups_capacity, sizeof *grown);
     if (!grown) return HR_NONE;
     waits->groups = grown;
   }
-  waits->groups[waits->n_groups] = (struct hr__wait_group){.running = HR_NONE, .active_at = HR_NONE};
+  waits->groups[waits->n_groups] = (struct wait_group){.running = HR_NONE, .active_at = HR_NONE};
   return waits->n_groups++;
 }
 
-static uint32_t lone_group(struct hr_waits *waits, uint32_t watched) {
+static uint32_t single_group(struct hr_waits *waits, uint32_t watched) {
   uint32_t number = waits->first_free;
   if (number == HR_NONE)
     number = make_group(waits);
   else
     waits->first_free = waits->groups[number].next_free;
   if (number == HR_NONE) return HR_NONE;
-  hr__wait_group_reset(&waits->groups[number]);
+  wait_group_reset(&waits->groups[number]);
   waits->groups[number].watched = watched;
-  waits->groups[number].is_lone = true;
+  waits->groups[number].is_single = true;
   return number;
 }
 
-/* ---- By what they ask for --------------------------------------------------------------------------- */
+/* ---- Groups by request --------------------------------------------------------------------------- */
 
-static struct hr__wait_key key_of(const struct hr_waits *waits, const struct hr_view *view, hr_job job) {
+static struct wait_key key_of(const struct hr_waits *waits, const struct hr_view *view, hr_job job) {
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
   uint32_t request = requests ? requests->of_job[job.id] : hr_cluster_accept_class(view->cluster, job);
   uint32_t tenant = waits->by_tenant && waits->trace->tenant ? waits->trace->tenant[job.id] : 0;
   uint32_t tier = hr_cluster_any_within(view->cluster) ? (uint32_t)hr_cluster_locality(view->cluster, job).tier : 0;
-  return (struct hr__wait_key){(uint64_t)waits->trace->gpus[job.id] << 32 | request, (uint64_t)tenant << 32 | tier, 0};
+  return (struct wait_key){(uint64_t)waits->trace->gpus[job.id] << 32 | request, (uint64_t)tenant << 32 | tier, 0};
 }
 
-static struct hr__wait_key *slot_of(const struct hr__wait_keys *keys, const struct hr__wait_key *key) {
+static struct wait_key *slot_of(const struct wait_keys *keys, const struct wait_key *key) {
   uint32_t mask = keys->n_slots - 1;
   uint32_t at = (uint32_t)hr__digest_add(hr__digest_add(HR__DIGEST_SEED, key->asks), key->of) & mask;
   while (keys->slots[at].group && (keys->slots[at].asks != key->asks || keys->slots[at].of != key->of))
@@ -238,10 +229,10 @@ static struct hr__wait_key *slot_of(const struct hr__wait_keys *keys, const stru
   return &keys->slots[at];
 }
 
-/* At most half full. */
-static bool make_slots(struct hr__wait_keys *keys) {
+/* Grows the table if it is half full. */
+static bool make_slots(struct wait_keys *keys) {
   if (2 * keys->count < keys->n_slots) return true;
-  struct hr__wait_keys grown = {.n_slots = keys->n_slots ? 2 * keys->n_slots : 64, .count = keys->count};
+  struct wait_keys grown = {.n_slots = keys->n_slots ? 2 * keys->n_slots : 64, .count = keys->count};
   grown.slots = calloc(grown.n_slots, sizeof *grown.slots);
   if (!grown.slots) return false;
   for (uint32_t i = 0; i < keys->n_slots; i++)
@@ -252,9 +243,9 @@ static bool make_slots(struct hr__wait_keys *keys) {
 }
 
 static uint32_t shared_group(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
-  struct hr__wait_key key = key_of(waits, view, job);
+  struct wait_key key = key_of(waits, view, job);
   if (!make_slots(&waits->keys)) return HR_NONE;
-  struct hr__wait_key *slot = slot_of(&waits->keys, &key);
+  struct wait_key *slot = slot_of(&waits->keys, &key);
   if (slot->group) return slot->group - 1;
   uint32_t number = make_group(waits);
   if (number == HR_NONE) return HR_NONE;
@@ -265,27 +256,25 @@ static uint32_t shared_group(struct hr_waits *waits, const struct hr_view *view,
   return number;
 }
 
-static uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
-  uint32_t watched = hr__waits_watched(waits, job);
-  return waits->each || watched != HR_NONE ? lone_group(waits, watched) : shared_group(waits, view, job);
+/* Returns the group that a job joins; HR_NONE if out of memory. */
+static uint32_t waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
+  uint32_t watched = waits_watched(waits, job);
+  return waits->each || watched != HR_NONE ? single_group(waits, watched) : shared_group(waits, view, job);
 }
 
-static void hr__waits_group_empty(struct hr_waits *waits, uint32_t number) {
-  struct hr__wait_group *group = &waits->groups[number];
+/* Removes a group without members from the active ones. */
+static void waits_group_empty(struct hr_waits *waits, uint32_t number) {
+  struct wait_group *group = &waits->groups[number];
   uint32_t last = waits->active[--waits->n_active];
   waits->active[group->active_at] = last;
   waits->groups[last].active_at = group->active_at;
   group->active_at = HR_NONE;
-  if (!group->is_lone) return;
+  if (!group->is_single) return;
   group->next_free = waits->first_free;
   waits->first_free = number;
 }
 
-/*
- * Between two instants nothing changes, so what was said after a pass holds until the next one. A job that begins to
- * wait joins its group at the end of the instant, if it still waits then: most start at once. When a job leaves, the
- * clocks of its group come to the present, by what was said at the instant before.
- */
+/* ---- Life cycle ---------------------------------------------------------------------------------- */
 
 struct hr_waits *hr_waits_create(const struct hr_waits_config *config) {
   struct hr_waits *waits = calloc(1, sizeof *waits);
@@ -301,8 +290,8 @@ struct hr_waits *hr_waits_create(const struct hr_waits_config *config) {
     hr_waits_destroy(waits);
     return NULL;
   }
-  for (size_t i = 0; i < n_jobs; i++) waits->group_of[i] = HR__NOT_WAITING;
-  for (uint32_t i = 0; i < config->n_watched; i++) { /* few: put in order one by one */
+  for (size_t i = 0; i < n_jobs; i++) waits->group_of[i] = NOT_WAITING;
+  for (uint32_t i = 0; i < config->n_watched; i++) { /* few, so insertion sort */
     uint32_t at = waits->n_watched;
     while (at > 0 && waits->watched[at - 1].id > config->watched[i].id) at--;
     if (at > 0 && waits->watched[at - 1].id == config->watched[i].id) continue;
@@ -315,7 +304,7 @@ struct hr_waits *hr_waits_create(const struct hr_waits_config *config) {
 
 void hr_waits_destroy(struct hr_waits *waits) {
   if (!waits) return;
-  for (uint32_t i = 0; i < waits->n_groups; i++) hr__wait_group_finish(&waits->groups[i]);
+  for (uint32_t i = 0; i < waits->n_groups; i++) wait_group_finish(&waits->groups[i]);
   free(waits->groups);
   free(waits->active);
   free(waits->keys.slots);
@@ -331,7 +320,7 @@ void hr_waits_destroy(struct hr_waits *waits) {
   free(waits);
 }
 
-/* The list with room for one more; false: out of memory. */
+/* Makes space for one more item; returns false if out of memory. */
 static bool has_room(void **list, uint32_t count, uint32_t *capacity, size_t bytes) {
   if (count < *capacity) return true;
   void *grown = hr__grown(*list, capacity, bytes);
@@ -339,9 +328,9 @@ static bool has_room(void **list, uint32_t count, uint32_t *capacity, size_t byt
   return grown != NULL;
 }
 
-/* ---- Leaving ---------------------------------------------------------------------------------------- */
+/* ---- End of waits -------------------------------------------------------------------------------- */
 
-/* The longest first. */
+/* Inserts a part, longest first. */
 static bool add_part(struct hr_waits *waits, struct hr_wait *wait, struct hr_wait_part part) {
   if (!has_room((void **)&waits->parts, waits->n_parts, &waits->parts_capacity, sizeof *waits->parts)) return false;
   uint32_t at = waits->n_parts++;
@@ -351,20 +340,20 @@ static bool add_part(struct hr_waits *waits, struct hr_wait *wait, struct hr_wai
   return true;
 }
 
-static bool add_wait(struct hr_waits *waits, const struct hr__wait_group *group, uint32_t member, int64_t end_us,
+static bool add_wait(struct hr_waits *waits, const struct wait_group *group, uint32_t member, int64_t end_us,
                      bool is_open) {
-  const struct hr__wait_member *who = &group->members[member];
-  struct hr_wait wait = {.job = who->job,
+  const struct wait_member *waiting_member = &group->members[member];
+  struct hr_wait wait = {.job = waiting_member->job,
                          .first_part = waits->n_parts,
-                         .begin_us = who->begin_us,
+                         .begin_us = waiting_member->begin_us,
                          .end_us = end_us,
-                         .is_first = !waits->has_started[who->job.id],
+                         .is_first = !waits->has_started[waiting_member->job.id],
                          .is_open = is_open};
   if (wait.begin_us == wait.end_us) return true;
   if (!has_room((void **)&waits->waits, waits->n_waits, &waits->waits_capacity, sizeof *waits->waits)) return false;
   for (uint32_t i = 0; i < group->n_clocks; i++) {
-    const struct hr__wait_clock *clock = &group->clocks[i];
-    int64_t part_us = hr__wait_group_part_us(group, member, i);
+    const struct wait_clock *clock = &group->clocks[i];
+    int64_t part_us = wait_group_part_us(group, member, i);
     if (part_us > 0 && !add_part(waits, &wait, (struct hr_wait_part){clock->reason, clock->quota, part_us}))
       return false;
   }
@@ -381,18 +370,18 @@ static void end_segment(struct hr_waits *waits, uint32_t watched, int64_t now_us
 
 static void leave(struct hr_waits *waits, hr_job job, int64_t now_us, bool is_open) {
   uint32_t number = waits->group_of[job.id], member = waits->member_of[job.id];
-  waits->group_of[job.id] = HR__NOT_WAITING;
-  if (number == HR__NOT_WAITING || number == HR__JUST_WAITING) return;
-  struct hr__wait_group *group = &waits->groups[number];
-  hr__wait_group_come_to(group, now_us);
+  waits->group_of[job.id] = NOT_WAITING;
+  if (number == NOT_WAITING || number == JUST_WAITING) return;
+  struct wait_group *group = &waits->groups[number];
+  wait_group_advance(group, now_us);
   end_segment(waits, group->watched, now_us);
   if (!add_wait(waits, group, member, now_us, is_open)) waits->failed = true;
-  hr__wait_group_leave(group, member);
+  wait_group_leave(group, member);
   if (member < group->n_members) waits->member_of[group->members[member].job.id] = member;
-  if (group->n_members == 0) hr__waits_group_empty(waits, number);
+  if (group->n_members == 0) waits_group_empty(waits, number);
 }
 
-/* ---- Following the run ------------------------------------------------------------------------------ */
+/* ---- Observer ------------------------------------------------------------------------------------ */
 
 static void begin(struct hr_waits *waits, const struct hr_view *view) {
   uint32_t abilities = hr_view_abilities(view);
@@ -402,7 +391,7 @@ static void begin(struct hr_waits *waits, const struct hr_view *view) {
 }
 
 static void note_arrival(struct hr_waits *waits, hr_job job) {
-  waits->group_of[job.id] = HR__JUST_WAITING;
+  waits->group_of[job.id] = JUST_WAITING;
   if (has_room((void **)&waits->arrivals, waits->n_arrivals, &waits->arrivals_capacity, sizeof *waits->arrivals))
     waits->arrivals[waits->n_arrivals++] = job;
   else
@@ -432,9 +421,9 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 }
 
 static bool join(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
-  uint32_t number = hr__waits_group_for(waits, view, job);
-  struct hr__wait_group *group = number == HR_NONE ? NULL : &waits->groups[number];
-  uint32_t member = group ? hr__wait_group_join(group, job, view->now_us) : HR_NONE;
+  uint32_t number = waits_group_for(waits, view, job);
+  struct wait_group *group = number == HR_NONE ? NULL : &waits->groups[number];
+  uint32_t member = group ? wait_group_join(group, job, view->now_us) : HR_NONE;
   if (member == HR_NONE ||
       !has_room((void **)&waits->active, waits->n_active, &waits->active_capacity, sizeof *waits->active))
     return false;
@@ -450,8 +439,8 @@ static bool is_same(const struct hr_wait_reason *a, const struct hr_wait_reason 
   return a->reason == b->reason && a->behind.id == b->behind.id && a->quota == b->quota;
 }
 
-/* The segment that goes on, or a new one. */
-static bool log_hold(struct hr_waits *waits, uint32_t watched, const struct hr_wait_reason *hold, int64_t now_us) {
+/* Extends the open segment of a watched job, or begins a new one. */
+static bool log_reason(struct hr_waits *waits, uint32_t watched, const struct hr_wait_reason *hold, int64_t now_us) {
   uint32_t number = waits->segment_of[watched];
   struct hr_wait_segment *segment = number ? &waits->segments[number - 1] : NULL;
   if (segment && is_same(&segment->hold, hold)) {
@@ -473,20 +462,21 @@ static bool log_hold(struct hr_waits *waits, uint32_t watched, const struct hr_w
   return true;
 }
 
-static bool ask(struct hr_waits *waits, const struct hr_view *view, struct hr__wait_group *group) {
+static bool update_group(struct hr_waits *waits, const struct hr_view *view, struct wait_group *group) {
   struct hr_wait_reason hold;
   hr_view_wait_reason(view, group->members[0].job, &hold);
-  if (!hr__wait_group_run(group, hold.reason, hold.quota, view->now_us)) return false;
-  return group->watched == HR_NONE || log_hold(waits, group->watched, &hold, view->now_us);
+  if (!wait_group_run(group, hold.reason, hold.quota, view->now_us)) return false;
+  return group->watched == HR_NONE || log_reason(waits, group->watched, &hold, view->now_us);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_waits *waits = self;
   bool good = !waits->failed;
   for (uint32_t i = 0; i < waits->n_arrivals && good; i++)
-    if (waits->group_of[waits->arrivals[i].id] == HR__JUST_WAITING) good = join(waits, view, waits->arrivals[i]);
+    if (waits->group_of[waits->arrivals[i].id] == JUST_WAITING) good = join(waits, view, waits->arrivals[i]);
   waits->n_arrivals = 0;
-  for (uint32_t i = 0; i < waits->n_active && good; i++) good = ask(waits, view, &waits->groups[waits->active[i]]);
+  for (uint32_t i = 0; i < waits->n_active && good; i++)
+    good = update_group(waits, view, &waits->groups[waits->active[i]]);
   waits->failed = !good;
 }
 
@@ -494,7 +484,7 @@ struct hr_observer hr_waits_observer(struct hr_waits *waits) {
   return (struct hr_observer){waits, on_event, on_instant};
 }
 
-/* ---- Afterwards ------------------------------------------------------------------------------------- */
+/* ---- Results ------------------------------------------------------------------------------------- */
 
 static int by_job(const void *a, const void *b) {
   const struct hr_wait *one = a, *other = b;

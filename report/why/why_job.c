@@ -1,19 +1,262 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A job's life, a sentence for each thing that happened to it: waits and stays on GPUs in order of time. */
+/*
+ * The life of a job, one sentence per event: its waits and attempts in time order. A wait is described by its segments,
+ * grouped by reason and quota, and within these by the job that it waited behind.
+ */
+#include "report/why/why.h"
 
+#include "base/console.h"
 #include "headroom/policies.h"
 #include "headroom/report.h"
 #include "report/costs/apportion.h"
-#include "report/why/why_table.h"
-#include "report/why/why_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sentences -------------------------------------------------------------------------------------- */
+/* A job that it waited behind, and for how long. */
+struct wait_behind {
+  hr_job job;
+  int64_t us;
+};
 
-/* Text in the making. */
+enum { MAX_BEHIND = 3 };
+
+/* The segments of one wait with the same reason and quota. */
+struct wait_part {
+  hr_job job;
+  enum hr_wait_reason_kind reason;
+  uint32_t quota;
+  int64_t us;
+  uint64_t asked_milli, min_free_milli, max_free_milli;
+  struct wait_behind behind[MAX_BEHIND]; /* longest first */
+  uint32_t n_behind;                     /* number of all; HR_NONE counts as one */
+  int64_t others_us;                     /* time behind jobs that are not in `behind` */
+};
+
+static const char *time_text(int64_t at_us, char *buffer) {
+  int64_t s = (at_us + HR_SECOND_US / 2) / HR_SECOND_US;
+  snprintf(buffer, HR__NUMBER_BYTES, "%" PRId64 " d %02d:%02d:%02d", s / 86400, (int)(s / 3600 % 24),
+           (int)(s / 60 % 60), (int)(s % 60));
+  return buffer;
+}
+
+static const char *duration_text(int64_t us, char *buffer) {
+  return hr__duration_text((double)us / (double)HR_SECOND_US, buffer);
+}
+
+/* ---- Reasons ------------------------------------------------------------------------------------- */
+
+/* Writes " while 31 were free", followed by `how`. */
+static void put_free(FILE *out, const struct wait_part *part, const char *how) {
+  char min_text[HR__NUMBER_BYTES], max_text[HR__NUMBER_BYTES];
+  if (part->max_free_milli == 0)
+    fprintf(out, " while none was free");
+  else if (part->min_free_milli == part->max_free_milli)
+    fprintf(out, " while %s %s free%s", hr__why_gpus(part->max_free_milli, max_text),
+            part->max_free_milli <= 1000 ? "was" : "were", how);
+  else
+    fprintf(out, " while %s to %s were free%s", hr__why_gpus(part->min_free_milli, min_text),
+            hr__why_gpus(part->max_free_milli, max_text), how);
+}
+
+static void put_capacity(FILE *out, const struct wait_part *part) {
+  char asked[HR__NUMBER_BYTES];
+  if (part->asked_milli == 1000)
+    fprintf(out, " for a free GPU");
+  else
+    fprintf(out, " for %s free GPUs", hr__why_gpus(part->asked_milli, asked));
+  put_free(out, part, "");
+}
+
+static void put_fragments(FILE *out, const struct hr_why *why, const struct wait_part *part) {
+  char asked[HR__NUMBER_BYTES];
+  uint32_t largest = 0;
+  for (uint32_t i = 0; i < why->cluster->n_pools; i++)
+    if (why->cluster->pools[i].gpus_per_node > largest) largest = why->cluster->pools[i].gpus_per_node;
+  hr__why_gpus(part->asked_milli, asked);
+  if (part->asked_milli < 1000)
+    fprintf(out, " for a GPU with %s of it free", asked);
+  else if (part->asked_milli > (uint64_t)largest * 1000)
+    fprintf(out, " for nodes with %s free GPUs", asked);
+  else
+    fprintf(out, " for a node with %s free GPU%s", asked, part->asked_milli == 1000 ? "" : "s");
+  put_free(out, part, " in fragments");
+}
+
+/* ---- Jobs ahead ---------------------------------------------------------------------------------- */
+
+static void put_job(FILE *out, const struct hr_why *why, hr_job job) {
+  char buffer[HR_JOB_ID_BUFFER];
+  fprintf(out, "job %.60s", hr_trace_job_id(why->trace, job, buffer));
+}
+
+/* Writes " (job 17 for 1 h, job 18 for 20 min, 2 others for 4 min)". */
+static void put_behind(FILE *out, const struct hr_why *why, const struct wait_part *part) {
+  char time[HR__NUMBER_BYTES];
+  uint32_t listed = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, others = part->n_behind - listed;
+  for (uint32_t i = 0; i < listed; i++) {
+    fprintf(out, "%s", i ? ", " : " (");
+    put_job(out, why, part->behind[i].job);
+    fprintf(out, " for %s", duration_text(part->behind[i].us, time));
+  }
+  if (others)
+    fprintf(out, ", %" PRIu32 " other%s for %s", others, others == 1 ? "" : "s", duration_text(part->others_us, time));
+  fputc(')', out);
+}
+
+static void put_order(FILE *out, const struct hr_why *why, const struct wait_part *part) {
+  bool one = part->n_behind == 1, is_reserved = part->reason == HR_WAIT_REASON_RESERVATION;
+  if (one && part->behind[0].job.id == HR_NONE) {
+    fprintf(out, " %s", hr_wait_reason_words(part->reason));
+    return;
+  }
+  fprintf(out,
+          one ? (is_reserved ? " behind the reservation of " : " behind ")
+              : (is_reserved ? " behind the reservations of other jobs" : " behind jobs that may not be overtaken"));
+  if (!one) {
+    put_behind(out, why, part);
+    return;
+  }
+  put_job(out, why, part->behind[0].job);
+  if (!is_reserved) fprintf(out, ", which may not be overtaken");
+}
+
+/* ---- Parts of a wait ----------------------------------------------------------------------------- */
+
+void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job) {
+  uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;
+  if (quota == HR_QUOTA_ROOT)
+    fprintf(out, "the quota available at the root");
+  else if (why->quotas && quota < why->quotas->n_nodes)
+    fprintf(out, "the quota of %s %.60s", why->quotas->nodes[quota].is_tenant ? "tenant" : "cohort",
+            why->quotas->nodes[quota].name);
+  else if (tenant != HR_NONE)
+    fprintf(out, "the quota of tenant %.60s", why->trace->tenants.text[tenant]);
+  else
+    fprintf(out, "the quota of jobs without a tenant");
+}
+
+static void put_part(FILE *out, const struct hr_why *why, const struct wait_part *part) {
+  char time[HR__NUMBER_BYTES];
+  fprintf(out, "%s", duration_text(part->us, time));
+  switch (part->reason) {
+  case HR_WAIT_REASON_CAPACITY:
+    put_capacity(out, part);
+    return;
+  case HR_WAIT_REASON_FRAGMENTS:
+    put_fragments(out, why, part);
+    return;
+  case HR_WAIT_REASON_ORDER:
+  case HR_WAIT_REASON_RESERVATION:
+    put_order(out, why, part);
+    return;
+  case HR_WAIT_REASON_QUOTA:
+    fprintf(out, " over ");
+    hr__why_put_quota(out, why, part->quota, part->job);
+    return;
+  case HR_WAIT_REASON_PREEMPTION:
+    if (part->n_behind == 1 && part->behind[0].job.id == HR_NONE) break;
+    fprintf(out, " for jobs for which others were preempted");
+    put_behind(out, why, part);
+    return;
+  default:
+    break;
+  }
+  fprintf(out, " %s", hr_wait_reason_words(part->reason));
+}
+
+/* ---- Grouping of segments ------------------------------------------------------------------------ */
+
+static uint32_t quota_of(const struct hr_wait_segment *segment) {
+  return segment->hold.quota;
+}
+
+static int by_cause(const void *a, const void *b) {
+  const struct hr_wait_segment *one = a, *other = b;
+  if (one->hold.reason != other->hold.reason) return one->hold.reason < other->hold.reason ? -1 : 1;
+  if (quota_of(one) != quota_of(other)) return quota_of(one) < quota_of(other) ? -1 : 1;
+  if (one->hold.behind.id != other->hold.behind.id) return one->hold.behind.id < other->hold.behind.id ? -1 : 1;
+  return (one->begin_us > other->begin_us) - (one->begin_us < other->begin_us);
+}
+
+static int by_time(const void *a, const void *b) {
+  const struct wait_part *one = a, *other = b;
+  if (one->us != other->us) return one->us > other->us ? -1 : 1;
+  return (one->reason > other->reason) - (one->reason < other->reason);
+}
+
+/* Adds a job to those that it waited behind; keeps the longest, the earliest on a tie. */
+static void add_behind(struct wait_part *part, struct wait_behind behind) {
+  uint32_t listed = part->n_behind < MAX_BEHIND ? part->n_behind : MAX_BEHIND, at = listed;
+  part->n_behind++;
+  for (; at > 0 && part->behind[at - 1].us < behind.us; at--) {
+    if (at == MAX_BEHIND)
+      part->others_us += part->behind[at - 1].us;
+    else
+      part->behind[at] = part->behind[at - 1];
+  }
+  if (at == MAX_BEHIND)
+    part->others_us += behind.us;
+  else
+    part->behind[at] = behind;
+}
+
+static void add_segment(struct wait_part *part, const struct hr_wait_segment *segment) {
+  part->us += segment->end_us - segment->begin_us;
+  part->asked_milli = segment->hold.asked_milli;
+  if (segment->min_free_milli < part->min_free_milli) part->min_free_milli = segment->min_free_milli;
+  if (segment->max_free_milli > part->max_free_milli) part->max_free_milli = segment->max_free_milli;
+}
+
+/* Groups segments that are sorted by by_cause(). */
+static size_t put_together(const struct hr_wait_segment *sorted, size_t n_segments, struct wait_part *parts) {
+  size_t count = 0;
+  for (size_t i = 0; i < n_segments;) {
+    const struct hr_wait_segment *first = &sorted[i];
+    struct wait_part *part = count > 0 ? &parts[count - 1] : NULL;
+    struct wait_behind behind = {first->hold.behind, 0};
+    if (!part || part->reason != first->hold.reason || part->quota != quota_of(first)) {
+      part = &parts[count++];
+      *part = (struct wait_part){
+          .job = first->job, .reason = first->hold.reason, .quota = quota_of(first), .min_free_milli = UINT64_MAX};
+    }
+    for (; i < n_segments && sorted[i].hold.reason == part->reason && quota_of(&sorted[i]) == part->quota &&
+           sorted[i].hold.behind.id == behind.job.id;
+         i++) {
+      behind.us += sorted[i].end_us - sorted[i].begin_us;
+      add_segment(part, &sorted[i]);
+    }
+    add_behind(part, behind);
+  }
+  return count;
+}
+
+static struct wait_part *make_parts(const struct hr_why *why, const struct hr_wait *wait, size_t *count) {
+  const struct hr_wait_segment *segments;
+  size_t n_segments = hr_waits_segments(why->waits, wait->job, &segments), n_sorted = 0;
+  struct hr_wait_segment *sorted = malloc((n_segments + 1) * sizeof *sorted);
+  struct wait_part *parts = malloc((n_segments + 1) * sizeof *parts);
+  *count = 0;
+  if (!sorted || !parts) {
+    free(sorted);
+    free(parts);
+    return NULL;
+  }
+  for (size_t i = 0; i < n_segments; i++) {
+    bool inside = segments[i].begin_us >= wait->begin_us && segments[i].end_us <= wait->end_us;
+    if (inside && segments[i].end_us > segments[i].begin_us) sorted[n_sorted++] = segments[i];
+  }
+  if (n_sorted > 1) qsort(sorted, n_sorted, sizeof *sorted, by_cause);
+  *count = put_together(sorted, n_sorted, parts);
+  if (*count > 1) qsort(parts, *count, sizeof *parts, by_time);
+  free(sorted);
+  return parts;
+}
+
+/* ---- Sentences ----------------------------------------------------------------------------------- */
+
+/* A sentence being written to memory. */
 struct why_job_sentence {
   FILE *out;
   char *text;
@@ -35,44 +278,44 @@ static void end(struct hr__console *console, struct why_job_sentence *sentence, 
   free(sentence->text);
 }
 
-/* ---- Who it is -------------------------------------------------------------------------------------- */
+/* ---- Request ------------------------------------------------------------------------------------- */
 
-static void put_who(FILE *out, const struct hr_trace *trace, hr_job job) {
+static void put_owner(FILE *out, const struct hr_trace *trace, hr_job job) {
   uint32_t tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE, user = trace->user ? trace->user[job.id] : HR_NONE;
   if (user != HR_NONE) fprintf(out, " by user %.60s", trace->users.text[user]);
   if (tenant != HR_NONE) fprintf(out, "%s tenant %.60s", user != HR_NONE ? " of" : " by", trace->tenants.text[tenant]);
 }
 
-static void put_asked(FILE *out, const struct hr_why *why, hr_job job) {
+static void put_request(FILE *out, const struct hr_why *why, hr_job job) {
   const struct hr_trace *trace = why->trace;
   char gpus[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
-  uint64_t milli = hr__why_asked_milli(why, job);
-  fprintf(out, ". It asks for %s GPU%s", hr__why_gpus(milli, gpus), milli == 1000 ? "" : "s");
+  uint64_t milli = hr__why_request_milli(why, job);
+  fprintf(out, ". It requests %s GPU%s", hr__why_gpus(milli, gpus), milli == 1000 ? "" : "s");
   if (trace->tasks && trace->tasks[job.id] > 1) fprintf(out, " in %" PRIu32 " tasks", trace->tasks[job.id]);
   if (trace->class_) fprintf(out, ", class %s", hr_job_class_name((enum hr_job_class)trace->class_[job.id]));
   if (trace->priority) fprintf(out, ", priority %" PRId32, trace->priority[job.id]);
   int64_t limit_us = hr_trace_limit_us(trace, job);
-  if (limit_us != trace->work_us[job.id]) fprintf(out, ", for %s at most", hr__why_duration(limit_us, time));
-  fprintf(out, "; its run time is %s", hr__why_duration(trace->work_us[job.id], time));
+  if (limit_us != trace->work_us[job.id]) fprintf(out, ", limit %s", duration_text(limit_us, time));
+  fprintf(out, "; its run time is %s", duration_text(trace->work_us[job.id], time));
 }
 
 static void put_submitted(struct hr__console *console, const struct hr_why *why, hr_job job) {
   struct why_job_sentence sentence;
   char time[HR__NUMBER_BYTES];
   if (!begin(console, &sentence)) return;
-  fprintf(sentence.out, "at %s", hr__why_time(why->trace->submit_us[job.id], time));
-  put_who(sentence.out, why->trace, job);
-  put_asked(sentence.out, why, job);
+  fprintf(sentence.out, "at %s", time_text(why->trace->submit_us[job.id], time));
+  put_owner(sentence.out, why->trace, job);
+  put_request(sentence.out, why, job);
   fputc('.', sentence.out);
   end(console, &sentence, "submitted");
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------ */
+/* ---- Waits --------------------------------------------------------------------------------------- */
 
-static void put_parts(FILE *out, const struct hr_why *why, const struct hr__why_part *parts, size_t count) {
+static void put_parts(FILE *out, const struct hr_why *why, const struct wait_part *parts, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (i > 0) fprintf(out, "%s", i + 1 < count ? "; " : count > 2 ? "; and " : ", and ");
-    hr__why_put_part(out, why, &parts[i]);
+    put_part(out, why, &parts[i]);
   }
 }
 
@@ -80,35 +323,35 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
   struct why_job_sentence sentence;
   size_t count;
   char time[HR__NUMBER_BYTES];
-  struct hr__why_part *parts = hr__why_parts(why, wait, &count);
+  struct wait_part *parts = make_parts(why, wait, &count);
   if (!parts || !begin(console, &sentence)) {
     free(parts);
     console->out_of_memory = true;
     return;
   }
-  if (count != 1) fprintf(sentence.out, "%s, of which ", hr__why_duration(wait->end_us - wait->begin_us, time));
+  if (count != 1) fprintf(sentence.out, "%s, of which ", duration_text(wait->end_us - wait->begin_us, time));
   put_parts(sentence.out, why, parts, count);
-  if (wait->is_open) fprintf(sentence.out, "; it waited still when the run ended");
+  if (wait->is_open) fprintf(sentence.out, "; still waiting when the run ended");
   fputc('.', sentence.out);
-  end(console, &sentence, wait->is_first ? "waited" : "again");
+  end(console, &sentence, wait->is_first ? "waited" : "requeued");
   free(parts);
 }
 
-/* ---- Stays on GPUs ---------------------------------------------------------------------------------- */
+/* ---- Attempts ------------------------------------------------------------------------------------ */
 
-/* "on node 3 of pool a", or as the target of a move "to node 3 of pool a". */
+/* Writes "on node 3 of pool a", or "to node 3 of pool a" for the target of a migration. */
 static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt, bool is_target) {
-  enum { MOST_NODES = 4 };
+  enum { MAX_NODES = 4 };
   const struct hr_slice *slices = hr_history_slices(why->history, attempt);
   const char *pool = why->cluster->pools[attempt->pool.id].name;
-  uint32_t n_nodes = 0, told = HR_NONE;
+  uint32_t n_nodes = 0, listed = HR_NONE;
   for (uint32_t i = 0; i < attempt->n_slices; i++) n_nodes += i == 0 || slices[i].node.id != slices[i - 1].node.id;
   if (n_nodes > 0 || is_target) fputs(is_target ? "to" : "on", out);
-  if (n_nodes > MOST_NODES) fprintf(out, " %" PRIu32 " nodes", n_nodes);
-  for (uint32_t i = 0; i < attempt->n_slices && n_nodes <= MOST_NODES; i++) {
-    if (slices[i].node.id == told) continue;
+  if (n_nodes > MAX_NODES) fprintf(out, " %" PRIu32 " nodes", n_nodes);
+  for (uint32_t i = 0; i < attempt->n_slices && n_nodes <= MAX_NODES; i++) {
+    if (slices[i].node.id == listed) continue;
     fprintf(out, "%s%" PRIu32, i ? ", " : n_nodes == 1 ? " node " : " nodes ", slices[i].node.id);
-    told = slices[i].node.id;
+    listed = slices[i].node.id;
   }
   fprintf(out, "%s pool %.60s", n_nodes ? " of" : is_target ? "" : "in", pool ? pool : "0");
 }
@@ -117,34 +360,34 @@ static void put_start(struct hr__console *console, const struct hr_why *why, con
   struct why_job_sentence sentence;
   char time[HR__NUMBER_BYTES];
   if (!begin(console, &sentence)) return;
-  fprintf(sentence.out, "at %s ", hr__why_time(attempt->begin_us, time));
+  fprintf(sentence.out, "at %s ", time_text(attempt->begin_us, time));
   put_nodes(sentence.out, why, attempt, false);
   fprintf(sentence.out, "%s.",
-          attempt->start_reason == HR_REASON_BACKFILL ? ", ahead of a job that is before it (backfill)" : ", in order");
+          attempt->start_reason == HR_REASON_BACKFILL ? ", ahead of its order by backfill" : ", in order");
   end(console, &sentence, attempt->number ? "restarted" : "started");
 }
 
 static const char *end_words(const struct hr_attempt *attempt) {
   switch (attempt->end_reason) {
   case HR_REASON_RECLAIMED:
-    return "the market reclaimed its node";
+    return "its node was reclaimed by the market";
   case HR_REASON_SAVED:
-    return "it left a node that was about to be reclaimed";
+    return "it vacated a node that was about to be reclaimed";
   case HR_REASON_RESERVATION_END:
-    return "the time that its node was reserved for was over";
+    return "the reservation of its node ended";
   case HR_REASON_PREEMPTED:
-    return "stopped for another job";
+    return "preempted for another job";
   case HR_REASON_KILLED:
-    return "stopped for another job, for good";
+    return "killed for another job";
   case HR_REASON_POLICY:
-    return "stopped by its policy, for others to have their turn";
+    return "suspended by the policy for the turn of other jobs";
   default:
-    return attempt->end == HR_ATTEMPT_PREEMPTED ? "stopped by its policy" : "it lost its node";
+    return attempt->end == HR_ATTEMPT_PREEMPTED ? "preempted by the policy" : "it lost its node";
   }
 }
 
-/* Whether its policy stopped it to start it elsewhere, `next` being where: not so that others have a turn. */
-static bool is_moved(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
+/* Whether the policy migrated the job to `next`, as opposed to suspending it for other jobs. */
+static bool is_migrated(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
   const char *policy = why->policy->ops->name;
   if (!next || attempt->end != HR_ATTEMPT_PREEMPTED || attempt->end_reason != HR_REASON_POLICY) return false;
   return next->begin_us == attempt->end_us && strcmp(policy, "gang-slice") != 0 && strcmp(policy, "rounds") != 0;
@@ -154,45 +397,44 @@ static void put_move(FILE *out, const struct hr_why *why, const struct hr_attemp
                      const struct hr_attempt *next) {
   const struct hr_market_spec *from = &why->cluster->pools[attempt->pool.id].market,
                               *to = &why->cluster->pools[next->pool.id].market;
-  fprintf(out, ": it was moved by its policy ");
+  fprintf(out, ": migrated by the policy ");
   put_nodes(out, why, next, true);
   if (from->market == HR_MARKET_ON_DEMAND && to->market == HR_MARKET_SPOT &&
       hr_market_price_at(to, next->begin_us) < hr_market_price_at(from, next->begin_us))
-    fprintf(out, ", to spot nodes, which cost less");
+    fprintf(out, ", to cheaper spot nodes");
 }
 
-/* What became of its time, where not all of it is work that counts. */
-static void put_books(FILE *out, const struct hr_attempt *attempt) {
+/* Writes the time that was not useful. */
+static void put_overheads(FILE *out, const struct hr_attempt *attempt) {
   char time[HR__NUMBER_BYTES];
-  if (attempt->lost_us > 0) fprintf(out, "; %s of work was lost", hr__why_duration(attempt->lost_us, time));
-  if (attempt->saving_us > 0) fprintf(out, "; it took %s to save its work", hr__why_duration(attempt->saving_us, time));
-  if (attempt->restarting_us > 0)
-    fprintf(out, "; it took %s to restart", hr__why_duration(attempt->restarting_us, time));
+  if (attempt->lost_us > 0) fprintf(out, "; %s of work was lost", duration_text(attempt->lost_us, time));
+  if (attempt->saving_us > 0) fprintf(out, "; %s spent saving checkpoints", duration_text(attempt->saving_us, time));
+  if (attempt->restarting_us > 0) fprintf(out, "; %s spent restarting", duration_text(attempt->restarting_us, time));
 }
 
-/* `moved_to`: the attempt that goes on elsewhere; NULL: it was not moved. */
+/* `moved_to` is the attempt after a migration; NULL: not migrated. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
                     const struct hr_attempt *moved_to) {
   struct why_job_sentence sentence;
   char at[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   bool is_done = attempt->end == HR_ATTEMPT_COMPLETED, runs = attempt->end == HR_ATTEMPT_RUNNING;
   if (!begin(console, &sentence)) return;
-  fprintf(sentence.out, "at %s, after %s", hr__why_time(attempt->end_us, at),
-          hr__why_duration(attempt->end_us - attempt->begin_us, time));
-  if (runs) fprintf(sentence.out, ": it still ran when the run ended");
+  fprintf(sentence.out, "at %s, after %s", time_text(attempt->end_us, at),
+          duration_text(attempt->end_us - attempt->begin_us, time));
+  if (runs) fprintf(sentence.out, ": still running when the run ended");
   if (moved_to)
     put_move(sentence.out, why, attempt, moved_to);
   else if (!runs && !is_done)
     fprintf(sentence.out, ": %s", end_words(attempt));
-  put_books(sentence.out, attempt);
+  put_overheads(sentence.out, attempt);
   if (is_done)
-    fprintf(sentence.out, "; %s after it was submitted",
-            hr__why_duration(attempt->end_us - why->trace->submit_us[attempt->job.id], time));
+    fprintf(sentence.out, "; %s after its submission",
+            duration_text(attempt->end_us - why->trace->submit_us[attempt->job.id], time));
   fputc('.', sentence.out);
   end(console, &sentence, is_done ? "completed" : runs ? "unfinished" : moved_to ? "moved" : "stopped");
 }
 
-/* The job's attempts in order of time: at most as many as there is room for from the end on. */
+/* Returns the indices of the job's attempts in time order, to be freed by the caller; NULL if out of memory. */
 static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struct hr_attempt *attempts,
                                uint32_t *count) {
   uint32_t last = hr_history_last(why->history, job);
@@ -202,18 +444,17 @@ static uint32_t *list_attempts(const struct hr_why *why, hr_job job, const struc
   return list;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The whole life ------------------------------------------------------------------------------ */
 
-static void put_fate(struct hr__console *console, const struct hr_why *why, hr_job job) {
+static void put_outcome(struct hr__console *console, const struct hr_why *why, hr_job job) {
   char time[HR__NUMBER_BYTES];
   const struct hr_result *result = why->result;
   enum hr_reason reason = (enum hr_reason)result->reason[job.id];
   if (result->state[job.id] == HR_JOB_REJECTED)
-    hr__put_field(console, "rejected", "as all such jobs are: %s (%s).", hr_reason_name(reason),
-                  hr_rejection_words(reason));
+    hr__put_field(console, "rejected", "%s (%s).", hr_reason_name(reason), hr_rejection_words(reason));
   if (result->state[job.id] == HR_JOB_FUTURE)
-    hr__put_field(console, "never came", "the run ended at %s, before it was submitted.",
-                  hr__why_time(result->end_us, time));
+    hr__put_field(console, "unsubmitted", "the run ended at %s, before its submission.",
+                  time_text(result->end_us, time));
   if (!why->ledger || result->start_us[job.id] == HR_NEVER_US) return;
   int64_t uusd = (int64_t)hr__divided(hr_ledger_job(why->ledger, job), HR_LEDGER_UNITS_PER_UUSD);
   hr__put_field(console, "cost", "%s", hr__usd_text(uusd, time));
@@ -224,15 +465,15 @@ static void put_life(struct hr__console *console, const struct hr_why *why, hr_j
   const struct hr_wait *waits;
   const struct hr_attempt *attempts;
   size_t n_waits = hr_waits_of(why->waits, job, &waits), wait = 0;
-  bool was_moved = false;
+  bool was_migrated = false;
   hr_history_attempts(why->history, &attempts);
   for (uint32_t i = 0; i < n_attempts; i++) {
     const struct hr_attempt *attempt = &attempts[list[i]], *next = i + 1 < n_attempts ? &attempts[list[i + 1]] : NULL;
-    bool moves = is_moved(why, attempt, next);
+    bool migrates = is_migrated(why, attempt, next);
     while (wait < n_waits && waits[wait].begin_us < attempt->begin_us) put_wait(console, why, &waits[wait++]);
-    if (!was_moved) put_start(console, why, attempt);
-    put_end(console, why, attempt, moves ? next : NULL);
-    was_moved = moves;
+    if (!was_migrated) put_start(console, why, attempt);
+    put_end(console, why, attempt, migrates ? next : NULL);
+    was_migrated = migrates;
   }
   while (wait < n_waits) put_wait(console, why, &waits[wait++]);
 }
@@ -248,9 +489,9 @@ void hr__why_print_job(struct hr__console *console, const struct hr_why *why, hr
     fprintf(console->out, "%sJob %s%s\n\n", hr__bold(console), name, hr__plain(console));
     if (why->result->state[job.id] != HR_JOB_FUTURE) put_submitted(console, why, job);
     put_life(console, why, job, list, count);
-    put_fate(console, why, job);
-    fprintf(console->out, "\n%stimes are days, hours, minutes and seconds from the first submit%s\n", hr__dim(console),
-            hr__plain(console));
+    put_outcome(console, why, job);
+    fprintf(console->out, "\n%sTimes are days, hours, minutes and seconds since the first submission.%s\n",
+            hr__dim(console), hr__plain(console));
   }
   console->out_of_memory |= !list;
   free(list);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The answers as JSON, times in seconds: docs/reference/schemas/why.schema.json. */
+/* The answers as JSON, times in seconds (docs/reference/schemas/why.schema.json). */
 
 #include "headroom/unstable/why.h"
 #include "report/costs/apportion.h"
 #include "report/tables/json_tree.h"
-#include "report/why/why_sums.h"
-#include "report/why/why_words.h"
+#include "report/why/why.h"
 
 #include <stdlib.h>
 
@@ -31,7 +30,7 @@ static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *
   free(text);
 }
 
-/* ---- Sums ------------------------------------------------------------------------------------------- */
+/* ---- Sums ---------------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__json *json, cJSON *object, const struct hr__why_row *row, const uint64_t *jobs_of) {
   enum hr_wait_reason_kind order[HR_N_HOLDS];
@@ -64,15 +63,15 @@ static void put_rows(struct hr__json *json, cJSON *root, const char *key, const 
 }
 
 static void put_slowest(struct hr__json *json, cJSON *root, const struct hr_why *why, const struct hr__why_sums *sums,
-                        uint32_t most) {
+                        uint32_t max_rows) {
   cJSON *array = hr__json_array(json, root, "slowest");
-  for (size_t i = 0; i < sums->n_jobs && i < most; i++) {
+  for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) {
     char id[HR_JOB_ID_BUFFER];
     struct hr__why_row row;
     cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
     hr__why_job_row(why, sums->jobs[i].job, &row);
     hr__json_text(json, item, "job_id", hr_trace_job_id(why->trace, sums->jobs[i].job, id));
-    hr__json_number(json, item, "gpus", (double)hr__why_asked_milli(why, sums->jobs[i].job) / 1000);
+    hr__json_number(json, item, "gpus", (double)hr__why_request_milli(why, sums->jobs[i].job) / 1000);
     hr__json_number(json, item, "wait_s", seconds(row.all_us));
     put_reasons(json, item, &row, NULL);
   }
@@ -92,7 +91,7 @@ static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *wh
   if (question->slowest) put_slowest(json, root, why, sums, question->slowest);
 }
 
-/* ---- A job ------------------------------------------------------------------------------------------ */
+/* ---- A job --------------------------------------------------------------------------------------- */
 
 static void put_parts(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
   const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
@@ -104,7 +103,7 @@ static void put_parts(struct hr__json *json, cJSON *object, const struct hr_why 
   }
 }
 
-/* In order of time. */
+/* Adds the segments of a wait in time order. */
 static void put_segments(struct hr__json *json, cJSON *object, const struct hr_why *why, const struct hr_wait *wait) {
   const struct hr_wait_segment *segments;
   size_t count = hr_waits_segments(why->waits, wait->job, &segments);
@@ -176,7 +175,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_text(json, object, "job_id", hr_trace_job_id(trace, job, id));
   hr__json_text(json, object, "tenant", tenant == HR_NONE ? NULL : trace->tenants.text[tenant]);
   hr__json_number(json, object, "submit_s", seconds(trace->submit_us[job.id]));
-  hr__json_number(json, object, "gpus", (double)hr__why_asked_milli(why, job) / 1000);
+  hr__json_number(json, object, "gpus", (double)hr__why_request_milli(why, job) / 1000);
   hr__json_number(json, object, "run_time_s", seconds(trace->work_us[job.id]));
   hr__json_text(json, object, "state", hr_result_state_name(why->result, job));
   hr__json_text(json, object, "rejected",
@@ -189,7 +188,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_usd(json, object, "cost_usd", uusd);
 }
 
-/* ---- The file --------------------------------------------------------------------------------------- */
+/* ---- File ---------------------------------------------------------------------------------------- */
 
 static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why) {
   char digest[17];
@@ -202,7 +201,7 @@ static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_text(json, root, "digest", digest);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static cJSON *make_tree(struct hr__json *json, const struct hr_why *why, const struct hr_why_question *question) {
   struct hr__why_sums sums = {0};
   cJSON *root = cJSON_CreateObject();

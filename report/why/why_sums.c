@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Waits stand together by job: each job's are added up first, and then count where it belongs. */
+/* Sums of waiting time. Waits are sorted by job, so each job is summed first and then added to its rows. */
 
-#include "report/why/why_sums.h"
+#include "report/why/why.h"
 
 #include "base/text.h"
 
@@ -10,14 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t hr__why_asked_milli(const struct hr_why *why, hr_job job) {
-  bool shares = why->result->gpu_milli && why->trace->gpu_milli;
-  return (uint64_t)why->trace->gpus[job.id] * (shares ? why->trace->gpu_milli[job.id] : 1000u);
-}
-
 static void add_wait(const struct hr_why *why, const struct hr_wait *wait, struct hr__why_row *row) {
   const struct hr_wait_part *parts = hr_waits_parts(why->waits, wait);
-  uint64_t asked_milli = hr__why_asked_milli(why, wait->job);
+  uint64_t asked_milli = hr__why_request_milli(why, wait->job);
   for (uint32_t i = 0; i < wait->n_parts; i++) {
     hr_amount milli_us = (hr_amount)parts[i].us * asked_milli;
     row->us[parts[i].reason] += parts[i].us;
@@ -56,15 +51,15 @@ uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind o
   return count;
 }
 
-/* ---- The walk --------------------------------------------------------------------------------------- */
+/* ---- Summation ----------------------------------------------------------------------------------- */
 
-/* The last one is of jobs without a tenant. */
+/* Jobs without a tenant have the last row. */
 static uint32_t tenant_of(const struct hr_why *why, hr_job job) {
   uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;
   return tenant == HR_NONE ? why->trace->tenants.count : tenant;
 }
 
-static bool is_asked_about(const struct hr_why *why, const struct hr_why_question *question, hr_job job) {
+static bool is_selected(const struct hr_why *why, const struct hr_why_question *question, hr_job job) {
   if (question->job.id != HR_NONE) return job.id == question->job.id;
   uint32_t tenant = question->tenant == HR_NONE ? why->trace->tenants.count : question->tenant;
   return !question->of_tenant || tenant_of(why, job) == tenant;
@@ -85,7 +80,7 @@ static void add_job(const struct hr_why *why, struct hr__why_sums *sums, const s
   sums->jobs[sums->n_jobs++] = (struct hr__why_job){job, (int64_t)row.all_us};
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------ */
+/* ---- Order --------------------------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b) {
   const struct hr__why_job *one = a, *other = b;
@@ -99,20 +94,20 @@ static int rows_by_time(const void *a, const void *b) {
   return strcmp(one->name, other->name);
 }
 
-/* Leaves out those without waits; how many are left. */
-static size_t drop_empty(struct hr__why_row *rows, size_t count) {
+/* Removes rows without waits; returns how many are left. */
+static size_t drop_empty_rows(struct hr__why_row *rows, size_t count) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++)
     if (rows[i].all_us > 0) rows[kept++] = rows[i];
   return kept;
 }
 
-static void put_in_order(const struct hr_why *why, struct hr__why_sums *sums) {
+static void sort_rows(const struct hr_why *why, struct hr__why_sums *sums) {
   for (uint32_t i = 0; i <= why->trace->tenants.count; i++)
     sums->tenants[i].name = i < why->trace->tenants.count ? why->trace->tenants.text[i] : "";
   for (uint32_t i = 0; i < HR__SIZES; i++) sums->sizes[i].name = hr__size_name(i);
-  sums->n_tenants = drop_empty(sums->tenants, (size_t)why->trace->tenants.count + 1);
-  sums->n_sizes = drop_empty(sums->sizes, HR__SIZES);
+  sums->n_tenants = drop_empty_rows(sums->tenants, (size_t)why->trace->tenants.count + 1);
+  sums->n_sizes = drop_empty_rows(sums->sizes, HR__SIZES);
   if (sums->n_tenants > 1) qsort(sums->tenants, sums->n_tenants, sizeof *sums->tenants, rows_by_time);
   if (sums->n_jobs > 1) qsort(sums->jobs, sums->n_jobs, sizeof *sums->jobs, by_time);
 }
@@ -128,16 +123,10 @@ enum hr_status hr__why_add_up(const struct hr_why *why, const struct hr_why_ques
   if (!sums->tenants || !sums->sizes || !sums->jobs) return HR_NO_MEMORY;
   for (size_t i = 0; i < count; i += of_job) {
     for (of_job = 1; i + of_job < count && waits[i + of_job].job.id == waits[i].job.id;) of_job++;
-    if (is_asked_about(why, question, waits[i].job)) add_job(why, sums, waits + i, of_job);
+    if (is_selected(why, question, waits[i].job)) add_job(why, sums, waits + i, of_job);
   }
   for (uint32_t i = 0; i < why->trace->n_jobs; i++)
-    sums->rejected += why->result->state[i] == HR_JOB_REJECTED && is_asked_about(why, question, (hr_job){i});
-  put_in_order(why, sums);
+    sums->rejected += why->result->state[i] == HR_JOB_REJECTED && is_selected(why, question, (hr_job){i});
+  sort_rows(why, sums);
   return HR_OK;
-}
-
-void hr__why_sums_finish(struct hr__why_sums *sums) {
-  free(sums->tenants);
-  free(sums->sizes);
-  free(sums->jobs);
 }

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where waiting time went, 80 columns wide: by reason, by tenant, by size of request; and who waited longest. */
+/* Tables of waiting time, 80 columns wide: by reason, by tenant and by request size, and the jobs that waited
+   longest. */
 
-#include "report/why/why_table.h"
-
-#include "base/text.h"
-#include "headroom/unstable/why.h"
-#include "report/why/why_words.h"
+#include "report/why/why.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 15, MOST_TENANTS = 12 };
+enum { NAME_WIDTH = 15, MAX_TENANTS = 12 };
 
 static double hours_of(hr_amount us) {
   return (double)us / (3600.0 * (double)HR_SECOND_US);
@@ -31,8 +28,8 @@ static const char *percent_text(hr_amount part, hr_amount all, char *buffer) {
   return strcat(buffer, " %");
 }
 
-/* "capacity 61 %, order 30 %", the longest reasons first, as many as there is room for; of nothing, one at least. */
-static void put_mostly(FILE *out, const struct hr__why_row *row, size_t room) {
+/* Writes the longest reasons, "capacity 61 %, order 30 %", as many as fit into `room` columns but at least one. */
+static void put_main_reasons(FILE *out, const struct hr__why_row *row, size_t room) {
   enum hr_wait_reason_kind order[HR_N_HOLDS];
   uint32_t count = hr__why_order(row, order);
   for (uint32_t i = 0; i < count; i++) {
@@ -46,7 +43,7 @@ static void put_mostly(FILE *out, const struct hr__why_row *row, size_t room) {
   }
 }
 
-/* ---- By reason -------------------------------------------------------------------------------------- */
+/* ---- By reason ----------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__console *console, const struct hr__why_sums *sums) {
   enum hr_wait_reason_kind order[HR_N_HOLDS];
@@ -67,7 +64,7 @@ static void put_reasons(struct hr__console *console, const struct hr__why_sums *
             hr_wait_reason_words(order[i]), hr__plain(console));
 }
 
-/* ---- By whom ---------------------------------------------------------------------------------------- */
+/* ---- By tenant and size -------------------------------------------------------------------------- */
 
 static void put_row(struct hr__console *console, const struct hr__why_row *row) {
   char text[3][HR__NUMBER_BYTES];
@@ -76,19 +73,19 @@ static void put_row(struct hr__console *console, const struct hr__why_row *row) 
   fprintf(console->out, "%s%*s%8s%13s%11s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
           hr__count_text(row->jobs, text[0]), time_text(row->all_us, text[1]),
           gpu_hours_text(row->all_milli_us, text[2]));
-  put_mostly(console->out, row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 34);
+  put_main_reasons(console->out, row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 34);
   fputc('\n', console->out);
   free(name);
 }
 
 static void put_rows(struct hr__console *console, const char *title, const struct hr__why_row *rows, size_t count,
-                     size_t most) {
+                     size_t max_rows) {
   char more[HR__NUMBER_BYTES];
   fprintf(console->out, "\n%s%-*s%8s%13s%11s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, title, "jobs", "waited",
-          "GPU hours", "mostly", hr__plain(console));
-  for (size_t i = 0; i < count && i < most; i++) put_row(console, &rows[i]);
-  if (count > most)
-    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - most, more),
+          "GPU hours", "main reasons", hr__plain(console));
+  for (size_t i = 0; i < count && i < max_rows; i++) put_row(console, &rows[i]);
+  if (count > max_rows)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - max_rows, more),
             hr__plain(console));
 }
 
@@ -101,57 +98,57 @@ static void put_rejected(struct hr__console *console, const struct hr__why_sums 
 
 static void put_head(struct hr__console *console, const struct hr__why_sums *sums) {
   char text[3][HR__NUMBER_BYTES];
-  hr__put_field(console, "waited", "%s job%s, %s in all: %s GPU hours that they asked for",
+  hr__put_field(console, "waited", "%s job%s, %s in total: %s requested GPU hours",
                 hr__count_text(sums->all.jobs, text[0]), sums->all.jobs == 1 ? "" : "s",
                 time_text(sums->all.all_us, text[1]), gpu_hours_text(sums->all.all_milli_us, text[2]));
   if (sums->later_us > 0)
-    hr__put_field(console, "again", "%s of it after something had stopped them (%s)",
-                  time_text(sums->later_us, text[0]), percent_text(sums->later_us, sums->all.all_us, text[1]));
+    hr__put_field(console, "requeued", "%s of it after a first start (%s)", time_text(sums->later_us, text[0]),
+                  percent_text(sums->later_us, sums->all.all_us, text[1]));
   if (sums->open > 0)
-    hr__put_field(console, "unfinished", "%s job%s waited still when the run ended",
+    hr__put_field(console, "unfinished", "%s job%s still waiting when the run ended",
                   hr__count_text(sums->open, text[0]), sums->open == 1 ? "" : "s");
   put_rejected(console, sums);
 }
 
-static void hr__why_print_nobody(struct hr__console *console, const struct hr__why_sums *sums) {
-  hr__put_field(console, "waited", "nobody: each job %sstarted as soon as it came",
+static void print_no_waits(struct hr__console *console, const struct hr__why_sums *sums) {
+  hr__put_field(console, "waited", "no job: each job %sstarted when it was submitted",
                 sums->rejected ? "that can run " : "");
   put_rejected(console, sums);
 }
 
-/* why_table.c: where waiting time went; that nobody waited; the jobs that waited longest. */
-static void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
+/* Prints all tables except that of the longest waits. */
+static void print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
   put_head(console, sums);
   put_reasons(console, sums);
   if (!of_tenant && (sums->n_tenants > 1 || sums->tenants[0].name[0]))
-    put_rows(console, "tenant", sums->tenants, sums->n_tenants, MOST_TENANTS);
-  put_rows(console, "GPUs asked for", sums->sizes, sums->n_sizes, sums->n_sizes);
+    put_rows(console, "tenant", sums->tenants, sums->n_tenants, MAX_TENANTS);
+  put_rows(console, "GPUs requested", sums->sizes, sums->n_sizes, sums->n_sizes);
 }
 
-/* ---- Who waited longest ----------------------------------------------------------------------------- */
+/* ---- Longest waits ------------------------------------------------------------------------------- */
 
-static void put_slow(struct hr__console *console, const struct hr_why *why, const struct hr__why_job *slow) {
+static void put_slow_job(struct hr__console *console, const struct hr_why *why, const struct hr__why_job *slow) {
   char text[2][HR__NUMBER_BYTES], id[HR_JOB_ID_BUFFER];
   struct hr__why_row row;
   char *name = hr__fitted(console, hr_trace_job_id(why->trace, slow->job, id), NAME_WIDTH, true);
   if (!name) return;
   hr__why_job_row(why, slow->job, &row);
   fprintf(console->out, "%s%*s%6s%13s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
-          hr__why_gpus(hr__why_asked_milli(why, slow->job), text[0]), time_text(row.all_us, text[1]));
-  put_mostly(console->out, &row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 21);
+          hr__why_gpus(hr__why_request_milli(why, slow->job), text[0]), time_text(row.all_us, text[1]));
+  put_main_reasons(console->out, &row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 21);
   fputc('\n', console->out);
   free(name);
 }
 
-static void hr__why_print_slowest(struct hr__console *console, const struct hr_why *why,
-                                  const struct hr__why_sums *sums, uint32_t most) {
-  if (sums->n_jobs == 0 || most == 0) return;
-  fprintf(console->out, "\n%s%-*s%6s%13s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, "slowest", "GPUs", "waited",
-          "mostly", hr__plain(console));
-  for (size_t i = 0; i < sums->n_jobs && i < most; i++) put_slow(console, why, &sums->jobs[i]);
+static void print_slowest(struct hr__console *console, const struct hr_why *why, const struct hr__why_sums *sums,
+                          uint32_t max_rows) {
+  if (sums->n_jobs == 0 || max_rows == 0) return;
+  fprintf(console->out, "\n%s%-*s%6s%13s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, "longest waits", "GPUs", "waited",
+          "main reasons", hr__plain(console));
+  for (size_t i = 0; i < sums->n_jobs && i < max_rows; i++) put_slow_job(console, why, &sums->jobs[i]);
 }
 
-/* What the answer is about: "where the waiting time of all jobs went". */
+/* Prints the subject: "where the waiting time of all jobs went". */
 static void put_subject(struct hr__console *console, const struct hr_why *why, const struct hr_why_question *question,
                         const struct hr__why_sums *sums) {
   char number[HR__NUMBER_BYTES];
@@ -182,6 +179,8 @@ static void put_title(struct hr__console *console, const struct hr_why *why, con
   free(name);
 }
 
+/* ---- Answer -------------------------------------------------------------------------------------- */
+
 enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr_why_question *question, bool colour) {
   struct hr__console console = {.out = out, .colour = colour};
   struct hr__why_sums sums;
@@ -193,10 +192,10 @@ enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr
   if (status == HR_OK) {
     put_title(&console, why, question, &sums);
     if (sums.all.all_us == 0)
-      hr__why_print_nobody(&console, &sums);
+      print_no_waits(&console, &sums);
     else if (!question->only_slowest)
-      hr__why_print_sums(&console, &sums, question->of_tenant);
-    hr__why_print_slowest(&console, why, &sums, question->slowest);
+      print_sums(&console, &sums, question->of_tenant);
+    print_slowest(&console, why, &sums, question->slowest);
   }
   hr__why_sums_finish(&sums);
   if (status != HR_OK || console.out_of_memory) return HR_NO_MEMORY;

@@ -63,8 +63,8 @@ case_what_never_ends_is_given_up() {
     \"notice_s\": 0, \"up\": { \"distribution\": \"fixed\", \"mean_s\": 600 }, \"down\": { \"distribution\": \"fixed\", \"mean_s\": 600 } }"
   trace submit_s,duration_s,gpus 0,600.000001,1
   replay
-  says stderr 'the run was given up after 365 days, 1 job unfinished'
-  says summary.json 'the run was given up after 365 days, 1 job unfinished'
+  says stderr 'the run was stopped after 365 days with 1 unfinished job'
+  says summary.json 'the run was stopped after 365 days with 1 unfinished job'
   # A horizon is gone on to: two years of a reserved GPU are paid for.
   scenario '"market": "static"' '"horizon_s": 63072000' \
     "\"name\": \"s\", \"nodes\": 1, \"boot_s\": 0, $spot, \"spot\": { \"model\": \"on-off\",

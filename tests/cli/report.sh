@@ -56,10 +56,10 @@ case_baseline() {
   says stderr '--baseline none.json: cannot be read'
   printf '{\n"a": 1,\n]' >bad.json
   try 2 report "$project/scenarios/demo.json" --baseline bad.json
-  says stderr '--baseline bad.json:3: this is no JSON'
+  says stderr '--baseline bad.json:3: invalid JSON'
   echo '{"a": 1}' >other.json
   try 2 report "$project/scenarios/demo.json" --baseline other.json
-  says stderr 'no summary of a run'
+  says stderr 'not the summary of a run'
   try 2 run "$project/scenarios/demo.json" --baseline fifo.json
   says stderr 'name one with --report FILE'
   [ ! -e report.html ] || fail "a page is there"

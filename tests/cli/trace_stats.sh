@@ -8,12 +8,12 @@ reference=$project/traces/reference
 
 case_tables_and_json() {
   try 0 trace stats "$reference/multi-tenant.csv" --json stats.json
-  says stdout 'GPUs asked for'
+  says stdout 'GPUs requested'
   says stdout 'log-normal'
   matches stats.json '"gpu_hours_by_tenant"'
   try 0 trace stats "$reference/multi-tenant.csv" --json - -o table.txt
   matches stdout '^{'
-  says table.txt 'what is in'
+  says table.txt 'statistics of'
   try 0 trace stats "$reference/multi-tenant.csv" -q
   is_empty stdout
 }

@@ -310,7 +310,7 @@ case_topology() {
   try 0 validate s.json
   says stdout 'topology: racks of 1 nodes; joined: rack infiniband, pool 25gbe'
   try 0 run s.json --trace t.csv --jobs jobs.csv
-  says stderr 'note: network_speeds: 100.0 % of the GPU time of jobs on GPUs that are joined by a network has no figure'
+  says stderr 'note: network_speeds: 100.0 % of the GPU time of jobs that span a network'
   says stderr 'as fast as within a node: BERT-huge'
   try 0 run s.json --trace t.csv --jobs jobs.csv --set 'network_speeds=[{"network":"25gbe","speed":0.8}]'
   if grep -q network_speeds stderr; then fail "a note where there is a figure"; fi
@@ -489,7 +489,7 @@ END
   matches jobs.csv '^any,.*,completed,'
   matches jobs.csv '^west,.*,completed,.*,west,'
   matches jobs.csv '^east,.*,completed,.*,east,'
-  says stderr 'rejected: wrong-region (no-such-region: no pool with such GPUs is in a region they accept)'
+  says stderr 'rejected: wrong-region (no-such-region: '
   says stderr 'rejected: wrong-gpu (no-such-gpu-type'
   says stderr 'rejected: large (too-large'
 }
@@ -511,7 +511,7 @@ END
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
   matches jobs.csv '^a,0,0,9,.*,own,'
   matches jobs.csv '^b,0,0,9,.*,large,'
-  says stderr 'rejected: c, d (gpu-memory: the GPUs that they accept, or their parts, have too little memory)'
+  says stderr 'rejected: c, d (gpu-memory: '
 }
 
 # One node of one GPU, shared in this way.
@@ -551,7 +551,7 @@ case_sharing() {
   matches jobs.csv '^b,0,0,100,'
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "z", "speed": 0.5 } ]' >s.json
   try 0 run s.json --trace t.csv
-  says stderr "no job is of the model 'z'"
+  says stderr "interference_pairs has model 'z'"
   # A part of an L4 of 24 GB has 6 GB.
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\na,0,100,1,100,9\n' >m.csv
   sharing_scenario '"sharing": "mps", "replicas": 4' >p.json
@@ -607,7 +607,7 @@ case_mig() {
   matches jobs.csv '^b,0,0,100,.*:2g.20gb@'
   matches jobs.csv '^c,0,0,100,.*:3g.40gb@'
   matches jobs.csv '^d,0,,,,1,,rejected,no-such-mig-profile,'
-  says stderr 'rejected: d (no-such-mig-profile: no GPU they accept is split into instances that will do)'
+  says stderr 'rejected: d (no-such-mig-profile: '
   try 0 validate s.json
   says stdout 'all-balanced: 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4; GPU 0'
   # A GPU without jobs is split anew, which takes its time, also for those that come meanwhile.
@@ -685,8 +685,8 @@ case_gang_dies_of_itself() {
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv
   try 0 run s.json --trace t.csv --check
-  says stderr 'the run was given up after 365 days, 1 job unfinished'
-  says stderr '1 job found too little GPU memory to the end'
+  says stderr 'the run was stopped after 365 days with 1 unfinished job'
+  says stderr '1 job ran out of GPU memory'
 }
 
 # A gang whose tasks sit on one node is told of a reclaim once.
@@ -748,7 +748,7 @@ END
   matches jobs.csv '^served,0,0,9,.*,completed,.*,serving,'
   matches jobs.csv '^asked,0,0,9,.*,completed,.*,serving,'
   matches jobs.csv '^second,0,9,18,.*,completed,.*,batch,'
-  says stderr 'rejected: large, unnamed (no-pool-for-class: the pools that would do are for jobs of other classes)'
+  says stderr 'rejected: large, unnamed (no-pool-for-class: '
   says stderr 'rejected: huge (too-large'
   try 0 validate s.json --trace t.csv
   says stdout 'serving: 1 node x 8 L4 of 24 GB, only for inference, interactive'
@@ -774,8 +774,8 @@ END
   says stdout 'tenant b: 8 GPUs guaranteed, weight 2'
   says stdout 'all other tenants: 0 GPUs guaranteed'
   try 0 run s.json --trace t.csv
-  says stderr "the quota of tenant 'b': no job of the trace is theirs"
-  if grep -q "the quota of tenant 'a'" stderr; then fail "tenant a has a job"; fi
+  says stderr "quota of tenant 'b': "
+  if grep -q "quota of tenant 'a'" stderr; then fail "tenant a has a job"; fi
 }
 
 # A pool of no node is as good as none.

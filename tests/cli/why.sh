@@ -53,7 +53,7 @@ case_tables() {
     [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns: $question"
     is_empty stderr
   done
-  [ "$(sed '1,/^slowest/d' stdout | wc -l)" -eq 3 ] || fail "three were asked for"
+  [ "$(sed '1,/^longest waits/d' stdout | wc -l)" -eq 3 ] || fail "three were asked for"
   try 0 why "$demo" -q
   is_empty stdout
   try 0 why "$demo" --job 946 --json -
@@ -70,40 +70,39 @@ tells() {
 case_moved() {
   local agency=$project/scenarios/agency.json
   try 0 why "$agency" --job retail-tune-17
-  tells 'moved at 2 d 13:20:31, after 5 min 31 s: it was moved by its policy to node 11 of pool aws-a100-spot, to spot'
-  tells 'to spot nodes, which cost less. completed at'
+  tells 'moved at 2 d 13:20:31, after 5 min 31 s: migrated by the policy to node 11 of pool aws-a100-spot, to cheaper spot nodes. completed at'
   try 0 why "$demo" --policy rounds --job 500
-  tells 'at 1 d 11:48:00, after 2 min 10 s: stopped by its policy, for others to have their turn. restarted at 1 d 11:48:00'
+  tells 'at 1 d 11:48:00, after 2 min 10 s: suspended by the policy for the turn of other jobs. restarted at 1 d 11:48:00'
   try 0 why "$demo" --policy gang-slice --job 200
-  tells 'stopped by its policy, for others to have their turn. again 30.0 s for a turn.'
+  tells 'suspended by the policy for the turn of other jobs. requeued 30.0 s for a turn.'
 }
 
 # Who is rejected did not start, and did not wait.
 case_rejected() {
   printf 'job_id,submit_s,duration_s,gpus,tenant\na,0,10,1,x\nb,0,10,100000,x\nc,0,10,1,\n' >one.csv
   try 0 why "$demo" --trace one.csv
-  tells 'nobody: each job that can run started as soon as it came rejected 1 job was rejected, as it can never run'
+  tells 'no job: each job that can run started when it was submitted rejected 1 job was rejected, as it can never run'
   try 0 why "$demo" --trace one.csv --tenant x --json -
   says stdout '"rejected": 1'
   try 0 why "$demo" --trace one.csv --tenant ''
-  tells 'where the waiting time of jobs without a tenant went waited nobody: each job started as soon as it came'
+  tells 'where the waiting time of jobs without a tenant went waited no job: each job started when it was submitted'
   if grep -q 'rejected' stdout; then fail "another's job was rejected"; fi
   printf 'job_id,submit_s,duration_s,gpus\na,0,10,100000\nb,0,10,100000\nc,0,10,64\nd,0,10,64\n' >two.csv
   try 0 why "$demo" --trace two.csv --set horizon_s=5
-  tells 'unfinished 1 job waited still when the run ended rejected 2 jobs were rejected, as they can never run reason'
+  tells 'unfinished 1 job still waiting when the run ended rejected 2 jobs were rejected, as they can never run reason'
 }
 
 case_slowest() {
   try 0 why "$demo" --slowest 2
-  tells 'demo the 2 jobs that waited longest slowest GPUs'
+  tells 'demo the 2 jobs that waited longest longest waits GPUs'
   try 0 why "$demo" --slowest 1
-  tells 'demo the job that waited longest slowest GPUs'
+  tells 'demo the job that waited longest longest waits GPUs'
   printf 'job_id,submit_s,duration_s,gpus\na,0,10,64\nb,0,10,64\nc,0,10,64\n' >few.csv
   try 0 why "$demo" --trace few.csv --slowest 9
-  tells 'the 2 jobs that waited longest slowest GPUs'
+  tells 'the 2 jobs that waited longest longest waits GPUs'
   printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\n' >nobody.csv
   try 0 why "$demo" --trace nobody.csv --slowest 3
-  tells 'the jobs that waited longest waited nobody: each job started as soon as it came'
+  tells 'the jobs that waited longest waited no job: each job started when it was submitted'
 }
 
 case_times_are_rounded() {
@@ -159,9 +158,9 @@ case_full_disk_and_closed_pipe() {
 # Beyond a horizon nobody comes, and who waits at it waits still.
 case_horizon() {
   try 0 why "$demo" --set horizon_s=210000 --job 2000
-  says stdout "the run ended at 2 d 10:20:00, before it was submitted."
+  says stdout "the run ended at 2 d 10:20:00, before its submission."
   try 0 why "$demo" --set horizon_s=210000
-  says stdout "waited still when the run ended"
+  says stdout "still waiting when the run ended"
 }
 
 run_case

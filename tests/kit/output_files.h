@@ -2,15 +2,15 @@
 #ifndef HR_TESTS_KIT_OUTPUT_FILES_H
 #define HR_TESTS_KIT_OUTPUT_FILES_H
 
-/* Files that a test writes and reads back, in a folder of its own that goes when the program ends. */
+/* Files of a test, in a temporary folder that is removed when the program ends. */
 
 #include <stdbool.h>
 
-/* The path of a file in the folder; valid until the next call. */
+/* Returns the path of a file in the folder; valid until the next call. */
 const char *files_path(const char *name);
-/* The whole file; the caller frees it. Ends the program when it cannot be read. */
+/* Returns the content of a file, to be freed by the caller. Ends the program on failure. */
 char *files_read(const char *path);
-/* Nothing is in the folder but the file called `name` (NULL: nothing at all). */
+/* Whether the folder contains only the file `name` (NULL: nothing). */
 bool files_only(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buckets by hand, and random counts against a plain look at every stretch of time for every bucket. */
+/* Buckets: cases computed by hand, and random series compared with a direct evaluation of every interval. */
 
 #include "report/metrics/buckets.h"
 
@@ -9,8 +9,8 @@ enum { MOST_CHANGES = 60 };
 
 static void expect_bucket(const struct hr__bucket *bucket, uint64_t sum, uint64_t least, uint64_t most) {
   CU_ASSERT(bucket->sum == sum);
-  CU_ASSERT_EQUAL(bucket->least, least);
-  CU_ASSERT_EQUAL(bucket->most, most);
+  CU_ASSERT_EQUAL(bucket->min, least);
+  CU_ASSERT_EQUAL(bucket->max, most);
 }
 
 static void by_hand(void) {
@@ -31,7 +31,7 @@ static void by_hand(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* What is set as the run ends, at the end of a bucket, counts in that. */
+/* A value set when the run ends, at the end of a bucket, counts in that bucket. */
 static void the_end_has_no_bucket_of_its_own(void) {
   struct hr__buckets buckets;
   CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);
@@ -94,19 +94,20 @@ static void draw_changes(struct changes *changes, uint64_t *state) {
   changes->at_us[changes->count] = at_us + drawn(state, longest + 1);
 }
 
-/* A stretch counts where it is for a while, and where it begins; at the very end that is the last bucket. */
+/* An interval counts in the buckets that it overlaps and in the one in which it begins; at the very end, that is the
+   last bucket. */
 static void add_stretch(struct hr__bucket *bucket, int64_t from_us, int64_t to_us, bool last, int64_t begin_us,
                         int64_t end_us, uint64_t value) {
   int64_t left = begin_us > from_us ? begin_us : from_us, right = end_us < to_us ? end_us : to_us;
   bool begins_here = begin_us >= from_us && (begin_us < to_us || (last && begin_us == to_us));
   if (right <= left && !begins_here) return;
   if (right > left) bucket->sum += (hr__wide)value * (uint64_t)(right - left);
-  if (value < bucket->least) bucket->least = value;
-  if (value > bucket->most) bucket->most = value;
+  if (value < bucket->min) bucket->min = value;
+  if (value > bucket->max) bucket->max = value;
 }
 
 static void check_bucket(const struct hr__buckets *buckets, uint32_t i, const struct changes *changes) {
-  struct hr__bucket wanted = {.least = UINT64_MAX};
+  struct hr__bucket wanted = {.min = UINT64_MAX};
   int64_t end_us = changes->at_us[changes->count];
   int64_t from_us = i * buckets->width_us;
   int64_t to_us = from_us + buckets->width_us < end_us ? from_us + buckets->width_us : end_us;
@@ -116,8 +117,8 @@ static void check_bucket(const struct hr__buckets *buckets, uint32_t i, const st
   for (uint32_t k = 0; k < changes->count; k++)
     add_stretch(&wanted, from_us, to_us, last, changes->at_us[k], changes->at_us[k + 1], changes->value[k]);
   CU_ASSERT(buckets->bucket[i].sum == wanted.sum);
-  CU_ASSERT_EQUAL(buckets->bucket[i].least, wanted.least);
-  CU_ASSERT_EQUAL(buckets->bucket[i].most, wanted.most);
+  CU_ASSERT_EQUAL(buckets->bucket[i].min, wanted.min);
+  CU_ASSERT_EQUAL(buckets->bucket[i].max, wanted.max);
   CU_ASSERT_EQUAL(hr__buckets_span_us(buckets, i), to_us - from_us);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Figures by pool: by hand, and on random runs against sums over all jobs and nodes after every pass. */
+/* Metrics by pool: cases computed by hand, and random runs compared with sums over all jobs and nodes after every
+   pass. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -52,7 +53,7 @@ static void make_world(uint32_t n_jobs, uint32_t n_pools) {
   world.horizon_us = HR_NEVER_US;
 }
 
-/* Runs the world with prices; `watch` follows it. What cannot fail ends the program. */
+/* Runs the scenario with prices; `watch` is an additional observer. Failures end the program. */
 static struct hr_summary *run_world(const struct hr_observer *watch) {
   static const struct hr_cost_spec no_costs;
   struct hr_policy_choice choice = queue_choice("skip", "best-fit");
@@ -202,8 +203,8 @@ static void pools_come_and_go(void) {
   hr_summary_destroy(summary);
 }
 
-/* A job begins on a spot node, which is reclaimed, and begins anew elsewhere: it counts where it ended, with all the
-   time that it held GPUs; the hours count where they were. */
+/* A job starts on a spot node, which is reclaimed, and restarts elsewhere. It counts in the pool where it ended, with
+   all of its GPU time; GPU hours count where they were used. */
 static void all_attempts_count(void) {
   static struct hr_level_step levels[] = {{0, 1}, {30 * SECOND, 0}};
   make_world(1, 3);
@@ -273,12 +274,12 @@ static void draw_world(uint64_t seed) {
   world.horizon_us = (draw(3) ? 36000 : draw(400)) * SECOND;
 }
 
-/* What is known of a run by looking at all of it. */
+/* Metrics computed directly from the run. */
 static struct {
   int64_t until_us, begun_us[JOBS], held_us[JOBS];
-  double allocated[POOLS], total[POOLS];                             /* what holds since then, thousandths */
+  double allocated[POOLS], total[POOLS];                             /* values since then, in milli-GPUs */
   double allocated_us[POOLS], total_us[POOLS];                       /* their integrals */
-  double allocated_at_end[POOLS], total_at_end[POOLS], hours[POOLS]; /* likewise, up to the last end of a job */
+  double allocated_at_end[POOLS], total_at_end[POOLS], hours[POOLS]; /* integrals up to the last end of a job */
   double factor[POOLS][JOBS];
   uint32_t n_factors[POOLS], completed[POOLS];
   bool ended;
@@ -367,7 +368,7 @@ static void expect_pool(const struct hr_summary *summary, uint32_t pool, bool fi
   expect_factors(&figures->latency_factor, seen.factor[pool], seen.n_factors[pool]);
 }
 
-/* The pools' hours, jobs and costs make the whole. */
+/* Hours, jobs and costs of the pools sum to those of the run. */
 static void expect_sums(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;

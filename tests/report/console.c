@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sentences in lines: no number stands at the end of one and what it counts at the begin of the next. */
+/* Line breaks: a number stays on the same line as what it counts. */
 
 #include "base/console.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* "x" so often, and the words behind it. */
+/* `count` times "x", followed by words. */
 static char *wrapped(size_t before, const char *words) {
   char text[200];
   memset(text, 'x', before);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every figure of costs by hand, from the run that priced.h draws up. */
+/* Every cost metric, computed by hand for the run of priced.h. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -21,7 +21,7 @@ static void expect(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12);
 }
 
-/* The lines are these, in this order. `wanted` ends with a NULL name. */
+/* Asserts the lines and their order. `wanted` ends with a NULL name. */
 static void expect_lines(const struct hr_cost_lines *lines, const struct hr_cost_line *wanted) {
   size_t count = 0;
   for (; wanted[count].name; count++) {
@@ -53,7 +53,7 @@ static void expect_sums(const struct hr_cost_summary *costs) {
   expect_uusd(rows, costs->total_uusd);
 }
 
-/* The summary of the run; ends the test when there is none. */
+/* Returns the summary of the run; ends the test on failure. */
 static struct hr_summary *summary_under(struct priced *run, const struct hr_cost_spec *spec,
                                         const struct hr_class_spec *classes) {
   struct hr_summary *summary = priced_summary(run, spec, classes);
@@ -115,11 +115,11 @@ static void goodput_and_spot_by_hand(void) {
   expect(summary->spot.gpu_hours, 16);
   expect(summary->spot.reclaims_per_node_hour, 0.5);
   expect(summary->spot.availability, 1);
-  /* The interrupted job waited for nothing at first, and ended two hours after its submit. */
+  /* The interrupted job did not wait at first and ended two hours after its submit. */
   expect(summary->jct_s.max, 7200);
   expect(summary->wait_s.max, 1800);
   expect(summary->slowdown.max, 2);
-  /* 16 GPUs were there for an hour and a half, then 12: what is used is a share of those. */
+  /* 16 GPUs were present for an hour and a half, then 12; utilization is relative to these. */
   expect(summary->utilization_makespan, 24 / (16 * 1.5 + 12 * 0.5));
   hr_summary_destroy(summary);
   priced_destroy(run);
@@ -152,13 +152,13 @@ static void months_are_accounts_of_their_own(void) {
   for (size_t i = 0; i < costs->by_tenant.count; i++)
     if (strcmp(costs->by_tenant.line[i].name, "(idle)") == 0) unsplit = costs->by_tenant.line[i].uusd;
   expect_uusd(idle + unsplit, costs->idle_uusd);
-  /* Nobody used anything in the second month: 365 h of 4 and of 8 GPUs are shown to nobody. */
+  /* No tenant used GPUs in the second month: 365 h of 4 and of 8 GPUs are not split. */
   expect_uusd(unsplit, 4 * 365 * USD / 8 + 8 * 365 * USD);
   hr_summary_destroy(summary);
   priced_destroy(run);
 }
 
-/* A third of a dollar for each of three tenants: no micro-dollar is lost or found. */
+/* A third of a dollar for each of three tenants: the parts sum to the total. */
 static void thirds_sum_to_the_total(void) {
   struct priced *run = priced_create();
   struct hr_cost_spec spec = {.idle_split = HR_IDLE_SPLIT_EVEN};
@@ -225,7 +225,8 @@ static void operations_and_deadlines_by_hand(void) {
   priced_destroy(run);
 }
 
-/* Of $16 an hour on demand for an hour and a half, the larger discount covers $6, the other one the rest. */
+/* Of on-demand usage of $16 an hour for an hour and a half, the plan with the larger discount covers $6, the other one
+   the rest. */
 static void plans_cover_largest_discount_first(void) {
   struct priced *run = priced_create();
   char *pools[] = {(char *)"BURST"}, *gpus[] = {(char *)"A100-80"}, *others[] = {(char *)"H100"};
@@ -241,7 +242,7 @@ static void plans_cover_largest_discount_first(void) {
   expect_uusd(summary->costs->shared_uusd, 2 * 9 * USD - 21 * USD);
   expect_uusd(summary->costs->total_uusd, 53 * USD);
   hr_summary_destroy(summary);
-  spec.n_plans = 3; /* no on-demand pool has an H100: a fee for nothing */
+  spec.n_plans = 3; /* no on-demand pool has an H100: the fee covers nothing */
   summary = summary_under(run, &spec, NULL);
   expect_uusd(summary->costs->total_uusd, 55 * USD);
   hr_summary_destroy(summary);

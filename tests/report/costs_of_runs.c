@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Costs of runs that the engine made: what must hold of every run, over many random ones, and what the spot market
-   withheld by hand. */
+/* Costs of simulated runs: invariants on random runs, and GPUs withheld by the spot market, computed by hand. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -165,7 +164,7 @@ static int64_t sum_of(const struct hr_cost_lines *lines) {
   return sum;
 }
 
-/* What of the tenants' breakdown is no tenant's. */
+/* The lines of the breakdown by tenant that belong to no tenant. */
 static int64_t unsplit(const struct hr_cost_lines *by_tenant) {
   int64_t sum = 0;
   for (size_t i = 0; i < by_tenant->count; i++)
@@ -215,7 +214,7 @@ static void expect_goodput(const struct outcome *outcome) {
   CU_ASSERT_TRUE(outcome->summary->spot.availability <= 1);
 }
 
-/* Whatever becomes of jobs and nodes. */
+/* Invariants for any run. */
 static void expect_pools(const struct hr_summary *summary) {
   double hours = 0;
   uint64_t completed = 0;
@@ -251,9 +250,9 @@ static void every_breakdown_sums_to_the_total(void) {
 
 /* ---- What the market withholds ---------------------------------------------------------------------- */
 
-/* A node of 8 GPUs that is there in the first hour and from the third on. Job 0 asks for 3 of them, runs for an hour
-   and is to run for one more: 3 GPUs are waited for throughout the second hour. Job 1 asks for 2 at half past one, and
-   may not go to spot: the market withholds nothing from it. */
+/* A node of 8 GPUs is offered in the first hour and from the third one on. Job 0 requests 3 of them, has run for an
+   hour and needs one more: 3 GPUs are withheld throughout the second hour. Job 1 requests 2 at 1:30 but does not accept
+   spot, so the market withholds nothing from it. */
 static void downtime_is_what_jobs_wait_for(void) {
   static struct hr_level_step levels[] = {{0, 1}, {HOUR_US, 0}, {2 * HOUR_US, 1}};
   struct random_run *run = calloc(1, sizeof *run);

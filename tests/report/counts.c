@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every change of the counts once, as it stands when time moves on. */
+/* Each change of the counts is recorded once, with the state after the last pass of the instant. */
 
 #include "headroom/unstable/exports.h"
 

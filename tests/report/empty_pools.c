@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A pool of no nodes is as good as none: random runs with such pools have the same starts and the same figures as those
- * without them, whatever these pools would be if they had nodes. And clusters that have nothing else: every job that
- * asks for GPUs is rejected.
+ * A pool without nodes has no effect: random runs with such pools have the same starts and metrics as those without
+ * them, whatever the pools would be with nodes. In a cluster with such pools only, every job that requests GPUs is
+ * rejected.
  */
 
 #include "harness.h"
@@ -17,7 +17,7 @@ enum { JOBS = 32, REAL = 3, EMPTY = 2, POOLS = REAL + EMPTY, LEVELS = 6, MODELS 
 
 #define MINUTE (60 * HR_SECOND_US)
 
-/* Nodes stay; come and go, from all markets or from spot alone; have GPUs that are shared. */
+/* Fixed nodes; elastic nodes, of all markets or of spot alone; shared GPUs. */
 enum kind { STANDING, ELASTIC, SPOT, SHARED, N_KINDS };
 
 struct arrangement {
@@ -39,7 +39,7 @@ static struct {
   struct hr_trace trace;
   struct hr_level_step levels[POOLS][LEVELS];
   struct hr_class_spec classes[HR_N_CLASSES];
-  struct arrangement plain, more; /* without pools of no nodes, and with them */
+  struct arrangement plain, more; /* without and with empty pools */
   bool has_speeds, has_quotas, has_links, empty_last;
   int64_t horizon_us;
   uint64_t seed;
@@ -47,7 +47,7 @@ static struct {
 
 static uint64_t random_state;
 
-/* Below 1 there is nothing to draw. */
+/* A bound below 1 leaves nothing to draw. */
 static uint32_t draw(uint32_t below) {
   random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return below ? (uint32_t)((random_state >> 33) % below) : 0;
@@ -174,7 +174,7 @@ static void draw_pool_market(uint32_t number, enum kind kind, struct hr_pool_spe
   draw_spot(number, pool);
 }
 
-/* An 80 GB GPU, of which three profiles will do. */
+/* An 80 GB GPU with three suitable profiles. */
 static struct hr_mig_spec *split(uint32_t gpus_per_node) {
   struct hr_mig_profile profiles[] = {{"7g.80gb", 80000, 98, 7, 8, 1, 1, false},
                                       {"3g.40gb", 40000, 42, 3, 4, 1 | 1 << 4, 2, false},
@@ -239,11 +239,11 @@ static struct hr_pool_spec draw_pool(uint32_t number, enum kind kind, uint32_t n
   return pool;
 }
 
-/* Those without nodes may be of any kind. */
+/* Pools without nodes may be of any kind. */
 static void draw_pools(uint32_t n_real) {
   uint32_t n_empty = 1 + draw(EMPTY), numbers[POOLS], n_pools = n_real + n_empty, n_plain = 0;
   for (uint32_t i = 0; i < n_real; i++) numbers[i] = i;
-  for (uint32_t i = 0; i < n_empty; i++) { /* each at a place that is drawn */
+  for (uint32_t i = 0; i < n_empty; i++) { /* each at a random index */
     uint32_t place = draw(3) ? draw(n_real + i + 1) : n_real + i;
     for (uint32_t k = n_real + i; k > place; k--) numbers[k] = numbers[k - 1];
     numbers[place] = REAL + i;
@@ -315,7 +315,8 @@ static const struct hr_quota_spec *quotas(void) {
   return world.has_quotas ? &spec : NULL;
 }
 
-/* Plans for a pool without nodes, for a type, and for all; downtime, as it asks for what spot withholds. */
+/* Savings plans for a pool without nodes, for a GPU type, and for all pools; and priced downtime, which needs the
+   withheld GPUs. */
 static const struct hr_cost_spec *costs(void) {
   static char name[] = "x", type[] = "A100-80", *pools[] = {name}, *gpus[] = {type};
   static struct hr_savings_plan plans[] = {
@@ -382,7 +383,7 @@ static void finish(struct outcome *outcome) {
   free(outcome->jobs);
 }
 
-/* Whether a choice goes with the world, for nearly all that it may be beside. */
+/* Whether the scenario allows a choice, for nearly all combinations. */
 static uint32_t values_of(const struct hr_param *param) {
   enum { BY_NODE = 4, BUT_CONSERVATIVE = 3 };
   uint32_t count = 0;
@@ -391,7 +392,7 @@ static uint32_t values_of(const struct hr_param *param) {
   return strcmp(param->key, "backfill") == 0 && world.kind == SHARED ? BUT_CONSERVATIVE : count;
 }
 
-/* A policy, its choices by lot. */
+/* A policy with random parameters. */
 static struct hr_policy_choice draw_choice(void) {
   struct hr_policy_choice choice;
   uint32_t count = 0;
@@ -446,7 +447,7 @@ static void expect_groups(const struct hr_group *a, size_t n_a, const struct hr_
   }
 }
 
-/* Beyond what `b` has, `a` has lines of nothing alone. */
+/* Lines of `a` that `b` does not have are zero. */
 static void expect_lines(const struct hr_cost_lines *a, const struct hr_cost_lines *b, const char *what) {
   size_t at = 0;
   for (size_t i = 0; i < a->count; i++) {
@@ -486,7 +487,7 @@ static void expect_pool(const struct hr_pool_figures *a, const struct hr_pool_fi
          "a pool's figures");
 }
 
-/* Of the pools with nodes as it was, of the others nothing. One pool alone has no figures of its own. */
+/* Pools with nodes have the same metrics, the others zero. A single pool has no metrics by pool. */
 static void expect_pools(const struct hr_summary *more, const struct hr_summary *plain) {
   size_t at = 0;
   expect(more->n_pools == (world.more.cluster.n_pools > 1 ? world.more.cluster.n_pools : 0), "the number of pools");
@@ -498,7 +499,7 @@ static void expect_pools(const struct hr_summary *more, const struct hr_summary 
     }
     int64_t cost_uusd = world.more.pools[i].market.market == HR_MARKET_NONE ? HR_UNKNOWN_UUSD : 0;
     expect(pool->gpu_hours == 0 && isnan(pool->utilization), "an empty pool");
-    expect(!plain || pool->completed == 0, "the jobs of an empty pool"); /* those without GPUs must be somewhere */
+    expect(!plain || pool->completed == 0, "the jobs of an empty pool"); /* jobs without GPUs need a node */
     expect(pool->cost_uusd == cost_uusd, "an empty pool's cost");
   }
 }
@@ -557,7 +558,7 @@ static void count_run(const struct outcome *outcome) {
   seen.stalled += outcome->result->stalled;
 }
 
-/* Pools have the numbers that they had, and so the digest is the same, where those without nodes come last. */
+/* If empty pools come last, the other pools keep their indices, and the digest is the same. */
 static void compare_runs(void) {
   struct hr_policy_choice choice = draw_choice();
   present = &choice;
@@ -594,8 +595,8 @@ static void a_pool_of_no_nodes_is_as_good_as_none(void) {
   CU_ASSERT(seen.stalled > 0);
 }
 
-/* A run is given up when for a year, and for as long as its longest job takes where that is slowest, nothing has come
-   of it: slow pools without nodes do not count. */
+/* A run is stopped if there was no progress for a year and for as long as the longest job takes in the slowest pool;
+   slow pools without nodes do not count. */
 static void make_stand_still(void) {
   struct arrangement *const both[] = {&world.plain, &world.more};
   for (size_t k = 0; k < 2; k++)
@@ -622,7 +623,7 @@ static void runs_stand_still_for_as_long(void) {
   CU_ASSERT(seen.stalled > WORLDS / 16);
 }
 
-/* Of GPUs there are none, so who asks for some is rejected; who asks for nothing of a node runs at once. */
+/* There are no GPUs, so jobs that request some are rejected; jobs that request nothing start at once. */
 static void expect_rejections(const struct outcome *outcome) {
   for (uint32_t i = 0; i < JOBS; i++) {
     enum hr_job_state state = (enum hr_job_state)outcome->result->state[i];
@@ -635,7 +636,7 @@ static void expect_rejections(const struct outcome *outcome) {
   }
 }
 
-/* Neither report has a figure of which nothing is known. */
+/* Neither report has metrics of unknown values. */
 static void expect_reports(const struct outcome *outcome) {
   const struct hr_run_label label = {.scenario = "s",
                                      .trace = "t",

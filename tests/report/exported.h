@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_REPORT_EXPORTED_H
 #define HR_TESTS_REPORT_EXPORTED_H
 
-/* A scenario that ships, replayed with all that exports are made of. */
+/* A shipped scenario, replayed with all observers that the exports need. */
 
 #include "headroom/headroom.h"
 #include "headroom/unstable/exports.h"

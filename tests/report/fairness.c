@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jain's index and finish-time fairness against values computed by hand, on a cluster of 8 GPUs. */
+/* Jain's index and finish-time fairness, compared with values computed by hand, on a cluster of 8 GPUs. */
 
 #include "harness.h"
 #include "replayed.h"
@@ -26,7 +26,7 @@ static void expect(double value, double expected) {
   CU_ASSERT(fabs(value - expected) <= 1e-12);
 }
 
-/* Each asks for all GPUs, and b waits for a: 2 of them share while a runs, 1 thereafter. */
+/* Each job requests all GPUs, and b waits for a: 2 parties share the cluster while a runs, 1 afterwards. */
 static void two_that_take_turns(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 100, .start_s = 100, .gpus = 8}};
@@ -40,7 +40,7 @@ static void two_that_take_turns(void) {
   expect(fairness.share_above_1, 0.5);
 }
 
-/* What fits into a share is not stretched, and who never waits is exactly at 1. */
+/* A job that fits into its share is not stretched, and a job that never waits has exactly 1. */
 static void small_jobs_that_never_wait(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 2},
                                              {.submit_s = 5, .work_s = 1, .start_s = 5, .gpus = 2},
@@ -53,7 +53,7 @@ static void small_jobs_that_never_wait(void) {
   expect(fairness.share_above_1, 0);
 }
 
-/* A short run time counts as 10 s, and the completion time grows by as much. */
+/* A short run time counts as 10 s, and the completion time is extended by the same amount. */
 static void short_jobs_are_lengthened(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 1, .start_s = 30, .gpus = 1},
                                              {.submit_s = 0, .work_s = 0, .start_s = 0, .gpus = 1}};
@@ -63,8 +63,8 @@ static void short_jobs_are_lengthened(void) {
   expect(fairness.jain, 1.25 * 1.25 / (2 * (1 + 0.0625)));
 }
 
-/* Two jobs of one tenant at a time are one presence, and between two spells it is not there: while b waits its 100 s,
-   a is there for 20 + 30 s of them. */
+/* Overlapping jobs of a tenant are one presence, and between two intervals the tenant is absent: while b waits 100 s, a
+   is present for 20 + 30 s of them. */
 static void presence_is_a_union_of_stays(void) {
   static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
                                              {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 0},
@@ -76,7 +76,7 @@ static void presence_is_a_union_of_stays(void) {
   expect(fairness.finish_time.mean, (1 + 1 + 1 + 100 / 150.0) / 4);
 }
 
-/* Without names each job is for itself; a job that is refused is not there, one that is cut off is until the end. */
+/* Without names each job is a party; a rejected job is never present, an unfinished job is present until the end. */
 static void jobs_share_where_nobody_is_named(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
@@ -98,7 +98,7 @@ static void nothing_completed(void) {
   expect(fairness.jain, 0);
 }
 
-/* Against a count at every second, on many jobs with ends out of order. */
+/* Compared with a count at every second, for many jobs that end out of order. */
 static void sharing_is_the_mean_over_a_stay(void) {
   struct replayed_job jobs[MOST_JOBS];
   uint32_t tenant[MOST_JOBS], state = 7;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fragmentation over time: by hand, and on random runs against a recount of every node after every pass. */
+/* Fragmentation over time: cases computed by hand, and random runs compared with a recount of every node after every
+   pass. */
 
 #include "base/arena.h"
 #include "base/random.h"
+#include "output_files.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/unstable/fragmentation.h"
 #include "naive_packing.h"
-#include "output_files.h"
 #include "queue_choice.h"
 #include "report/metrics/usage.h"
 
@@ -46,7 +47,7 @@ static void make_trace(uint32_t n_jobs) {
                                   .gpu_mem_mib = world.gpu_mem_mib};
 }
 
-/* Runs the world under the folds, the first of which is that of `usage`. What cannot fail ends the program. */
+/* Runs the scenario with the observers, the first of which is that of `usage`. Failures end the program. */
 static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_observer *observers,
                                     uint32_t n_observers, const struct hr_usage *usage) {
   struct hr_policy_choice choice = queue_choice("skip", rule);
@@ -138,7 +139,7 @@ static void a_run_by_hand(void) {
   hr_usage_destroy(usage);
 }
 
-/* Where GPUs are not told apart there is nothing to tell. */
+/* Clusters with counted allocation have no fragmentation metrics. */
 static void whole_gpus_have_no_fragments(void) {
   make_world_by_hand();
   world.pools[0].sharing = HR_SHARING_WHOLE;
@@ -159,7 +160,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* Those of the second and of the third pool come and go, some with notice. */
+/* Nodes of the second and third pool are elastic, some with reclaim notice. */
 static void draw_markets(void) {
   static struct hr_level_step levels[2];
   levels[1] = (struct hr_level_step){.at_us = (20 + draw(60)) * HR_SECOND_US, .level = draw(2)};
@@ -216,14 +217,14 @@ static void draw_jobs(void) {
 
 /* ---- The recount ------------------------------------------------------------------------------------ */
 
-/* Gathers what the fold gathers, from what is free on each node. */
+/* Computes what the observer computes, from the free capacity of each node. */
 static struct {
   const struct hr_usage *usage;
   struct hr_arena arena;
   struct naive naive;
   uint8_t row[MOST_CLASSES * POOLS];
   int64_t until_us;
-  double fragment, stranded, gang, total;             /* what holds since then, in thousandths of a GPU; of pods */
+  double fragment, stranded, gang, total;             /* values since then: milli-GPUs; pods */
   double fragment_us, stranded_us, gang_us, total_us; /* their integrals */
   double most, min_gang;
   uint64_t n_passes, n_fragments, n_stranded, n_closed;
@@ -285,7 +286,7 @@ static bool is_stranded(const struct naive_node *node, const struct hr_requests 
   return some_would_fit && !some_fit;
 }
 
-/* The request for one whole GPU that most typical tasks make. */
+/* The most frequent typical request for one whole GPU. */
 static struct hr_request gang_task(const struct hr_requests *requests) {
   struct hr_request task = {0};
   uint64_t most = 0;
@@ -358,7 +359,7 @@ static void near(double got, double wanted) {
   CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-9);
 }
 
-/* Cut by a horizon, so that the fold's makespan is the time that was watched. */
+/* Ended by a horizon, so that the makespan of the observer is the observed time. */
 static void every_instant_agrees_with_a_recount(void) {
   static const char *const rules[] = {"best-fit", "worst-fit", "first-fit", "spread", "gpu-packing", "fgd"};
   uint64_t n_passes = 0, n_fragments = 0, n_stranded = 0, n_closed = 0, gangs = 0;

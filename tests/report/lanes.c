@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The first free line, against a look at every line. */
+/* The first free lane, compared with a search through every lane. */
 
 #include "report/exports/lanes.h"
 
@@ -15,7 +15,7 @@ static uint32_t drawn(uint64_t *state, uint32_t below) {
 static void the_first_free_one(void) {
   uint64_t state = 7;
   for (int round = 0; round < 300; round++) {
-    struct hr__subqueues lanes = {0};
+    struct hr__lanes lanes = {0};
     int64_t free_us[MOST] = {0}, at_us = 0;
     uint32_t n = 0, longest = 1 + drawn(&state, 300);
     for (int i = 0; i < MOST; i++) {
@@ -24,10 +24,10 @@ static void the_first_free_one(void) {
       while (first < n && free_us[first] > at_us) first++;
       if (first == n) n++;
       free_us[first] = at_us + drawn(&state, longest);
-      CU_ASSERT_EQUAL_FATAL(hr__subqueues_take(&lanes, at_us, free_us[first]), first);
+      CU_ASSERT_EQUAL_FATAL(hr__lanes_take(&lanes, at_us, free_us[first]), first);
       CU_ASSERT_EQUAL(lanes.n, n);
     }
-    hr__subqueues_finish(&lanes);
+    hr__lanes_finish(&lanes);
   }
 }
 

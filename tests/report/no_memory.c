@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the folds, the summary and the writers fails once: each time the caller is told, and nothing
-   crashes, leaks or is left behind. cJSON's allocations come through its hooks. */
+/* Every allocation of the observers, the summary and the writers fails once: each time an error is returned, and
+   nothing crashes, leaks or is left behind. cJSON's allocations are made through its hooks. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -31,10 +31,10 @@ static void prepare(void) {
   run.trace.tenants = (struct hr_names){2, tenants};
   label = (struct hr_run_label){
       .scenario = "demo", .trace = "t", .format = "csv", .cluster = &run.cluster, .policy = &policy.choice};
-  CU_ASSERT_TRUE(files_only(NULL)); /* the folder is made before memory runs out */
+  CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
 }
 
-/* Passes the status on; a failure must leave no file. */
+/* Returns the status; asserts that a failure leaves no file. */
 static enum hr_status left_clean(enum hr_status status) {
   CU_ASSERT(status == HR_OK || files_only(NULL));
   return status;
@@ -60,7 +60,7 @@ static void summarizing(void) {
 
 static struct hr_policy_choice choice;
 
-/* A run that tells GPUs and pools apart: the fold makes its counts on the way. */
+/* A run with several pools and per-GPU allocation, whose observer allocates during the run. */
 static enum hr_status follow_fragments(void) {
   struct hr_pool_spec pools[] = {run.pool[0], run.pool[1]};
   pools[0].sharing = HR_SHARING_FRACTION;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the exports fails once: each time the caller is told, nothing leaks, and no file is left. */
+/* Every allocation of the exports fails once: each time an error is returned, nothing leaks, and no file is left. */
 
 #include "exported.h"
 #include "harness.h"
@@ -11,7 +11,7 @@
 
 static struct exported exported;
 
-/* Passes the status on; a failure must leave no file, and its sentence. */
+/* Returns the status; asserts that a failure leaves no file and sets the error. */
 static enum hr_status left_clean(enum hr_status status, const struct hr_error *error) {
   CU_ASSERT(status == HR_OK || (files_only(NULL) && strstr(error->text, "out of memory")));
   return status;
@@ -39,7 +39,7 @@ static enum hr_status write_markdown(void) {
 
 static void writing(void) {
   const char *const few[] = {"cluster.pools.0.nodes=3"};
-  CU_ASSERT_TRUE(files_only(NULL)); /* the folder is made before memory runs out */
+  CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
   exported_make(&exported, "demo", few, 1);
   CU_ASSERT(starve(write_perfetto) > 10);
   CU_ASSERT(starve(write_metrics) > 15);
@@ -48,7 +48,7 @@ static void writing(void) {
   exported_finish(&exported);
 }
 
-/* What cannot be kept while the run goes on is told when it is over. */
+/* Data lost during the run is reported at its end. */
 static enum hr_status follow(void) {
   struct hr_counts *counts = hr_counts_create();
   struct hr_timeline_summary *course = hr_timeline_summary_create();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metrics read back: the text is as OpenMetrics wants it, and what it says of jobs, GPUs and nodes, which comes from
-   the history of each, is what the run's counts and its summary say of all. */
+/* Metrics read back: the text is valid OpenMetrics, and its values for jobs, GPUs and nodes, which come from their
+   histories, agree with the counts and the summary of the run. */
 
+#include "report/exports/openmetrics.h"
 #include "exported.h"
 #include "harness.h"
 #include "output_files.h"
-#include "report/exports/openmetrics_gpus.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool ends_with(const char *name, const char *end) {
   return strlen(name) >= strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
 }
 
-/* A sample's name is its family's, and what its type asks for behind it. */
+/* The name of a sample is that of its family plus the suffix of its type. */
 static void check_name(const char *name, const char *family, const char *type) {
   size_t length = strlen(family);
   CU_ASSERT_FATAL(strncmp(name, family, length) == 0);
@@ -55,7 +55,7 @@ static void read_sample(char *line, const char *family, const char *type) {
   check_name(sample->name, family, type);
 }
 
-/* Every family is told once, its type and what it is before its samples. */
+/* Every family occurs once, with type and help before its samples. */
 static void read_lines(void) {
   static char seen[64][100];
   size_t n_seen = 0;
@@ -112,7 +112,7 @@ static bool is_series(const struct sample *sample, const struct sample *other) {
   return strcmp(sample->name, other->name) == 0 && strcmp(sample->labels, other->labels) == 0;
 }
 
-/* In order of time, and what is counted never falls. Histograms have their buckets side by side. */
+/* Samples are sorted by time, and counters never decrease. The buckets of a histogram are contiguous. */
 static void series_are_in_order(void) {
   for (size_t i = 1; i < n_samples; i++) {
     const struct sample *before = &samples[i - 1], *now = &samples[i];
@@ -125,7 +125,8 @@ static void series_are_in_order(void) {
   }
 }
 
-/* The sum over all series of a name at a time; of those whose labels have `part`, unless it is NULL. */
+/* Returns the sum over all series of a name at a time; only of series whose labels contain `part`, unless it is
+   NULL. */
 static double sum_at(const char *name, const char *part, double at_s) {
   double sum = 0;
   for (size_t i = 0; i < n_samples; i++)
@@ -146,7 +147,7 @@ static void near(double a, double b) {
   CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-4 * (1 + fabs(b)));
 }
 
-/* What each tenant's jobs go through sums to what the cluster's counts are. */
+/* Events by tenant sum to the counts of the cluster. */
 static void tenants_sum_to_the_counts(void) {
   for (size_t i = 0; i < n_samples; i++) {
     if (strcmp(samples[i].name, "slurm_queue_pending") != 0) continue;
@@ -189,7 +190,7 @@ static void shares_are_shares(void) {
   }
 }
 
-/* Of nodes that are always there, the shares of all steps come to the GPU time of the run; `gpus`: of each series. */
+/* With permanent nodes, the shares of all steps sum to the GPU time of the run; `gpus`: GPUs per series. */
 static void shares_sum_to_gpu_hours(const char *name, double whole, double gpus, double step_s, double wanted_hours) {
   double hours = 0, end_s = (double)(hr_history_end_us(exported.history) + exported.trace->origin_us) / 1e6;
   for (size_t i = 0; i < n_samples; i++) {
@@ -252,7 +253,7 @@ static void preemption_and_rejections(void) {
   exported_finish(&exported);
 }
 
-/* Jobs without a class restart for ten minutes, in which they hold GPUs that are not busy. */
+/* Jobs without a class restart for ten minutes, during which their GPUs are not busy. */
 static void restarts_are_not_busy(void) {
   const char *const overrides[] = {"policy={\"name\":\"las\"}", "classes={\"default\":{\"restart_s\":600}}"};
   exported_make(&exported, "demo", overrides, 2);
@@ -289,11 +290,11 @@ static void shared_gpus(void) {
   exported_finish(&exported);
 }
 
-/* Nodes were up for as long as the run's own count of GPUs has it. */
+/* The up times of nodes agree with the GPU count of the run. */
 static void nodes_are_up(void) {
   static const char *const scenarios[] = {"demo", "reserved-spot-mix", "spot-v100", "agency"};
   for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
-    bool recorded = strcmp(scenarios[s], "spot-v100") == 0; /* it names records of spot capacity */
+    bool recorded = strcmp(scenarios[s], "spot-v100") == 0; /* it refers to recorded spot capacity */
     if (recorded &&
         real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
       continue;
@@ -319,7 +320,7 @@ static void nodes_are_up(void) {
   }
 }
 
-/* Five minutes where the samples are few, longer where they are many. */
+/* Five minutes if there are few samples, longer if there are many. */
 static void the_step_is_chosen(void) {
   const struct hr_openmetrics_config by_node = {.place = HR_METRICS_BY_NODE}, by_gpu = {.place = HR_METRICS_BY_GPU};
   struct hr_openmetrics_size size;
@@ -333,7 +334,7 @@ static void the_step_is_chosen(void) {
   exported_finish(&exported);
 }
 
-/* Slices of several GPUs that are told apart, each by its number. */
+/* Slices of several GPUs with per-GPU allocation, each GPU by its index. */
 static void gangs(void) {
   char trace[600];
   snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));
@@ -352,7 +353,7 @@ static void what_cannot_be_written_is_said(void) {
   CU_ASSERT_EQUAL(hr_openmetrics_write("/dev/full", &exported.run, &config, NULL, &error), HR_IO_ERROR);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full: cannot be written: No space left on device"));
   CU_ASSERT_EQUAL(hr_openmetrics_write(files_path("m.txt"), &exported.run, &tiny, NULL, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "a longer step is wanted"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "use a longer step"));
   exported_finish(&exported);
 }
 

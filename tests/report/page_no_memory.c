@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the page's writer fails once: each time the caller is told, nothing leaks, and no file is left.
- */
+/* Every allocation of the HTML report fails once: each time an error is returned, nothing leaks, and no file is
+   left. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -35,7 +35,7 @@ static enum hr_status write_page(void) {
 }
 
 static void writing_a_page(void) {
-  CU_ASSERT_TRUE(files_only(NULL)); /* the folder is made before memory runs out */
+  CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
   for (uint64_t seed = 3; seed <= 4; seed++) {
     world = world_draw(seed);
     world_run(world);

@@ -18,7 +18,8 @@ static void fail(const char *why) {
 
 /* ---- Elements --------------------------------------------------------------------------------------- */
 
-/* What is within the element of an id, as a browser finds it: up to the first end of a script. NULL: none. */
+/* Returns the content of the element with an id, as a browser finds it: up to the first end tag of a script. NULL:
+   none. */
 static char *element(const char *page, const char *id, size_t *length) {
   char mark[160];
   snprintf(mark, sizeof mark, "id=\"%s\">", id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a page draws over time, on random runs: against every pass of the run, looked at the plain way, and against the
-   sums that the summary tells. */
+/* Time series of the HTML report, on random runs: compared with a direct evaluation of every pass, and with the sums of
+   the summary. */
 
 #include "harness.h"
 
@@ -12,7 +12,7 @@
 
 enum { RUNS = 40 };
 
-/* Numbers of a page have six digits. */
+/* Numbers of the report have six significant digits. */
 static bool near(double a, double b) {
   return fabs(a - b) <= 1e-5 * (1 + fabs(a) + fabs(b));
 }
@@ -38,7 +38,7 @@ static double *list_at(const struct read_page *page, const char *path) {
   return values;
 }
 
-/* The sum of means over all time. */
+/* Returns the sum of the means over all time. */
 static double integral(const double *means) {
   double sum = 0;
   for (size_t i = 0; i < n_buckets; i++) sum += means[i] * span_of(i);
@@ -75,7 +75,7 @@ struct bucket {
   double sum, least, most;
 };
 
-/* Adds what holds from one pass to the next to the buckets that it touches. */
+/* Adds the state between two passes to the buckets that it overlaps. */
 static void fill(struct bucket *buckets, double value, double from, double to) {
   for (size_t i = 0; i < n_buckets; i++) {
     double begin = (double)i * step_s, end = i + 1 == n_buckets ? end_s : begin + step_s;
@@ -181,7 +181,7 @@ static void expect_parts(const struct world *world, const struct read_page *page
   free(allocated);
 }
 
-/* GPU hours of a tenant, from the summary, for its row. */
+/* Returns the GPU hours of a tenant from the summary. */
 static void expect_tenants(const struct world *world, const struct read_page *page) {
   const cJSON *row;
   cJSON_ArrayForEach(row, page_at(page, "series.by.tenant")) {
@@ -327,7 +327,7 @@ static double *list_of(const cJSON *object, const char *key) {
   return values;
 }
 
-/* The most that a count of nodes was in each bucket. */
+/* The maximum of a node count in each bucket. */
 static void expect_peaks(const struct world *world, const cJSON *row, uint32_t pool, bool is_up) {
   double *peaks = list_of(row, is_up ? "up_max" : "offered_max");
   struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
@@ -386,7 +386,7 @@ static void spot_is_as_the_pools_fared(void) {
 
 /* ---- Fragments -------------------------------------------------------------------------------------- */
 
-/* The summary's shares are up to the last end of a job, which is the end of all of these. */
+/* The shares of the summary are up to the last end of a job, which is the end of these runs. */
 static void fragments_are_the_summarys(void) {
   uint32_t known = 0;
   for (uint64_t seed = 1; seed <= RUNS; seed++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which jobs a page shows where it cannot show all. */
+/* The jobs that the HTML report shows if there are too many. */
 
-#include "report/page/page_jobs.h"
+#include "report/page/page.h"
 
 #include "harness.h"
 
@@ -55,7 +55,7 @@ static void all_are_shown_where_they_may_be(void) {
   free(shown);
 }
 
-/* Those that nobody waited longer than are there, by counting. */
+/* The jobs with the longest waits are shown, verified by counting. */
 static void the_longest_waits_and_the_largest_are_shown(void) {
   uint32_t n;
   make_world(JOBS);
@@ -77,7 +77,7 @@ static void the_longest_waits_and_the_largest_are_shown(void) {
   free(shown);
 }
 
-/* The rest is spread over the whole trace, even where all jobs are alike. */
+/* The sample is spread over the whole trace, even if all jobs are equal. */
 static void the_sample_is_spread(void) {
   uint32_t n, late = 0;
   make_world(JOBS);

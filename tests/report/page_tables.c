@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The page's tables, map and distributions, on random runs: against what became of each job, and the map against every
-   stay of every job, looked at the plain way. */
+/* Tables, heat map and histograms of the HTML report, on random runs: compared with the accounting of each job, and the
+   heat map with a direct evaluation of every attempt. */
 
 #include "harness.h"
 
@@ -20,14 +20,14 @@ static double *column(const struct read_page *page, const char *table, const cha
   return values;
 }
 
-/* Times of a page are exact to the millisecond. */
+/* Times in the report are exact to the millisecond. */
 static bool at_time(double seconds, int64_t us) {
   return fabs(seconds - (double)us / 1e6) < 0.00051;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* A time of each job; `us` HR_NEVER_US: there is none. */
+/* A time of each job; HR_NEVER_US: none. */
 static void expect_times(const struct read_page *page, const char *name, const int64_t *us) {
   double *values = column(page, "jobs", name, WORLD_JOBS);
   for (uint32_t i = 0; i < WORLD_JOBS; i++)
@@ -114,7 +114,7 @@ static void jobs_are_as_they_fared(void) {
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-/* All stays of the jobs that had several, job by job. */
+/* All attempts of the jobs with several, job by job. */
 static void expect_attempts(const struct world *world, const struct read_page *page, size_t n) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(world->history, &attempts), at = 0;
@@ -167,7 +167,7 @@ static void attempts_are_those_of_jobs_with_several(void) {
 
 /* ---- The map ---------------------------------------------------------------------------------------- */
 
-/* GPU time that jobs held on a node within a time. */
+/* Returns the GPU time allocated on a node during an interval. */
 static double held_on(const struct world *world, uint32_t pool, uint32_t node, double from, double to) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(world->history, &attempts);
@@ -227,7 +227,7 @@ static void the_map_shows_every_stay(void) {
   }
 }
 
-/* 1,000 nodes in rows of four: two jobs of 8 GPUs fill two of the first row's nodes. */
+/* 1,000 nodes in rows of four: two jobs of 8 GPUs fill two nodes of the first row. */
 static void many_nodes_share_rows(void) {
   struct world *world = world_plain(2);
   world->pool[0].nodes = 1000;
@@ -305,7 +305,7 @@ static void bins_count_every_wait(void) {
   }
 }
 
-/* Waits below the first bound, and one alone. */
+/* Waits below the first bound, and a single wait. */
 static void short_waits_have_a_bin(void) {
   struct world *world = world_plain(2);
   world->work_us[0] = 3;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a page is made of as text: names that would break out of it, templates, numbers, files that cannot be written.
- */
+/* The HTML report as text: names that contain markup, templates, numbers, and write errors. */
 
 #include "harness.h"
 
@@ -56,7 +55,7 @@ static void numbers_have_six_digits(void) {
 
 static const char hostile[] = "</script><script>alert(1)</script><!-- \"quoted\" \\ \n\t\x01 \xc3\xa9\xe2\x82\xac";
 
-/* The only elements of the page are the writer's. */
+/* The report has no elements other than the writer's. */
 static size_t count_of(const char *text, const char *part) {
   size_t count = 0;
   for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) count++;
@@ -90,7 +89,7 @@ static void names_cannot_break_out(void) {
                              .template_html = page_template};
   CU_ASSERT_EQUAL_FATAL(hr_page_write(files_path("page.html"), &document, &error), HR_OK);
   struct read_page page = page_read(files_path("page.html"));
-  CU_ASSERT_EQUAL(count_of(page.text, "<script"), 4); /* the document, the map, jobs and their ids */
+  CU_ASSERT_EQUAL(count_of(page.text, "<script"), 4); /* the document, the heat map, jobs and their ids */
   CU_ASSERT_EQUAL(count_of(page.text, "</script"), 4);
   CU_ASSERT_EQUAL(count_of(page.text, "<!--"), 0);
   CU_ASSERT_STRING_EQUAL(page_at(&page, "title")->valuestring, hostile);
@@ -193,7 +192,7 @@ static void a_horizon_before_all_leaves_a_page(void) {
   world_destroy(world);
 }
 
-/* The longest run that there may be: nothing overflows. */
+/* The longest possible run: nothing overflows. */
 static void a_run_of_ages_has_a_page(void) {
   struct world *world = world_plain(2);
   world->work_us[0] = world->work_us[1] = HR_MAX_INPUT_US;

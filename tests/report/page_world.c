@@ -189,7 +189,7 @@ static bool has_prices(const struct world *world) {
   return false;
 }
 
-/* Jobs that wait at all are late. */
+/* Any wait is longer than allowed. */
 static struct hr_alerts *alerts_of(const struct world *world) {
   static struct hr_alert_rules rules;
   hr_alert_rules_init(&rules);

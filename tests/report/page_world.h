@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_REPORT_PAGE_WORLD_H
 #define HR_TESTS_REPORT_PAGE_WORLD_H
 
-/* Small random worlds run from end to end, with all that a page is made of, and a record of what happened that is kept
-   the plain way: every pass with its counts. */
+/* Small random scenarios, simulated with all observers of the HTML report, and a direct record of every pass with its
+   counts. */
 
 #include "headroom/policies.h"
 #include "headroom/unstable/exports.h"
@@ -45,12 +45,13 @@ struct world {
   size_t n_instants, capacity;
 };
 
-/* A world of markets, tenants and classes, some of which the draws leave out. On the heap. */
+/* Returns a scenario with markets, tenants and classes, some of which are left out at random; allocated on the heap. */
 struct world *world_draw(uint64_t seed);
-/* One pool without a price, and all jobs at once on all of it: what is not drawn may be changed before the run. */
+/* Returns a scenario with one pool without a price in which all jobs are submitted at once and accept it; it may be
+   changed before the run. */
 struct world *world_plain(uint32_t n_jobs);
 uint64_t world_below(struct world *world, uint64_t below);
-/* Runs it; what cannot fail ends the program. */
+/* Runs the scenario; failures end the program. */
 void world_run(struct world *world);
 void world_destroy(struct world *world);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The trace for Perfetto, read back: it is JSON with the fields that the format asks for, slices of a thread do not
-   overlap, and slices, counters and instants tell the same run as the summary. */
+/* The Perfetto file, read back: it is JSON with the required fields, slices of a thread do not overlap, and slices,
+   counters and instants agree with the summary. */
 
 #include "exported.h"
 #include "harness.h"
@@ -79,7 +79,7 @@ static int by_track(const void *left, const void *right) {
   return (a->end_us > b->end_us) - (a->end_us < b->end_us);
 }
 
-/* A thread is in one process, and its slices are one after the other. */
+/* A thread belongs to one process, and its slices do not overlap. */
 static void slices_do_not_overlap(void) {
   const cJSON *event;
   size_t count = 0;
@@ -100,7 +100,7 @@ static void slices_do_not_overlap(void) {
   free(slices);
 }
 
-/* Every track that something is on has a name, which no other track of its process has. */
+/* Every used track has a name that is unique in its process. */
 static void tracks_are_named(void) {
   const cJSON *event, *other;
   size_t n_tracks = 0;
@@ -155,7 +155,7 @@ static void slices_tell_the_run(void) {
   CU_ASSERT(completed > 0 && completed <= exported.replay.summary->jobs_completed);
 }
 
-/* Integrals of the counters are what the summary has. */
+/* Integrals of the counters equal those of the summary. */
 static void counters_tell_the_run(void) {
   const cJSON *event;
   double jobs_us = 0, gpus_us = 0, jobs_at_us = 0, gpus_at_us = 0, jobs = 0, gpus = 0, max_jobs = 0;

@@ -99,7 +99,7 @@ void priced_destroy(struct priced *run) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
-/* What happens, in order; a node event names the pool, whose first node it is. */
+/* The events in order; a node event refers to the first node of its pool. */
 static const struct happening {
   int half_hours;
   enum hr_event_kind kind;

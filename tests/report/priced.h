@@ -37,11 +37,11 @@ struct priced {
   struct hr_ledger *ledger; /* of the last summary */
 };
 
-/* On the heap, as parts point to each other. Frees with priced_destroy. */
+/* Allocated on the heap, since members point to each other. Free it with priced_destroy(). */
 struct priced *priced_create(void);
 void priced_destroy(struct priced *run);
 
-/* Tells the folds and makes the summary; `spec` and `classes` may be NULL. NULL when it cannot be made. */
+/* Notifies the observers and computes the summary; `spec` and `classes` may be NULL. Returns NULL on failure. */
 struct hr_summary *priced_summary(struct priced *run, const struct hr_cost_spec *spec,
                                   const struct hr_class_spec *classes);
 /* Likewise, for failures. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Selection against sorting, and quantiles against GSL's. */
+/* Selection compared with sorting, and quantiles compared with GSL's. */
 
 #include "report/metrics/quantiles.h"
 #include "base/random.h"
@@ -82,7 +82,7 @@ static int64_t median_of_3(int64_t a, int64_t b, int64_t c) {
   return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
 }
 
-/* The keys at the nine places where a pivot is looked for become the smallest not yet given out. */
+/* Sets the keys at the nine positions of the pivot to the smallest values not used yet. */
 static int64_t spoil_pivot(int64_t *keys, const size_t *place, size_t count, int64_t *next) {
   int64_t median[3], probe[9];
   for (size_t i = 0; i < 9; i++) {
@@ -94,8 +94,8 @@ static int64_t spoil_pivot(int64_t *keys, const size_t *place, size_t count, int
   return median_of_3(median[0], median[1], median[2]);
 }
 
-/* Keys on which every pivot splits off a handful only: the selection is followed step by step, and what it looks at is
-   made small (after McIlroy, "A Killer Adversary for Quicksort", 1999). */
+/* An adversarial input on which every pivot splits off only a few keys: the selection is simulated step by step, and
+   the keys that it inspects are made small (after McIlroy, "A Killer Adversary for Quicksort", 1999). */
 static void make_worst_keys(int64_t *keys, size_t count) {
   size_t *place = malloc(count * sizeof *place), first = 0; /* which key now stands where */
   if (!place) abort();

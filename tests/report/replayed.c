@@ -124,7 +124,7 @@ static void pass_is_over(struct teller *teller) {
     if (teller->observers[i].on_instant) teller->observers[i].on_instant(teller->observers[i].self, &teller->view);
 }
 
-/* What started without any work to do ends at the same instant, which comes up once more. */
+/* Jobs without work end at the instant at which they start, which is then visited again. */
 static void end_empty_jobs(struct teller *teller) {
   bool any = false;
   for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {

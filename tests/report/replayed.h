@@ -2,14 +2,14 @@
 #ifndef HR_TESTS_REPORT_REPLAYED_H
 #define HR_TESTS_REPORT_REPLAYED_H
 
-/* A run made by hand: the trace, where and when each job ran, and the events that an engine would have told. */
+/* A run made by hand: the trace, when and where each job ran, and the events that the engine would emit. */
 
 #include "headroom/policies.h"
 #include "headroom/report.h"
 
 enum { MOST_JOBS = 16, NEVER = -1 };
 
-/* Times in seconds. A start of NEVER is a job that waits for ever, unless it is rejected. */
+/* Times in seconds. A job with start NEVER waits forever, unless it is rejected. */
 struct replayed_job {
   double submit_s, work_s, start_s;
   uint32_t gpus;
@@ -26,18 +26,18 @@ struct replayed {
   struct hr_result result;
 };
 
-/* Jobs in order of submit, on a cluster of 8 GPUs (2 nodes of 4) called "main"; a second pool, "spare", has 1 node of
-   2. `horizon_s` ends the run; NEVER is none. */
+/* Jobs sorted by submit, on a cluster of 8 GPUs (2 nodes of 4) called "main"; a second pool, "spare", has 1 node of 2.
+   `horizon_s` ends the run; NEVER: none. */
 void replayed_make(struct replayed *run, const struct replayed_job *jobs, uint32_t n_jobs, double horizon_s);
 
-/* Tells the folds what happened, instant by instant. `placements` (by job) may be NULL: then all is by count. */
+/* Notifies the observers, instant by instant. `placements` (by job) may be NULL: counted allocation. */
 void replayed_tell(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
                    const struct hr_placement *placements);
 
-/* Both: the usage fold is told, and the summary made. NULL when it cannot be. */
+/* Notifies the usage observer and computes the summary. Returns NULL on failure. */
 struct hr_summary *replayed_summary(struct replayed *run);
 
-/* A policy without code, to be named in results. */
+/* A policy without code, for results that need a name. */
 struct replayed_policy {
   struct hr_policy_ops ops;
   struct hr_param params[5];

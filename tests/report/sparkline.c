@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A count over time in one line: heights by hand, peaks that last no time, and lines of the table. */
+/* Sparklines: heights computed by hand, peaks of no duration, and lines of the table. */
 
 #include "report/tables/sparkline.h"
 
@@ -18,7 +18,7 @@ static struct hr__buckets made(uint32_t room, uint32_t n_values, const uint64_t 
 
 static void heights(void) {
   static const uint64_t values[] = {0, 1, 70, 71, 500, 928, 929, 1000};
-  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* sevenths, rounded, but never to none */
+  static const uint8_t wanted[] = {0, 1, 1, 1, 4, 6, 7, 7}; /* rounded to sevenths, at least one unless zero */
   struct hr__buckets buckets = made(16, 8, values, 1);
   struct hr__sparkline means, peaks;
   hr__sparkline_of_means(&means, &buckets, 1000);
@@ -54,7 +54,7 @@ static void no_peak_is_hidden(void) {
   hr__buckets_finish(&buckets);
 }
 
-/* Of a count that rises evenly, cells rise evenly. */
+/* If a value rises evenly, so do the cells. */
 static void cells_are_of_equal_width(void) {
   uint64_t values[600];
   for (uint64_t i = 0; i < 600; i++) values[i] = i;
@@ -86,7 +86,7 @@ static void lines(void) {
   expect_written(&line, false, 1064, "             _=# 1,064\n");
 }
 
-/* Few are told from none: a count of 0 is blank, and any other has a height of its own. */
+/* Small counts differ from none: a count of 0 is blank, and any other has a height. */
 static void counts_of_zero_are_blank(void) {
   static const uint64_t counts[] = {0, 1, 499, 0, 500, 1000};
   static const uint8_t wanted[] = {0, 1, 4, 0, 4, 8};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that go by the default speeds are told, in words. */
+/* Notes on jobs that use the default speed. */
 
 #include "harness.h"
 #include "headroom/report.h"
 
 #include <string.h>
 
-static void who_goes_by_the_default_is_told(void) {
+static void jobs_with_the_default_speed_are_noted(void) {
   static const char *const models[] = {"known", "a", "b", "c", "d", "e", "f"};
   static const uint32_t model[] = {0, 1, 1, 2, 3, 4, 5, 6, HR_NONE};
   char known[] = "known";
@@ -16,13 +16,13 @@ static void who_goes_by_the_default_is_told(void) {
   struct hr_notes notes = {0};
   CU_ASSERT_EQUAL(hr_speed_notes(&trace, &speeds, &notes, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(notes.count, 2);
-  CU_ASSERT_STRING_EQUAL(notes.text[0],
-                         "models: 7 jobs go by the default for want of speeds of their models: a, b, c, d, e, ...");
-  CU_ASSERT_STRING_EQUAL(notes.text[1], "models: 1 job goes by the default for want of a model");
+  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], "models: 7 jobs"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[0], ": a, b, c, d, e, ..."));
+  CU_ASSERT_PTR_NOT_NULL(strstr(notes.text[1], "models: 1 job "));
   hr_notes_finish(&notes);
 }
 
-static void nothing_is_told_where_there_is_nothing_to_tell(void) {
+static void no_notes_without_such_jobs(void) {
   static const char *const models[] = {"known"};
   static const uint32_t model[] = {0, 0};
   char known[] = "known";
@@ -37,5 +37,5 @@ static void nothing_is_told_where_there_is_nothing_to_tell(void) {
   hr_notes_finish(&notes);
 }
 
-TEST_MAIN("report_speed_notes", TEST(who_goes_by_the_default_is_told),
-          TEST(nothing_is_told_where_there_is_nothing_to_tell))
+TEST_MAIN("report_speed_notes", TEST(jobs_with_the_default_speed_are_noted),
+          TEST(no_notes_without_such_jobs))

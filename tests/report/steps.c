@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sums in equal steps against a walk over every microsecond. */
+/* Sums by step, compared with a walk over every microsecond. */
 
 #include "report/metrics/buckets.h"
 

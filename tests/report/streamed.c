@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A streamed run is the run in memory: the same jobs start at the same times in the same places, under each policy that
-   can be streamed, over random traces of several blocks of jobs; figures are equal, but for quantiles, which are near.
- */
+/* A streamed run equals the run in memory: the same jobs start at the same times and places, under each policy that can
+   be streamed, over random traces of several blocks of jobs. Metrics are equal, except quantiles, which are close. */
 
 #include "headroom/unstable/streamed.h"
 #include "base/random.h"
@@ -15,7 +14,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-enum { JOBS = 9500 }; /* more than two blocks, none of them full at the end */
+enum { JOBS = 9500 }; /* more than two blocks, the last one not full */
 
 static const char *const orders[] = {"fifo", "sjf",  "smallest",   "largest", "priority", "edf",     "f1",
                                      "qssf", "srtf", "fair-share", "drf",     "las",      "gittins", "multifactor"};
@@ -24,8 +23,8 @@ static const char *const placements[] = {"first-fit", "best-fit", "worst-fit", "
 
 /* ---- Traces ----------------------------------------------------------------------------------------- */
 
-/* Near the cluster's capacity, with crowds at one instant, jobs that fit nowhere, jobs that take no time, and one that
-   runs on to the end: its block stays, the one before is over long before that. */
+/* Near the capacity of the cluster, with bursts at one instant, jobs that fit nowhere, jobs without run time, and one
+   that runs until the end, so that its block is kept long after the previous one is released. */
 static struct hr_job_record random_job(struct hr__stream *draws, uint32_t job, int64_t submit_us) {
   static const char *const users[] = {"ann", "bob", "eve"};
   struct hr_job_record record;
@@ -44,7 +43,7 @@ static struct hr_job_record random_job(struct hr__stream *draws, uint32_t job, i
   return record;
 }
 
-/* `slowness`: 1: jobs come about as fast as they can be worked off; 2: half as fast. */
+/* `slowness`: 1: jobs arrive about as fast as they can be served; 2: half as fast. */
 static struct hr_trace *random_trace_at(uint64_t seed, int64_t slowness) {
   struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
   struct hr__stream draws;
@@ -108,7 +107,7 @@ static void each_policy(void) {
   hr_trace_destroy(mapped);
 }
 
-/* With many that wait it takes long. */
+/* Long queues take long to simulate. */
 static void conservative(void) {
   static const char *const some[] = {"fifo", "sjf", "fair-share", "multifactor"};
   struct hr_trace *trace = random_trace_at(15, 2), *mapped = streamed_trace(trace);
@@ -158,7 +157,7 @@ static cJSON *json_at(const char *path) {
   return tree;
 }
 
-/* What only runs tell in which something has a price, or jobs may be stopped. */
+/* Keys of runs with prices or with interruptible jobs. */
 static bool is_of_some_runs(const char *key) {
   static const char *const keys[] = {"cost", "budgets", "goodput", "spot", "oom_kills"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -196,7 +195,7 @@ static void fits_its_schema(const struct hr_trace *trace, const struct hr_stream
   hr_policy_choice_finish(&policy);
 }
 
-/* Also where nothing happened at all. */
+/* Also for runs without events. */
 static void json(void) {
   struct hr_trace *trace = random_trace(14), *mapped = streamed_trace(trace);
   struct hr_cluster_spec cluster = two_pools();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a streamed run fails once, from the reading of its trace, packed or text, to what is told of it.
- */
+/* Every allocation of a streamed run fails once, from reading its trace, packed or text, to writing its metrics. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Notes of a job that outlive it, and come up when its block's memory has long gone back: what they then read of it
- * must not count, as in memory. Each case is a trace and a policy whose notes are for longer than a block of jobs
- * lasts. Jobs come evenly, so that a block (4,096 jobs) is over at a time that is known.
+ * Entries in queues and timers that outlive their job and are examined after the memory of its block was released: the
+ * result must be the same as in memory. Each case is a trace and a policy whose entries live longer than a block of
+ * jobs. Jobs arrive at a constant rate, so that the time at which a block (4,096 jobs) is finished is known.
  */
 
 #include "base/random.h"
@@ -16,14 +16,14 @@
 
 enum { JOBS = 9500, BLOCK = 4096 };
 
-/* What is particular to a job; `draw` is the job's own. */
+/* A property of a job; `draw` is the random stream of the job. */
 typedef void particulars(struct hr_job_record *record, uint32_t job, uint64_t draw);
 
 static struct hr_text text_of(const char *text) {
   return (struct hr_text){text, (uint32_t)strlen(text)};
 }
 
-/* Jobs of one GPU and at most `longest_s`, one each `gap_s`, unless `particular` says otherwise. */
+/* Jobs of one GPU and at most `longest_s`, one every `gap_s`, unless `particular` changes them. */
 static struct hr_trace *even_trace(uint32_t gap_s, uint32_t longest_s, particulars *particular) {
   struct hr_trace_builder *builder = hr_trace_builder_create("even", "memory");
   struct hr__stream draws;
@@ -47,7 +47,7 @@ static struct hr_trace *even_trace(uint32_t gap_s, uint32_t longest_s, particula
   return trace;
 }
 
-/* How many starts there were. Takes the trace over. */
+/* Returns the number of starts. Takes ownership of the trace. */
 static uint32_t assert_same(struct hr_trace *trace, const char *scenario, const char *policy) {
   char path[200];
   struct hr_trace *mapped = streamed_trace(trace);
@@ -63,7 +63,7 @@ static uint32_t assert_same(struct hr_trace *trace, const char *scenario, const 
 
 /* ---- Jobs that are not to be stopped yet, or that are told to leave ---------------------------------- */
 
-/* Some of the second block run for long, so that there is somebody to stop. */
+/* Some jobs of the second block run long, so that there is a job to preempt. */
 static void long_later(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   if (job <= BLOCK || job > BLOCK + 3) return;
@@ -71,7 +71,7 @@ static void long_later(struct hr_job_record *record, uint32_t job, uint64_t draw
   record->priority = 0;
 }
 
-/* The first block is over at 32,800 s; its jobs may be stopped from 30,000 s after their starts on. */
+/* The first block is finished at 32,800 s; its jobs may be preempted from 30,000 s after their starts. */
 static void spared_jobs(void) {
   uint32_t n_starts = assert_same(even_trace(8, 110, long_later), WORLD(WHOLE, ""),
                                   "queue:order=priority,backfill=skip,preemption=priority,min_run_s=30000");
@@ -105,8 +105,8 @@ static void patient_jobs(void) {
       "queue:backfill=skip,market=spot-first,spot_wait_s=30000");
 }
 
-/* The eleventh job waits for a node that is wholly free, of which there is none for long. So it is the first of the
-   waits for 45,000 s, and those of the second block, all over at 41,100 s, stand behind it. */
+/* The eleventh job needs a whole free node, of which there is none for long. It is the first in the queue for 45,000 s,
+   and jobs of the second block, all finished at 41,100 s, are queued behind it. */
 static void no_node_free(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job < 4 ? 3 : job == 10 ? 5 : 2;
@@ -122,9 +122,9 @@ static void jobs_within_nodes(void) {
 
 /* ---- Jobs that a plan, or an outlook, remembers ------------------------------------------------------ */
 
-/* First there is room for all, then the queue grows slowly, as pairs of GPUs leave some idle. All end at their limits,
-   so that the plan is kept until it is overgrown, and remembers the end of the first block; one GPU is free then, and
-   the first asks for two. */
+/* First all jobs fit, then the queue grows slowly, as pairs of GPUs leave some idle. All jobs end at their limits, so
+   the plan is kept until it is too large, and refers to the end of the first block; one GPU is free then, and the first
+   job requests two. */
 static void as_planned(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   (void)draw;
   record->gpus = job % 2 ? 1 : 2;
@@ -136,7 +136,7 @@ static void planned_jobs(void) {
   (void)assert_same(even_trace(5, 1, as_planned), WORLD(WHOLE, ""), "queue:backfill=conservative,placement=first-fit");
 }
 
-/* All end long before they are expected to. */
+/* All jobs end long before their limits. */
 static void early_and_small(struct hr_job_record *record, uint32_t job, uint64_t draw) {
   static const uint32_t milli[] = {250, 500, HR_WHOLE_GPU_MILLI};
   (void)job;

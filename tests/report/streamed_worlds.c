@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Streamed runs are those in memory where GPUs are shared or split, where jobs are stopped, where models have speeds,
-   where quotas hold jobs back, and where nodes come, go and cost. Traces are random, of several blocks of jobs, one of
-   which is over long before the run is. */
+/* Streamed runs equal those in memory with shared or MIG GPUs, preemption, models with speeds, quotas, and elastic and
+   priced nodes. Traces are random, with several blocks of jobs, one of which is finished long before the run is. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -20,7 +19,7 @@ static struct hr_text text_of(const char *text) {
   return (struct hr_text){text, (uint32_t)strlen(text)};
 }
 
-/* A bit of everything. Times are in the thousands of seconds, so that markets have time to change. */
+/* A mixture of all features. Times are thousands of seconds, so that markets change during the run. */
 static void ask(struct hr_job_record *record, uint64_t draw) {
   static const uint32_t gpus[] = {0, 1, 1, 1, 1, 2, 2, 3}, milli[] = {100, 250, 500, HR_WHOLE_GPU_MILLI};
   static const char *const models[] = {"BERT", "ResNet", "GPT", ""}, *const profiles[] = {"1g.10gb", "2g.20gb", ""};
@@ -75,7 +74,7 @@ static struct hr_trace *random_trace(uint64_t seed) {
 
 /* ---- Worlds ----------------------------------------------------------------------------------------- */
 
-/* Policies are ended by NULL; the most starts that there were under one. */
+/* `policies` ends with NULL; returns the maximum number of starts under one of them. */
 static uint32_t assert_same_world(uint64_t seed, const char *scenario, const char *const *policies) {
   char path[200];
   struct hr_trace *trace = random_trace(seed), *mapped = streamed_trace(trace);
@@ -107,7 +106,7 @@ static void shared_gpus(void) {
                                    "queue:order=drf,placement=spread"));
 }
 
-/* Where neighbours slow each other down jobs have attempts; and where memory is first come, first served, some die. */
+/* With interference jobs have attempts; with first-come memory some are killed. */
 static void shared_speeds(void) {
   (void)assert_same_world(
       22,
@@ -151,7 +150,7 @@ static void speeds_and_tiers(void) {
       POLICIES("queue:backfill=easy", "queue:order=sjf,backfill=skip,placement=best-fit", "queue:backfill=strict"));
 }
 
-/* With what reclaims early are free of, and what stands beside capacity. */
+/* With free early reclaims and services beside capacity. */
 static void markets(void) {
   uint32_t n_starts = assert_same_world(
       26,

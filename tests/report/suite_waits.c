@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reference traces under all policies that have a name: waits are what lies between a job's stays on GPUs, as their
-   history has them, and the parts of each sum to it. */
+/* The reference traces under all named policies: waits are the times between the attempts of a job, as its history has
+   them, and the parts of each wait sum to it. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -40,16 +40,15 @@ static bool sums(const struct run *run, const struct hr_wait *wait) {
   return sum_us == wait->end_us - wait->begin_us;
 }
 
-/* From the last stay on: before it the job waited from the end of the stay before, or from its submit. `left`: of its
-   waits, those that are not yet accounted for. */
+/* From the last attempt backwards: before each attempt the job waited from the end of the previous one, or from its
+   submit. `left`: waits not yet accounted for. */
 static bool are_between(const struct run *run, hr_job job, const struct hr_wait *waits, size_t left) {
   const struct hr_attempt *attempts;
   const struct hr_result *result = run->replay.result;
   hr_history_attempts(run->history, &attempts);
   uint32_t at = hr_history_last(run->history, job);
   bool is_open = result->state[job.id] == HR_JOB_WAITING, is_rejected = result->state[job.id] == HR_JOB_REJECTED;
-  if (is_open ||
-      (is_rejected && left > 0)) { /* a wait that nothing but the end of the run, or a rejection, has ended */
+  if (is_open || (is_rejected && left > 0)) { /* a wait that was ended by the end of the run or by a rejection */
     int64_t from_us = at == HR_NONE ? run->trace->submit_us[job.id] : attempts[at].end_us;
     bool found = left > 0 && waits[left - 1].begin_us == from_us && waits[left - 1].is_open == is_open;
     if (found && is_open) found = waits[left - 1].end_us == result->end_us;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every figure's definition, by values computed by hand. */
+/* The definition of every metric, with values computed by hand. */
 
 #include "harness.h"
 #include "replayed.h"
@@ -125,7 +125,7 @@ static void sizes_have_figures_of_their_own(void) {
   expect(apart->by_size[1].wait_s.mean, 2.5);
   expect(apart->by_size[1].jct_s.p50, (20 + 95) / 2.0);
   expect(apart->by_size[1].slowdown.max, 95 / 90.0);
-  expect(apart->wait_s.p50, 5); /* of all jobs, though the sizes were selected from first */
+  expect(apart->wait_s.p50, 5); /* of all jobs, although the groups by size were selected from first */
   hr_summary_destroy(summary);
   hr_summary_destroy(apart);
 }
@@ -231,7 +231,7 @@ static void all_rejected(void) {
   hr_summary_destroy(summary);
 }
 
-/* A submit that is rejected after the last end is no part of the makespan. */
+/* A job that is rejected after the last end does not extend the makespan. */
 static void the_makespan_ends_with_the_last_end(void) {
   static const struct replayed_job jobs[] = {
       {.submit_s = 0, .work_s = 50, .start_s = 0, .gpus = 8},

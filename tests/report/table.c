@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table for a person: what it says, and that nothing makes it wider than 80 columns. */
+/* The summary table: its content, and a width of at most 80 columns for any input. */
 
 #include "harness.h"
 #include "output_files.h"
@@ -73,16 +73,16 @@ static void the_table_says_it_all(void) {
   expect_within(text, "\n  jobs       3 submitted, 2 completed, 1 rejected, 0 unfinished\n");
   expect_within(text, "\n  GPUs       50.0 % allocated over the submit window, 7.00 s\n"
                       "             55.0 % allocated over the makespan, 1 min 40 s\n  GPU hours  0.12\n"
-                      "  queue      0.1 jobs on average, 1 at most; 1 job backfilled\n");
+                      "  queue      0.1 jobs on average, maximum 1; 1 job backfilled\n");
   expect_within(text, "\n                mean         p50         p90         p95         p99         max\n"
                       "wait          2.50 s      2.50 s      4.50 s      4.75 s      4.95 s      5.00 s\n"
                       "jct           57.5 s      57.5 s  1 min 28 s  1 min 31 s  1 min 34 s  1 min 35 s\n"
                       "slowdown        1.03        1.03        1.05        1.05        1.06        1.06\n");
-  expect_within(text, "\nGPUs asked for        jobs   GPU hours   share   mean wait    p95 wait  slowdown\n"
+  expect_within(text, "\nGPUs requested        jobs   GPU hours   share   mean wait    p95 wait  slowdown\n"
                       "2-4                      2         0.1 100.0 %      2.50 s      4.75 s      1.03\n"
                       "65-128                   1         0.0   0.0 %           -           -         -\n");
   expect_within(text, "\n  digest     0123456789abcdef\n"
-                      "  speed      3 jobs in 0.25 s: 12 jobs/s; trace read in 0.05 s\n  memory     40 MiB at most\n");
+                      "  speed      3 jobs in 0.25 s: 12 jobs/s; trace read in 0.05 s\n  memory     40 MiB peak\n");
   CU_ASSERT_PTR_NULL(strchr(text, '\033'));
   CU_ASSERT_PTR_NULL(strstr(text, "tenant"));
   free(text);
@@ -104,7 +104,7 @@ static void colour_is_only_added(void) {
   free(coloured);
 }
 
-/* Names as long and as strange as an input may hold. */
+/* Names as long and as unusual as an input may have. */
 static void nothing_is_wider_than_80_columns(void) {
   enum { LONG = 300 };
   char name[LONG + 1];
@@ -177,11 +177,11 @@ static void fragments_have_lines_where_gpus_are_told_apart(void) {
   char *text = printed(&summary, false);
   CU_ASSERT(widest(text) <= 80);
   expect_within(text, "\n  fragments  12.3 % of GPUs over the submit window, 10.0 % over the makespan\n"
-                      "             50.0 % at most; 3.1 % stranded; largest gang 412.3 GPUs, at least 3\n  GPU hours ");
+                      "             maximum 50.0 %; 3.1 % stranded; largest gang 412.3 GPUs, minimum 3\n  GPU hours ");
   free(text);
   summary.submit_window_s = 0;
   text = printed(&summary, false);
-  expect_within(text, "\n  fragments  10.0 % of GPUs over the makespan\n             50.0 % at most;");
+  expect_within(text, "\n  fragments  10.0 % of GPUs over the makespan\n             maximum 50.0 %;");
   free(text);
   summary.fragmentation.known = false;
   text = printed(&summary, false);
@@ -215,7 +215,7 @@ static void pools_have_a_table_where_gpus_are_told_apart(void) {
                       "small                1,200     66.2 %     1.00     1.00       $84.54     $0.0704\n"
                       "a name that ... 10,000,000    100.0 %     1.47  123,457 $123,456,789     $12,346\n");
   expect_within(text, "\nnone                     0          -        -        -            -           -\n"
-                      "latency: time that a job held its GPUs / its recorded run time, mean and p95.\n");
+                      "latency: time with GPUs allocated / recorded run time of a job, mean and p95.\n");
   free(text);
   summary.n_pools = 18;
   text = printed(&summary, false);
@@ -251,7 +251,7 @@ static void large_figures_keep_their_columns(void) {
   CU_ASSERT_EQUAL(widest(text), 80);
   expect_within(text, "\nlarge           10,000,000 123,456,789 100.0 %     4,629 d     4,629 d   900,000\n");
   expect_within(text, "\nand 1,190 more\n");
-  expect_within(text, "\n  left out   1,234 rows of the trace\n");
+  expect_within(text, "\n  skipped    1,234 rows of the trace\n");
   expect_within(text, "10,000,000 failed and 10,000,000 were cancelled");
   free(text);
 }
@@ -266,12 +266,12 @@ static void costs_have_a_block(void) {
   label.cluster = &priced->cluster;
   char *text = printed(summary, false);
   CU_ASSERT_TRUE(widest(text) <= 80);
-  expect_within(text, "\n  cost       $58.00: $21,170 a month\n"
+  expect_within(text, "\n  cost       $58.00; $21,170 per month\n"
                       "             $19.33 per completed job, $3.63 per useful GPU hour\n"
                       "  idle       $16.00, 27.6 % of the cost\n  shared     $2.00\n"
-                      "  on demand  $82.00 for the same GPU hours: 29.3 % saved\n"
+                      "  on demand  $82.00 for the same GPU hours; 29.3 % saved\n"
                       "  budgets    1 of 1 tenant months over budget\n");
-  expect_within(text, "\n  goodput    66.7 % of the GPU hours held: 4.0 lost, 2.0 to save, 2.0 to restart\n"
+  expect_within(text, "\n  goodput    66.7 % of GPU hours; lost 4.0, checkpoints 2.0, restarts 2.0\n"
                       "  spot       16.0 GPU hours, 1 reclaim (0.5000 per node hour), 1 job\n"
                       "             interrupted; 100.0 % available\n");
   expect_within(text, "\nmarket                                         cost   share\n"
@@ -297,7 +297,7 @@ static void kills_have_a_line(void) {
   summary->stoppable = true;
   summary->oom = (struct hr_oom_figures){true, 1234, 1, 2.5};
   char *text = printed(summary, false);
-  expect_within(text, "\n  out of mem 1,234 kills of 1 job; 2.5 GPU hours until they came up\n");
+  expect_within(text, "\n  out of mem 1,234 kills of 1 job; 2.5 GPU hours in back-off\n");
   free(text);
   summary->oom.known = false;
   text = printed(summary, false);

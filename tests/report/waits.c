@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Small worlds whose waits are worked out by hand: what holds each job back from when until when, behind whom. */
+/* Small scenarios with waits computed by hand: the reason of each wait, its begin and end, and the job ahead. */
 
 #include "harness.h"
 #include "headroom/headroom.h"
@@ -24,7 +24,7 @@ struct expected {
 struct world {
   const char *scenario;                    /* all keys but its trace */
   const char *trace;                       /* as CSV */
-  struct expected expected[MOST_SEGMENTS]; /* in order of jobs, and of time; ended by one of no time */
+  struct expected expected[MOST_SEGMENTS]; /* sorted by job and time; ends with a wait of no duration */
 };
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
@@ -120,10 +120,10 @@ static void check(const struct world *world) {
 /* ---- By hand ---------------------------------------------------------------------------------------- */
 
 /*
- * Four GPUs. Job 0 has three of them from 0 to 60. Job 1, at 10, wants all four: one is free, and it waits for capacity
- * until 60, 50 min; so it is promised the start at 60. Job 2, at 20, wants one GPU for 50 min, and one is free; but it
- * would run to 70: from 20 to 60, 40 min, it is behind the reservation of job 1. Then job 1 has all four until 90, and
- * job 2 waits for capacity, 30 min: 40 + 30 = 70 min in all.
+ * Four GPUs. Job 0 has three of them from 0 to 60. Job 1, at 10, requests all four: one is free, so it waits for
+ * capacity until 60, 50 min, with a reservation at 60. Job 2, at 20, requests one GPU for 50 min, and one is free; but
+ * it would run until 70: from 20 to 60, 40 min, it waits behind the reservation of job 1. Then job 1 has all four until
+ * 90, and job 2 waits for capacity, 30 min: 40 + 30 = 70 min in all.
  */
 static void reservation(void) {
   static const struct world world = {POOL(1, 4) QUEUE("fifo", "easy"),
@@ -159,9 +159,10 @@ static void conservative(void) {
 }
 
 /*
- * Tenant a may have two of four GPUs. Its job 0 has them from 0 to 60, so its job 1, at 10, is over the quota until 60,
- * 50 min, whatever is free. Job 2, of b, takes the other two from 20 to 90. Job 3, of b and of a higher priority, comes
- * at 55 and goes first at 60, when two come free, until 80: job 1 waits for capacity, 20 min, and 70 min in all.
+ * Tenant a has a quota of two of four GPUs. Its job 0 uses them from 0 to 60, so its job 1, at 10, is over the quota
+ * until 60, 50 min, whatever is free. Job 2, of b, uses the other two from 20 to 90. Job 3, of b and of a higher
+ * priority, is submitted at 55 and starts first at 60, when two are released, until 80: job 1 waits for capacity, 20
+ * min, and 70 min in all.
  */
 static void quota(void) {
   static const struct world world = {
@@ -182,9 +183,9 @@ static void quota(void) {
 }
 
 /*
- * Two nodes of four GPUs, strictly in order. Jobs 0 and 1 take three of one each, until 60 and 100. Job 2, at 10, wants
- * two GPUs: two are free, one on each node, until 60, 50 min. Job 3, at 20, wants one, and would fit, but nobody may
- * pass job 2: 40 min.
+ * Two nodes of four GPUs, strictly in order. Jobs 0 and 1 use three of one each, until 60 and 100. Job 2, at 10,
+ * requests two GPUs: two are free, one on each node, until 60, 50 min. Job 3, at 20, requests one, and would fit, but
+ * job 2 may not be overtaken: 40 min.
  */
 static void fragments(void) {
   static const struct world world = {
@@ -196,8 +197,8 @@ static void fragments(void) {
 
 /* ---- Other reasons ---------------------------------------------------------------------------------- */
 
-/* Four nodes of two GPUs in racks of two. At 20 nodes 1 and 3 are free, one in each rack: a job of four GPUs that is to
-   be within one waits until node 0 is free, at 60. */
+/* Four nodes of two GPUs in racks of two. At 20 nodes 1 and 3 are free, one in each rack: a job of four GPUs that must
+   be within one rack waits until node 0 is free, at 60. */
 static void topology(void) {
   static const struct world world = {
       "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 4, \"gpus_per_node\": 2, "
@@ -208,8 +209,8 @@ static void topology(void) {
   check(&world);
 }
 
-/* Job 0 takes six of eight CPUs and one of four GPUs; job 1 wants four CPUs. Job 2 wants more GPUs than are free, and
-   CPUs too, until 60 and then until job 1 has ended. */
+/* Job 0 uses six of eight CPUs and one of four GPUs; job 1 requests four CPUs. Job 2 requests more GPUs than are free,
+   and CPUs too, until 60 and then until job 1 has ended. */
 static void node_resources(void) {
   static const struct world world = {
       "\"cluster\": { \"by_gpu\": true, \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, "
@@ -220,7 +221,7 @@ static void node_resources(void) {
   check(&world);
 }
 
-/* Shares: two GPUs have half of each free, and a job wants more than that of one. */
+/* Shares: two GPUs have half of each free, and a job requests more than half of one. */
 static void shares(void) {
   static const struct world world = {
       "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 2, "
@@ -232,9 +233,9 @@ static void shares(void) {
 }
 
 /*
- * Six GPUs. Job 0 has four of them; job 1, of a higher priority, comes at 10 and wants four: job 0 is told to leave by
- * 15. Job 2 comes at 12 and would fit beside job 0, but what is free is promised to job 1. At 15 job 1 has four, job 2
- * has one, and job 0 waits for capacity until job 1 has ended, at 25.
+ * Six GPUs. Job 0 uses four of them; job 1, of a higher priority, is submitted at 10 and requests four: job 0 is
+ * preempted and must vacate by 15. Job 2 is submitted at 12 and would fit next to job 0, but the free GPUs are reserved
+ * for job 1. At 15 job 1 has four, job 2 has one, and job 0 waits for capacity until job 1 has ended, at 25.
  */
 static void preemption(void) {
   static const struct world world = {
@@ -247,8 +248,7 @@ static void preemption(void) {
   check(&world);
 }
 
-/* Spot capacity that there is none of, but for a second at the beginning, and one on-demand node that boots in 2 min.
- */
+/* No spot capacity, except for a second at the beginning, and one on-demand node that boots in 2 min. */
 #define ELASTIC                                                                                                        \
   "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, "           \
   "\"market\": \"spot\", "                                                                                             \
@@ -258,8 +258,8 @@ static void preemption(void) {
   "\"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, \"market\": \"on-demand\", \"usd_per_gpu_hour\": 2, \"boot_s\": "  \
   "120 }] }, "
 
-/* Job 1 comes at 1, and its node boots until 3. Job 2 comes at 20 and waits for that node until job 1 has ended, at 63.
- */
+/* Job 1 is submitted at 1, and its node boots until 3. Job 2 is submitted at 20 and waits for that node until job 1 has
+   ended, at 63. */
 static void booting(void) {
   static const struct world world = {
       ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"on-demand-only\""),
@@ -268,7 +268,7 @@ static void booting(void) {
   check(&world);
 }
 
-/* Job 1 waits ten minutes for spot capacity before the on-demand node, which is on offer, is asked for. */
+/* Job 1 waits ten minutes for spot capacity before it acquires the available on-demand node. */
 static void market(void) {
   static const struct world world = {
       ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"spot-first\", \"spot_wait_s\": 600"),
@@ -283,8 +283,8 @@ static void market(void) {
   finish_world(&run);
 }
 
-/* By deadlines, greedily: nothing but spot capacity until the last moment, which is the deadline less the work: 100 -
-   60 = 40. Then the node boots. */
+/* The greedy deadline rule: spot capacity only until the last moment, which is the deadline minus the work: 100 - 60 =
+   40. Then the node boots. */
 static void deadlines(void) {
   static const struct world world = {
       ELASTIC POLICY("\"name\": \"queue\", \"market\": \"deadline-greedy\", \"changeover_s\": 0"),
@@ -293,7 +293,7 @@ static void deadlines(void) {
   check(&world);
 }
 
-/* One GPU in rounds of six minutes: jobs 0 and 1 have it in turn. */
+/* One GPU in rounds of six minutes: jobs 0 and 1 take turns. */
 static void rounds(void) {
   static const struct world world = {POOL(1, 1)
                                          POLICY("\"name\": \"rounds\", \"round_s\": 360, \"objective\": \"fair\""),
@@ -303,9 +303,9 @@ static void rounds(void) {
 }
 
 /*
- * Two GPUs, two rows, slices of half a minute. Job 0 has row 0 and job 1 a half of row 1, in turn. Job 2, at 1 s, finds
- * room in neither; job 3, at 2 s, would beside job 1, but is behind job 2. At 1 min job 1 has ended and job 2 gets its
- * row, so that job 3 is the first outside, without room, until job 0 has ended at 1.5. Then 2 and 3 take turns.
+ * Two GPUs, two rows, slices of half a minute. Job 0 has row 0 and job 1 a half of row 1, in turn. Job 2, at 1 s, fits
+ * into neither row; job 3, at 2 s, would fit next to job 1, but is behind job 2. At 1 min job 1 has ended and job 2
+ * gets its row, so that job 3 is the first without a row, until job 0 has ended at 1.5 min. Then 2 and 3 take turns.
  */
 static void slices(void) {
   static const struct world world = {

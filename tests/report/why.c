@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is told of waits: as JSON against its schema, in 80 columns, without memory, and where nothing can be written.
- */
+/* The answers of `why`: JSON against its schema, tables of 80 columns, failed allocations, and write errors. */
 
 #include "headroom/unstable/why.h"
 #include "harness.h"
@@ -13,7 +12,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-/* The waits of scenarios/demo.json, of its first jobs. */
+/* The waits of the first jobs of scenarios/demo.json. */
 enum { JOBS = 300, WATCHED = 250 };
 
 static struct hr_scenario *scenario;
@@ -58,7 +57,7 @@ static void prepare(void) {
   CU_ASSERT_EQUAL_FATAL(hr_trace_read(scenario->trace_file, NULL, &trace, &error), HR_OK);
   trace->n_jobs = JOBS;
   CU_ASSERT_EQUAL_FATAL(follow(), HR_OK);
-  CU_ASSERT_TRUE(files_only(NULL)); /* the folder is made before memory runs out */
+  CU_ASSERT_TRUE(files_only(NULL)); /* create the folder before allocations fail */
   why = (struct hr_why){.scenario = scenario->name,
                         .trace = trace,
                         .cluster = &scenario->cluster,
@@ -106,7 +105,7 @@ static void json_is_what_the_schema_says(void) {
   finish();
 }
 
-/* Sums over all rows of a list. */
+/* Returns the sums over all rows of a list. */
 static double sum_of(const cJSON *list, const char *key) {
   double sum = 0;
   const cJSON *item;
@@ -154,7 +153,7 @@ static void what_cannot_be_written_is_said(void) {
 
 /* ---- Moves ------------------------------------------------------------------------------------------ */
 
-/* Whether the answer for a job has these words. */
+/* Whether the answer for a job contains these words. */
 static bool tells(const struct hr_why *told, hr_job job, const char *words) {
   char *text = NULL;
   size_t size = 0;
@@ -167,7 +166,7 @@ static bool tells(const struct hr_why *told, hr_job job, const char *words) {
   return found;
 }
 
-/* The first job of scenarios/agency.json that goes back to spot nodes. */
+/* Returns the first job of scenarios/agency.json that migrates back to spot nodes. */
 static hr_job first_moved(void) {
   const struct hr_attempt *attempts;
   size_t count = hr_history_attempts(history, &attempts);
@@ -197,9 +196,9 @@ static void moves_tell_of_prices_that_are_lower(void) {
                               .waits = waits,
                               .history = history};
   hr_job job = first_moved();
-  CU_ASSERT_TRUE(tells(&told, job, "it was moved by its policy") && tells(&told, job, "cost less"));
+  CU_ASSERT_TRUE(tells(&told, job, "migrated by the policy") && tells(&told, job, "cheaper spot"));
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) scenario->cluster.pools[i].market.price_uusd_h = 1;
-  CU_ASSERT_TRUE(tells(&told, job, "it was moved by its policy") && !tells(&told, job, "cost less"));
+  CU_ASSERT_TRUE(tells(&told, job, "migrated by the policy") && !tells(&told, job, "cheaper spot"));
   hr_replay_finish(&replay);
   forget();
   hr_trace_destroy(trace);

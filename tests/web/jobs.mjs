@@ -38,7 +38,7 @@ test('search finds a job by its id, and tenants', () =>
     );
     await page.locator('#job-search').fill('no such job');
     await page.waitForFunction(
-      () => document.querySelector('#jobs [role="status"]').textContent === 'No job is like that.',
+      () => document.querySelector('#jobs [role="status"]').textContent === 'No matching job.',
     );
   }));
 

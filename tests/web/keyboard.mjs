@@ -40,7 +40,7 @@ test('Tab comes to every control in order, and is seen', () =>
 test('the first stop skips to the figures', () =>
   on('agency.html', {}, async (page) => {
     await page.keyboard.press('Tab');
-    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the figures');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
     await page.keyboard.press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement.id), 'content');
   }));

@@ -41,7 +41,7 @@ test('dollars are written as on the terminal', () =>
     const terminal = read('agency.txt');
     assert.ok(
       terminal.includes(
-        `cost       ${await card(page, 'cost.total_usd')}: ${await card(page, 'cost.usd_per_month')} a month`,
+        `cost       ${await card(page, 'cost.total_usd')}; ${await card(page, 'cost.usd_per_month')} per month`,
       ),
     );
     assert.ok(terminal.includes(`idle       ${await card(page, 'cost.idle_usd')}, `));
@@ -100,8 +100,8 @@ test('changes against a baseline say which way is better', () =>
     assert.ok(run.cost.usd_per_month > baseline.run.cost.usd_per_month);
     assert.match(await change('cost.usd_per_month'), /^\+\$.*worse$/);
     assert.match(await change('utilization.makespan'), /^\+4\.0 points, better$/);
-    assert.equal(await change('jobs.completed'), 'as the baseline');
+    assert.equal(await change('jobs.completed'), 'same as the baseline');
     const told = await page.locator('.lead', { hasText: 'baseline last month' }).innerText();
     assert.ok(told.includes('policy fifo') && told.includes(baseline.run.digest), told);
-    assert.match(await words(page.locator('#other-baseline')), /^The baseline is of another world: trace: last-month\.csv there, /);
+    assert.match(await words(page.locator('#other-baseline')), /^The baseline used a different configuration: trace: last-month\.csv \(now /);
   }));

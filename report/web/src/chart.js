@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A figure: its title, its choices, the chart, a sentence that tells what it shows, and the same as a table on demand.
-// Charts are made when they come near the view, and drawn again when the look of the page changes.
+// A figure: title, choices, chart, a sentence that describes the chart, and the same data as a table on demand. Charts are
+// created when they come near the viewport, and redrawn when the appearance of the page changes.
 import { el, select, table } from './dom.js';
 import { init } from './library.js';
 import { isPrinting, isStill, look, onSettings, patterns } from './settings.js';
@@ -11,7 +11,7 @@ const PRINT_HEIGHT = 0.72;
 
 const NARROW = 520;
 
-// On a narrow chart an axis of time has room for few labels.
+// On a narrow chart, a time axis has space for few labels.
 const fewerTicks = (axes) => {
   for (const axis of [axes].flat()) if (axis?.type === 'time') axis.splitNumber = 3;
 };
@@ -50,7 +50,7 @@ export const legend = (colours, extra = {}) => ({
   ...extra,
 });
 
-// Of lines: the line alone, with its dashes; of filled ones a patch.
+// For line charts the legend shows the line with its dashes, for area charts a coloured patch.
 export const lineLegend = (colours) => legend(colours, { itemStyle: { opacity: 0 } });
 export const areaLegend = (colours) => legend(colours, { icon: 'roundRect', itemWidth: 14, itemHeight: 10 });
 
@@ -63,7 +63,7 @@ export const valueAxis = (colours, name, write) => ({
   splitLine: { lineStyle: { color: colours.line } },
 });
 
-// Steps of an axis of durations that people count in.
+// Axis steps for durations, in common units.
 export const durationSteps = (most) => {
   const steps = [
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
@@ -83,12 +83,12 @@ export const grid = (extra = {}) => ({
   ...extra,
 });
 
-// What is printed is smaller, so that pages fill.
+// Printed charts are smaller, so that more fit on a page.
 const widthOf = (place) => (isPrinting() ? PRINT_WIDTH : place.clientWidth);
 const heightOf = (spec) => Math.round((spec.height ?? 320) * (isPrinting() ? PRINT_HEIGHT : 1));
 
 class Figure {
-  // See `figure` below.
+  // The specification is described at the end of this file.
   constructor(spec) {
     this.spec = spec;
     this.state = Object.fromEntries((spec.choices ?? []).map((choice) => [choice.name, choice.value]));
@@ -193,7 +193,7 @@ class Figure {
     this.drawForPrint();
   }
 
-  // Ticks that the document chose, not the axis, are chosen again for the stretch that is shown.
+  // Ticks that dayTicks() chose, instead of the axis, are recomputed for the visible time range.
   placeTicks() {
     if (!this.placed || this.placing) return;
     this.placing = true;
@@ -209,7 +209,7 @@ class Figure {
     });
   }
 
-  // One picture of all layers, of which printing would lose some.
+  // Renders all layers into one canvas, since printing would lose some of them.
   drawForPrint() {
     this.place.querySelector(':scope > .printed')?.remove();
     if (!isPrinting()) return;

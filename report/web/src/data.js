@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The document and its blocks, as the program wrote them into the page. Blocks are decoded when asked for, once.
+// The document and its binary blocks, as the program wrote them into the page. Blocks are decoded on first use, once.
 
 export const readDocument = () => JSON.parse(document.getElementById('headroom-data').textContent);
 
@@ -28,7 +28,7 @@ export const block = (name) => {
   return decoded.get(name);
 };
 
-// Differences are summed, and steps scaled, in doubles: sums pass the type that the differences have.
+// Deltas are summed and values scaled as doubles, because sums may exceed the type of the deltas.
 const column = (buffer, { type, coding, offset, length, scale = 1 }) => {
   const packed = new ARRAYS[type](buffer, offset, length);
   if (coding !== 'delta' && scale === 1) return packed;
@@ -48,12 +48,12 @@ const readTable = async (described) => {
   return Object.fromEntries(described.columns.map((c) => [c.name, column(buffer, c)]));
 };
 
-// The columns of a table by name.
+// Returns the columns of a table by name.
 export const tableOf = (described) => {
   if (!tables.has(described.block)) tables.set(described.block, readTable(described));
   return tables.get(described.block);
 };
 
-// Jobs' ids by row, or null where they are numbers in a column.
+// Returns the job ids by row, or null if they are numbers in a column.
 export const jobIds = async () =>
   hasBlock('job_ids') ? new TextDecoder().decode(await block('job_ids')).split('\n') : null;

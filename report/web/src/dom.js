@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Elements are made here, from text that is never read as markup.
+// Creates elements from text that is never parsed as markup.
 
-// el('p', { class: 'lead', onclick }, 'words', child, ...): null and undefined children are left out.
+// el('p', { class: 'lead', onclick }, 'text', child, ...): null and undefined children are skipped.
 export const el = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -13,7 +13,7 @@ export const el = (tag, attributes = {}, ...children) => {
   return element;
 };
 
-// A choice among [value, words] pairs, with its label.
+// A drop-down list of [value, text] pairs with a label.
 export const select = (label, options, value, change) =>
   el(
     'label',
@@ -26,8 +26,8 @@ export const select = (label, options, value, change) =>
     ),
   );
 
-// A table in a box of its own. columns: [{ title, number }]; rows: lists of texts or elements. Of the kind 'stacked' every row is
-// a card of its own on a phone, with the titles beside the values.
+// A table that scrolls in its own box. columns: [{ title, number }]; rows: arrays of texts or elements. With kind 'stacked',
+// each row is a card on a phone, with the titles next to the values.
 export const table = (caption, columns, rows, kind = '') =>
   el(
     'div',
@@ -59,7 +59,7 @@ export const table = (caption, columns, rows, kind = '') =>
     ),
   );
 
-// A list of [term, what it is] pairs.
+// A list of [term, description] pairs.
 export const facts = (pairs) =>
   el(
     'dl',

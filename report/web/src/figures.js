@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The figures of a run's summary that the page shows: where each stands in the JSON, how it is written, which way is better.
+// The metrics of a run's summary that the page shows: path in the JSON, format, and which direction is better.
 import { amount, count, duration, share, usd } from './format.js';
 
 const at =
@@ -7,11 +7,11 @@ const at =
   (run) =>
     path.reduce((part, key) => (part === null || part === undefined ? null : part[key]), run) ?? null;
 
-// better: 1 when more is better, -1 when less is, 0 when neither. In the order in which they are shown.
+// better: 1 if higher is better, -1 if lower is better, 0 if neither. In display order.
 export const FIGURES = [
   {
     key: 'cost.usd_per_month',
-    words: 'Cost a month',
+    words: 'Cost per month',
     of: at('cost', 'usd_per_month'),
     write: usd,
     better: -1,
@@ -25,7 +25,7 @@ export const FIGURES = [
     write: usd,
     better: -1,
     idle: true,
-    note: (run) => partOf(run, 'idle_usd', 'capacity_usd', 'of what GPUs cost'),
+    note: (run) => partOf(run, 'idle_usd', 'capacity_usd', 'of the cost of GPUs'),
   },
   {
     key: 'utilization.makespan',
@@ -54,7 +54,7 @@ export const FIGURES = [
     better: -1,
     note: () => 'at most 1 job in 100 waits longer',
   },
-  { key: 'wait_s.max', words: 'Wait, longest', of: at('wait_s', 'max'), write: duration, better: -1 },
+  { key: 'wait_s.max', words: 'Wait, maximum', of: at('wait_s', 'max'), write: duration, better: -1 },
   {
     key: 'jobs.completed',
     words: 'Jobs completed',
@@ -69,7 +69,7 @@ export const FIGURES = [
     of: at('jobs', 'rejected'),
     write: count,
     better: -1,
-    note: (run) => (run.jobs.unfinished ? `${count(run.jobs.unfinished)} more unfinished` : 'none left unfinished'),
+    note: (run) => (run.jobs.unfinished ? `${count(run.jobs.unfinished)} more unfinished` : 'none unfinished'),
   },
   {
     key: 'jobs.missed_deadlines',
@@ -86,7 +86,7 @@ export const FIGURES = [
     write: amount,
     better: -1,
     idle: true,
-    note: (run) => `${share(1 - run.utilization.makespan)} of the GPU time that was there`,
+    note: (run) => `${share(1 - run.utilization.makespan)} of the available GPU time`,
   },
   {
     key: 'spot.reclaims',
@@ -94,14 +94,14 @@ export const FIGURES = [
     of: (run) => (run.spot?.gpu_hours ? run.spot.reclaims : null),
     write: count,
     better: -1,
-    note: (run) => `${count(run.spot.jobs_interrupted)} interruptions of jobs`,
+    note: (run) => `${count(run.spot.jobs_interrupted)} job interruptions`,
   },
   {
     key: 'goodput.lost_gpu_hours',
     words: 'Lost work',
     of: (run) => (run.spot?.gpu_hours || run.goodput?.lost_gpu_hours ? at('goodput', 'lost_gpu_hours')(run) : null),
     write: (x) => `${amount(x)} h`,
-    note: () => 'GPU hours that interruptions undid',
+    note: () => 'GPU hours lost to interruptions',
     better: -1,
   },
 ];
@@ -112,20 +112,20 @@ function partOf(run, part, whole, words) {
 
 function windowNote(run) {
   const window = run.utilization.submit_window;
-  return window === null ? null : `${share(window)} while jobs arrived`;
+  return window === null ? null : `${share(window)} during the submit window`;
 }
 
-// Of runs without prices: what cannot be said in dollars is said in hours.
+// Idle GPU hours, shown for runs without prices.
 function idleHours(run) {
   const used = run.utilization?.makespan;
   return run.cost || !used ? null : (run.gpu_hours / used) * (1 - used);
 }
 
-// How `value` stands to `base`: { words, better: true, false or null }.
+// Compares `value` with `base`: { words, better: true, false or null }.
 export const change = (figure, value, base) => {
   if (value === null || base === null || base === undefined) return null;
   const by = value - base;
-  if (Math.abs(by) <= Math.abs(base) * 1e-9) return { words: 'as the baseline', better: null };
+  if (Math.abs(by) <= Math.abs(base) * 1e-9) return { words: 'same as the baseline', better: null };
   const sign = by > 0 ? '+' : '−';
   const size = figure.points ? `${Math.abs(by * 100).toFixed(1)} points` : figure.write(Math.abs(by));
   if (size === (figure.points ? '0.0 points' : figure.write(0))) return { words: 'no change', better: null };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Numbers as the program prints them on a terminal (base/text.c).
+// Number formats, equal to those of the terminal output (base/text.c).
 
-// Between a number and its unit, where no line breaks.
+// No-break space between a number and its unit.
 const GAP = '\u00a0';
 
 const grouped = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
@@ -17,7 +17,7 @@ export const count = (value) => fixed(value, 0);
 // "1 node", "2 nodes".
 export const things = (value, one) => `${count(value)} ${one}${value === 1 ? '' : 's'}`;
 
-// As many decimals as tell something: 8,123; 812.3; 8.12.
+// Significant decimals only: 8,123; 812.3; 8.12.
 export const amount = (value) => {
   const size = Math.abs(value);
   return Number.isInteger(value) || size >= 1000 ? count(value) : fixed(value, size >= 100 ? 1 : 2);
@@ -55,7 +55,7 @@ export const duration = (seconds) => {
   return twoParts(Math.floor(hours / 24), 'd', hours < 24000 ? hours % 24 : 0, 'h');
 };
 
-// For axes: the largest unit alone where it is whole enough.
+// For axes: the largest unit, rounded to three digits.
 export const durationShort = (seconds) => {
   if (seconds === 0) return '0';
   const [unit, sign] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One job's life: its waits and its stays on GPUs, drawn as one bar and told as a list.
+// The life of one job: its waits and attempts, as a bar and as a list.
 import { durationSteps, grid, legend, makeFigure } from './chart.js';
 import { tableOf } from './data.js';
 import { el, facts } from './dom.js';
@@ -11,7 +11,7 @@ import { tip } from './tip.js';
 const placeWords = (pool, node, nodes) =>
   [pool, node >= 0 ? `node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : null].filter(Boolean).join(', ');
 
-// Of a job that started once, its row tells all.
+// The row of a job with a single attempt contains everything.
 const onlyStay = (doc, rows, row) => {
   const [begin, end] = [rows.number('start_s', row), rows.number('end_s', row)];
   if (begin === null || begin < 0) return [];
@@ -22,13 +22,13 @@ const onlyStay = (doc, rows, row) => {
       begin,
       end: end < 0 ? doc.spans.end_s : end,
       lost,
-      ended: end < 0 ? 'still running at the end' : rows.textOf('state', row),
+      ended: end < 0 ? 'still running when the run ended' : rows.textOf('state', row),
       where,
     },
   ];
 };
 
-// The stays of a job in order: [{ begin, end, lost, ended, where }].
+// Returns the attempts of a job in order: [{ begin, end, lost, ended, where }].
 export const staysOf = async (doc, rows, row) => {
   if (!doc.attempts) return onlyStay(doc, rows, row);
   const columns = await tableOf(doc.attempts);
@@ -48,7 +48,7 @@ export const staysOf = async (doc, rows, row) => {
   return stays.length ? stays.sort((a, b) => a.begin - b.begin) : onlyStay(doc, rows, row);
 };
 
-// Waits between and before stays, and the stays; each part is at least as wide as nothing.
+// Returns the waits and the attempts as consecutive parts.
 const partsOf = (submit, stays) => {
   const parts = [];
   let at = submit;
@@ -56,7 +56,7 @@ const partsOf = (submit, stays) => {
     if (stay.begin > at) parts.push({ kind: 'waits', begin: at, end: stay.begin, words: i ? 'waits again' : 'waits' });
     const kept = Math.max(stay.begin, stay.end - stay.lost);
     if (kept > stay.begin) parts.push({ kind: 'runs', begin: stay.begin, end: kept, words: `runs on ${stay.where}` });
-    if (stay.end > kept) parts.push({ kind: 'lost', begin: kept, end: stay.end, words: 'runs, and the work is lost' });
+    if (stay.end > kept) parts.push({ kind: 'lost', begin: kept, end: stay.end, words: 'runs; the work is lost' });
     at = stay.end;
   });
   return parts;
@@ -68,9 +68,9 @@ const styleOf = (look) => ({
   lost: { color: look.lost },
 });
 
-const NAMES = { waits: 'waits', runs: 'runs', lost: 'work that was lost' };
+const NAMES = { waits: 'waits', runs: 'runs', lost: 'lost work' };
 
-// A stacked bar: each part of the life is a series of one value, named by its kind so that the legend has each once.
+// A stacked bar: each part is a series with one value, named by its kind so that the legend lists each kind once.
 const option = (doc, submit, parts) => (look) => {
   const clock = clockOf(doc);
   const styles = styleOf(look);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The rows of the job table as typed arrays: which of them a search keeps, and in which order.
+// The rows of the job table as typed arrays: filtering and sorting.
 
-// columns: typed arrays by name; text: lists that the text columns point into; ids: list, or null where they are a column of numbers.
+// columns: typed arrays by name; text: lists that text columns refer to; ids: a list, or null if ids are a column of numbers.
 export const makeRows = (columns, text, ids, count) => {
   const id = (row) => (ids ? ids[row] : String(columns.id ? columns.id[row] : row));
   const textOf = (name, row) => (columns[name] && text[name] ? (text[name][columns[name][row]] ?? '') : '');
@@ -18,7 +18,7 @@ export const makeRows = (columns, text, ids, count) => {
       tenants?.has(columns.tenant[row]) || users?.has(columns.user[row]) || id(row).toLowerCase().includes(wanted);
   };
 
-  // wanted: { search, class, tenant, state: places in the text lists or '', wait: seconds or '' }
+  // wanted: { search, class, tenant, state: indices into the text lists or '', wait: seconds or '' }
   const find = (wanted) => {
     const tests = ['class', 'tenant', 'state']
       .filter((name) => wanted[name] !== '' && columns[name])
@@ -51,7 +51,7 @@ export const makeRows = (columns, text, ids, count) => {
   };
 
   const ranks = new Map();
-  // Equal rows stay in the trace's order.
+  // Equal rows keep the order of the trace.
   const sort = (rows, name, down) => {
     if (!ranks.has(name)) ranks.set(name, rankOf(name));
     const rank = ranks.get(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The parts of the chart library that the page needs, and no more: the bundle holds nothing else of it.
+// Only those parts of the chart library that the page needs are imported, to keep the bundle small.
 import { BarChart, CustomChart, HeatmapChart, LineChart, ParallelChart, ScatterChart } from 'echarts/charts';
 import {
   AriaComponent,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Puts the page together: what a person who decides asks first comes first. A section without data is left out.
+// Assembles the page, most important sections first. Sections without data are omitted.
 import { readDocument } from './data.js';
 import { el } from './dom.js';
 import { startSettings } from './settings.js';
@@ -20,7 +20,7 @@ import { waits } from './sections/waits.js';
 import { why } from './sections/why.js';
 import { workload } from './sections/workload.js';
 
-// Of a choice between alternatives these are what matters; the run in depth comes after them.
+// Sections on alternatives come before those on a single run.
 const ORDER = [
   headline,
   plan,
@@ -49,7 +49,7 @@ const show = (section, doc) => {
     section.fill(root, doc);
   } catch (error) {
     console.error(error);
-    root.append(el('p', { class: 'bad', role: 'alert' }, `This part could not be drawn: ${error.message}`));
+    root.append(el('p', { class: 'bad', role: 'alert' }, `This section could not be drawn: ${error.message}`));
   }
   return root;
 };
@@ -69,7 +69,7 @@ const start = () => {
   document
     .getElementById('foot')
     .append(
-      `Made by Headroom ${doc.version}. This file is whole: it fetches nothing and tells nobody that it is read.`,
+      `Made by Headroom ${doc.version}. This file is self-contained: it loads nothing and sends nothing over the network.`,
     );
 };
 

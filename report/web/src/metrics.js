@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Figures that alternatives are compared by: their names in words, how they are written, which way is better.
+// Metrics for comparing alternatives: name, format, and which direction is better.
 import { amount, count, duration, durationShort, share, usd, usdShort } from './format.js';
 
 const NAMES = {
@@ -7,13 +7,13 @@ const NAMES = {
   wait_p50_s: 'Wait, median',
   wait_p95_s: 'Wait, p95',
   wait_p99_s: 'Wait, p99',
-  wait_max_s: 'Wait, longest',
-  jct_mean_s: 'Submit to end, mean',
-  jct_p95_s: 'Submit to end, p95',
+  wait_max_s: 'Wait, maximum',
+  jct_mean_s: 'Completion time, mean',
+  jct_p95_s: 'Completion time, p95',
   slowdown_mean: 'Slowdown, mean',
   slowdown_p95: 'Slowdown, p95',
   makespan_s: 'Makespan',
-  utilization_submit_window: 'Utilization while jobs arrive',
+  utilization_submit_window: 'Utilization, submit window',
   utilization_makespan: 'Utilization',
   jobs_completed: 'Jobs completed',
   jobs_unfinished: 'Jobs unfinished',
@@ -24,24 +24,24 @@ const NAMES = {
   jain: 'Fairness (Jain)',
   finish_time_fairness_mean: 'Finish-time fairness, mean',
   finish_time_fairness_p95: 'Finish-time fairness, p95',
-  finish_time_fairness_max: 'Finish-time fairness, worst',
-  finish_time_fairness_share_above_1: 'Jobs later than on an own share',
-  fragmentation_submit_window: 'Fragmented while jobs arrive',
-  fragmentation_makespan: 'Fragmented',
-  stranded: 'Stranded',
+  finish_time_fairness_max: 'Finish-time fairness, maximum',
+  finish_time_fairness_share_above_1: 'Jobs with finish-time fairness > 1',
+  fragmentation_submit_window: 'Fragmentation, submit window',
+  fragmentation_makespan: 'Fragmentation',
+  stranded: 'Stranded GPUs',
   largest_gang_mean: 'Largest gang, mean',
-  largest_gang_min: 'Largest gang, least',
-  monthly_usd: 'Cost a month',
+  largest_gang_min: 'Largest gang, minimum',
+  monthly_usd: 'Cost per month',
   completed: 'Completed',
-  'utilization.submit_window': 'Utilization while jobs arrive',
-  'cost.usd_per_completed_job': 'Cost of a completed job',
+  'utilization.submit_window': 'Utilization, submit window',
+  'cost.usd_per_completed_job': 'Cost per completed job',
   'goodput.lost_gpu_hours': 'Lost GPU hours',
 };
 
 const MORE_IS_BETTER = /^(utilization|jobs_completed|completed|jain|largest_gang|goodput\.fraction|throughput)/;
 
-const QUANTITIES = { wait_s: 'Wait', jct_s: 'Submit to end', slowdown: 'Slowdown' };
-const STATISTICS = { mean: 'mean', p50: 'median', max: 'longest' };
+const QUANTITIES = { wait_s: 'Wait', jct_s: 'Completion time', slowdown: 'Slowdown' };
+const STATISTICS = { mean: 'mean', p50: 'median', max: 'maximum' };
 
 export const metricName = (key) => {
   const [quantity, statistic] = key.split('.');
@@ -63,5 +63,5 @@ export const metricShort = (key) => {
   return write === usd ? usdShort : write === duration ? durationShort : write;
 };
 
-// 1 when more is better, -1 when less is.
+// 1 if higher is better, -1 if lower is better.
 export const metricSense = (key) => (MORE_IS_BETTER.test(key) ? 1 : -1);

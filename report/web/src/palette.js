@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The looks of charts. Hues are those of Okabe and Ito (2008), told apart by people with any of the usual kinds of colour
-// blindness; lines differ in dash and marks in shape as well, and patterns can be switched on.
+// Colours of charts: the palette of Okabe and Ito (2008), which can be distinguished with the common kinds of colour blindness.
+// Lines also differ in dashes and marks in shape, and patterns can be switched on.
 
 const HUES = [
   '#0072B2',
@@ -70,7 +70,7 @@ export const looks = { light, dark };
 
 export const hue = (look, i, name) => (name === '(others)' ? look.others : look.hues[i % look.hues.length]);
 
-// A hatching for what was paid for and not used.
+// Hatching for paid but unused capacity.
 export const hatched = (look) => ({
   color: look.panel,
   dashArrayX: [1, 0],

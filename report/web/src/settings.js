@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a person has set for the whole page: light or dark, patterns. Kept while the page is open; storage is not asked for,
-// as a file opened from a disk has none of its own.
+// Settings of the page: dark mode and patterns. They last while the page is open; local storage is not used, since a file
+// opened from disk has none of its own.
 import { el } from './dom.js';
 import { looks } from './palette.js';
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Time on the page: seconds since t = 0 in the document, dates in UTC where the trace has them, else days since the start.
+// Time on the page: seconds since t = 0 in the document, shown as UTC dates if the trace has dates, else as days since the
+// start.
 
 import { shownRange } from './zoom.js';
 
@@ -33,7 +34,7 @@ export const clockOf = (doc) => {
 const LONG_DAYS = 45;
 const DAY_MS = 86400000;
 
-// Days since the start know no months: over many of them ticks stand at round numbers, which the time axis would not choose.
+// Without dates there are no months: over many days, ticks are at round day numbers, which the time axis would not choose.
 export const dayTicks = (doc, from, to) => {
   const days = (to - from) / DAY_MS;
   if (clockOf(doc).dated || days < LONG_DAYS) return undefined;
@@ -42,7 +43,7 @@ export const dayTicks = (doc, from, to) => {
   return Array.from({ length: Math.floor(to / DAY_MS / step) - first + 1 }, (_, i) => (first + i) * step * DAY_MS);
 };
 
-// Options that every chart over time has: `doc.spans` from end to end, so that all of them zoom as one.
+// Options of all time charts: the full range `doc.spans`, so that all of them zoom together.
 export const timeAxis = (doc, look) => {
   const clock = clockOf(doc);
   const [min, max] = [clock.ms(doc.spans.begin_s), clock.ms(doc.spans.end_s)];
@@ -59,20 +60,20 @@ export const timeAxis = (doc, look) => {
   };
 };
 
-// Seconds of a bucket: the last ends with the run.
+// Returns the duration of a bucket in seconds; the last one ends with the run.
 export const widthOf = (doc, i) => {
   const { begin_s: begin, step_s: step } = doc.series;
   return Math.max(0, Math.min(step, doc.spans.end_s - begin - i * step));
 };
 
-// The middle of each bucket with its value, as charts want them.
+// Returns the midpoint and value of each bucket, for charts.
 export const points = (doc, list) => {
   const { begin_s: begin, step_s: step } = doc.series;
   const clock = clockOf(doc);
   return list.map((value, i) => [clock.ms(begin + i * step + widthOf(doc, i) / 2), value]);
 };
 
-// When a bucket begins; to the minute where it is longer.
+// Returns the beginning of a bucket as text, to the minute if buckets are longer.
 export const bucketText = (doc, i) => {
   const { begin_s: begin, step_s: step } = doc.series;
   const at = begin + i * step;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is said beside the pointer: a title and rows of mark, name and value, made of elements, never of markup in names.
+// Tooltips: a title and rows of mark, name and value, built from elements, so names are never parsed as markup.
 import { el } from './dom.js';
 
-const MOST_ROWS = 14;
+const MAX_ROWS = 14;
 
 // rows: [[colour or null, name, value text]]
 export const tip = (title, rows) =>
@@ -13,7 +13,7 @@ export const tip = (title, rows) =>
     el(
       'table',
       {},
-      rows.slice(0, MOST_ROWS).map(([colour, name, value]) => {
+      rows.slice(0, MAX_ROWS).map(([colour, name, value]) => {
         const mark = el('span', { class: 'mark' });
         mark.style.background = colour ?? 'transparent';
         return el('tr', {}, el('td', {}, mark), el('td', {}, name), el('td', {}, value));
@@ -21,7 +21,7 @@ export const tip = (title, rows) =>
     ),
   );
 
-// For charts with an axis of time or of groups: all series at the pointer, by `write`.
+// For charts with an axis of time or groups: all series at the pointer, formatted by `write`.
 export const axisTip = (title, write) => (found) => {
   const rows = found
     .map((f) => [f.color, f.seriesName, Array.isArray(f.value) ? f.value[1] : f.value])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One stretch of time for all charts over time: what is zoomed in one is zoomed in all, by brush, wheel or buttons.
+// One time range for all time charts: zooming one chart by brush, wheel or buttons zooms all.
 import { el } from './dom.js';
 
 const range = { start: 0, end: 100 };
@@ -45,7 +45,7 @@ export const zoomOptions = (slider, look) => [
     : []),
 ];
 
-// `after` is called when the stretch that the chart shows has changed.
+// `after` is called when the visible range of the chart has changed.
 export const joinZoom = (chart, after) => {
   charts.add(chart);
   chart.on('datazoom', () => {
@@ -59,7 +59,7 @@ export const leaveZoom = (chart) => charts.delete(chart);
 
 const button = (words, action) => el('button', { type: 'button', onclick: action }, words);
 
-// For those who do not drag: the same by buttons.
+// Buttons, for users who cannot drag.
 export const zoomButtons = () => {
   const width = () => range.end - range.start;
   const middle = () => (range.end + range.start) / 2;
@@ -70,7 +70,7 @@ export const zoomButtons = () => {
   };
   return el(
     'div',
-    { class: 'controls', role: 'group', 'aria-label': 'Stretch of time in all charts over time' },
+    { class: 'controls', role: 'group', 'aria-label': 'Time range of all time charts' },
     button('Zoom in', around(0.5)),
     button('Zoom out', around(2)),
     button('Earlier', move(-0.5)),

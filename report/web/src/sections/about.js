@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How to get the same again, what was assumed, and what each figure means.
+// How to reproduce the run, its assumptions, and definitions of the metrics.
 import { el, facts } from '../dom.js';
 
 const MEANINGS = [
   ['Wait', 'from a job’s submit to its first start'],
   ['Percentile', '95th: one job in twenty waits longer; 99th: one in a hundred'],
-  ['Allocated', 'held by a job, whatever it does with the GPU'],
-  ['Busy', 'allocated, and not loading, saving a checkpoint or starting again'],
-  ['Useful', 'work that was kept: not undone by an interruption'],
-  ['Utilization', 'GPU time allocated, of the GPU time that was there'],
-  ['Cost of idle', 'what the pools cost, less what their jobs are charged'],
-  ['Cost a month', 'the run’s cost for 730 hours of it'],
-  ['Fragmented', 'idle, and no use to a task drawn from the typical ones'],
-  ['Digest', 'of all that happened: the same digest, the same run'],
+  ['Allocated', 'GPUs assigned to a job, whether it uses them or not'],
+  ['Busy', 'allocated, and not loading or saving a checkpoint or restarting'],
+  ['Useful', 'work that was not lost to an interruption'],
+  ['Utilization', 'allocated GPU time / available GPU time'],
+  ['Cost of idle', 'cost of the pools minus the charges of their jobs'],
+  ['Cost per month', 'the cost of the run, scaled to 730 hours'],
+  ['Fragmented', 'idle, and unusable by a random typical task'],
+  ['Digest', 'hash of the event log: equal digests mean equal runs'],
 ];
 
 const list = (title, lines) =>
@@ -42,7 +42,7 @@ const copyButton = (text) => {
 export const about = {
   id: 'about',
   short: 'Reproduce',
-  title: () => 'To get the same again',
+  title: () => 'How to reproduce this run',
   has: () => true,
   fill: (root, doc) => {
     const run = doc.run ?? {};
@@ -68,7 +68,7 @@ export const about = {
         ],
       ]),
       ...list('Assumptions', doc.assumptions),
-      el('h3', {}, 'What the figures mean'),
+      el('h3', {}, 'Definitions'),
       facts(MEANINGS),
     );
   },

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What needs attention: rules that were broken, by rule and place, the longest first; each time on demand; and what the run
-// had to note.
+// Alerts by rule and subject, longest first, each alert on demand; and the notes of the run.
 import { el, table } from '../dom.js';
 import { count, duration } from '../format.js';
 import { total } from '../lines.js';
 import { clockOf } from '../time.js';
 
 const FEW = 4;
-const MOST_ROWS = 1000;
+const MAX_ROWS = 1000;
 
 const GROUPS = [
   { title: 'Alert' },
-  { title: 'Where' },
-  { title: 'Times', number: true },
-  { title: 'In all', number: true },
-  { title: 'Longest from' },
-  { title: 'What, in the longest' },
+  { title: 'Subject' },
+  { title: 'Count', number: true },
+  { title: 'Total', number: true },
+  { title: 'Longest began' },
+  { title: 'Detail of the longest' },
 ];
 const EACH = [
   { title: 'Alert' },
-  { title: 'Where' },
-  { title: 'From' },
-  { title: 'For', number: true },
-  { title: 'What' },
+  { title: 'Subject' },
+  { title: 'Begin' },
+  { title: 'Duration', number: true },
+  { title: 'Detail' },
 ];
 
 const grouped = (doc) => [...doc.alert_groups].sort((a, b) => b.seconds - a.seconds);
@@ -48,7 +47,7 @@ const eachRow = (clock) => (alert) => [
   alert.words ?? '',
 ];
 
-// Rows are made when somebody opens the list. all: how many there were, of which the file may hold the first alone.
+// Rows are created when the list is opened. all: the number of alerts, of which the file may contain only the first.
 const eachOf = (alerts, all, clock) => {
   const details = el(
     'details',
@@ -63,14 +62,14 @@ const eachOf = (alerts, all, clock) => {
   );
   const fill = () =>
     details.append(
-      table('Each alert', EACH, alerts.slice(0, MOST_ROWS).map(eachRow(clock)), 'stacked'),
-      alerts.length > MOST_ROWS ? el('p', { class: 'note' }, `The first ${count(MOST_ROWS)} of ${count(all)} are shown.`) : '',
+      table('Each alert', EACH, alerts.slice(0, MAX_ROWS).map(eachRow(clock)), 'stacked'),
+      alerts.length > MAX_ROWS ? el('p', { class: 'note' }, `The first ${count(MAX_ROWS)} of ${count(all)} are shown.`) : '',
     );
   details.addEventListener('toggle', fill, { once: true });
   return details;
 };
 
-// Many notes fold, so that the charts stay near.
+// Many notes are folded, so that the charts stay near the top.
 const notesOf = (notes) => {
   const list = el(
     'ul',
@@ -85,7 +84,7 @@ const fillAlerts = (root, doc) => {
   const groups = grouped(doc);
   const all = total(groups.map(({ times }) => times));
   root.classList.add('warn');
-  root.append(table(`Alerts by rule and place: ${groups.length}`, GROUPS, groups.map(groupRow(clock)), 'stacked'));
+  root.append(table(`Alerts by rule and subject: ${groups.length}`, GROUPS, groups.map(groupRow(clock)), 'stacked'));
   if (all > groups.length) root.append(eachOf(doc.alerts, all, clock));
 };
 

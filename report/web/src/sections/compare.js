@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Alternatives side by side: each figure of each, its difference from the first, and the interval of that difference.
+// Alternatives side by side: each metric, its difference from the first alternative, and the confidence interval of that
+// difference.
 import { figure, grid, legend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { fixed, orDash, share } from '../format.js';
@@ -12,18 +13,18 @@ const metricsOf = ({ policies }) =>
 
 const signed = (write, x) => (x > 0 ? '+' : x < 0 ? '−' : '') + write(Math.abs(x));
 
-// A difference of shares is in points.
+// Differences of shares are in percentage points.
 const differenceWriter = (key) =>
   metricWriter(key) === share ? (x) => `${fixed(x * 100, 1)}\u00a0points` : metricWriter(key);
 
-// What is written as zero is no change.
+// A difference that is printed as zero counts as no change.
 const isNothing = (key, x) => differenceWriter(key)(Math.abs(x)) === differenceWriter(key)(0);
 
 const judged = (key, difference) => {
   const { mean, low, high, significant } = difference;
   if (mean === null || mean === 0) return null;
   if (isNothing(key, mean) && isNothing(key, low) && isNothing(key, high)) return ['no change', 'muted'];
-  if (significant === false && (low !== mean || high !== mean)) return ['not clear', 'muted'];
+  if (significant === false && (low !== mean || high !== mean)) return ['not significant', 'muted'];
   return Math.sign(mean) === metricSense(key) ? ['better', 'good'] : ['worse', 'bad'];
 };
 
@@ -47,7 +48,7 @@ const cell = (key, policy, i) => {
   );
 };
 
-// The interval of a policy's difference, drawn about the first policy's mean: a whisker of the chart library's own shapes.
+// The confidence interval of a policy's difference, drawn around the mean of the first policy.
 const whisker = (spans, colour) => ({
   type: 'custom',
   name: 'interval',
@@ -83,7 +84,7 @@ const spansOf = (policies, key) =>
 
 const WISHED = ['wait_p95_s', 'cost_total_usd', 'wait_mean_s', 'jct_mean_s'];
 
-// What policies differ in, if they do.
+// The first metric in which the policies differ, if any.
 const firstToShow = (policies, metrics) => {
   const differs = (key) => metrics.includes(key) && new Set(policies.map((p) => p.mean[key])).size > 1;
   return WISHED.find(differs) ?? metrics.find(differs) ?? metrics[0];
@@ -100,7 +101,7 @@ const chart = (doc) => {
     choices: [
       {
         name: 'metric',
-        label: 'Figure',
+        label: 'Metric',
         options: metrics.map((key) => [key, metricName(key)]),
         value: firstToShow(policies, metrics),
       },
@@ -137,8 +138,8 @@ const chart = (doc) => {
 
 const howWords = ({ replications, confidence, random, policies }) =>
   replications > 1
-    ? `Each of ${policies.length} policies ran ${replications} times on the same random events; differences are from the first, with paired ${share(confidence).replace('.0', '')} intervals.`
-    : `Differences are from the first policy${random ? '; one run each, so no intervals' : '; nothing is random here, so they are exact'}.`;
+    ? `Each of ${policies.length} policies ran ${replications} times on the same random events; differences are relative to the first one, with paired ${share(confidence).replace('.0', '')} intervals.`
+    : `Differences are relative to the first policy${random ? '; one run each, so there are no intervals' : '; the scenario is deterministic, so they are exact'}.`;
 
 export const compare = {
   id: 'compare',
@@ -152,7 +153,7 @@ export const compare = {
       chart(doc),
       table(
         'Policies side by side',
-        [{ title: 'Figure' }, ...policies.map((p) => ({ title: p.label ?? p.name, number: true }))],
+        [{ title: 'Metric' }, ...policies.map((p) => ({ title: p.label ?? p.name, number: true }))],
         metricsOf(doc.compare).map((key) => [metricName(key), ...policies.map((p, i) => cell(key, p, i))]),
         'whole',
       ),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Money: when it was spent, on whom and in which market, and what nobody used, hatched in grey wherever it is drawn.
+// Costs over time, by tenant and by market. Idle capacity is hatched in grey in every chart.
 import { el, table } from '../dom.js';
 import { areaLegend, figure, grid, legend, valueAxis } from '../chart.js';
 import { amount, share, usd, usdShort } from '../format.js';
@@ -20,7 +20,7 @@ const listsOf = (cost, by) => {
   return (cost[by] ?? []).map((group) => ({ name: group.name || '(none)', usd: group.usd }));
 };
 
-// Dollars an hour within each bucket, or all dollars until its end.
+// Dollars per hour within each bucket, or cumulative dollars at its end.
 const shaped = (doc, list, view) => {
   if (view === 'rate') return list.map((x, i) => (widthOf(doc, i) ? (x * 3600) / widthOf(doc, i) : 0));
   let sum = 0;
@@ -30,7 +30,7 @@ const shaped = (doc, list, view) => {
 const isIdle = (name) => name === 'idle' || name === '(idle)';
 
 const afterWords = ({ after_usd: after }) =>
-  after ? `${usd(after)} more are due after the run, for nodes reserved beyond it. ` : '';
+  after ? `${usd(after)} more are due after the run, for nodes reserved until later. ` : '';
 
 const overTime = (doc) => {
   const { cost } = doc.series;
@@ -51,8 +51,8 @@ const overTime = (doc) => {
         name: 'view',
         label: 'As',
         options: [
-          ['sum', 'dollars until then'],
-          ['rate', 'dollars an hour'],
+          ['sum', 'cumulative cost'],
+          ['rate', 'cost per hour'],
         ],
         value: 'sum',
       },
@@ -74,7 +74,7 @@ const overTime = (doc) => {
       legend: areaLegend(look),
       grid: grid(),
       xAxis: timeAxis(doc, look),
-      yAxis: valueAxis(look, view === 'rate' ? 'dollars an hour' : 'dollars', usdShort),
+      yAxis: valueAxis(look, view === 'rate' ? 'dollars per hour' : 'dollars', usdShort),
       tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), usd) },
       series: listsOf(cost, key).map(({ name, usd: list }, i) => {
         const idle = isIdle(name);
@@ -95,7 +95,7 @@ const sortedTenants = (cells) => {
   return [...sums].sort((a, b) => b[1] - a[1]);
 };
 
-// Rows of the chart: tenants, the dearest first; then what is nobody's.
+// Rows of the chart: tenants, most expensive first; then idle and shared costs.
 const rowsOf = ({ cells, idle, shared_usd: shared }) => [
   ...sortedTenants(cells).map(([tenant, sum]) => ({
     name: tenant || '(no tenant)',
@@ -133,7 +133,7 @@ const byTenant = (costs) => {
     id: 'tenants-chart',
     title: 'By tenant and market',
     height: 90 + 30 * rows.length,
-    words: () => `Of ${usd(all)}, ${usd(idle)} (${share(all ? idle / all : 0)}) went to GPUs that nobody used.`,
+    words: () => `Of ${usd(all)}, ${usd(idle)} (${share(all ? idle / all : 0)}) paid for idle GPUs.`,
     draw: (look) => ({
       legend: legend(look),
       grid: grid({ top: 40 }),
@@ -199,7 +199,7 @@ const budgetTable = (budgets) =>
       String(b.month + 1),
       usd(b.budget_usd),
       usd(b.spent_usd),
-      b.over ? el('span', { class: 'bad' }, `over by ${usd(b.spent_usd - b.budget_usd)}`) : 'kept',
+      b.over ? el('span', { class: 'bad' }, `over by ${usd(b.spent_usd - b.budget_usd)}`) : 'within budget',
     ]),
   );
 
@@ -208,7 +208,7 @@ const hours = (costs) => total(costs.idle.map((c) => c.gpu_hours));
 export const costs = {
   id: 'costs',
   short: 'Costs',
-  title: () => 'What it costs',
+  title: () => 'Costs',
   has: (doc) => Boolean(doc.series?.cost || doc.costs),
   fill: (root, doc) => {
     const { cost } = doc.run ?? {};
@@ -217,7 +217,7 @@ export const costs = {
         el(
           'p',
           { class: 'lead' },
-          `${usd(cost.total_usd)} in all, of which ${usd(cost.idle_usd)} for idle GPUs${doc.costs ? ` (${amount(hours(doc.costs))} GPU hours)` : ''}${cost.shared_usd ? ` and ${usd(cost.shared_usd)} shared` : ''}.`,
+          `${usd(cost.total_usd)} in total, of which ${usd(cost.idle_usd)} for idle GPUs${doc.costs ? ` (${amount(hours(doc.costs))} GPU hours)` : ''}${cost.shared_usd ? ` and ${usd(cost.shared_usd)} shared` : ''}.`,
         ),
       );
     if (doc.series?.cost) root.append(overTime(doc));

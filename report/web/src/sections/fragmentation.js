@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPUs that are idle and of no use to a typical task, over time.
+// Idle GPUs that typical tasks cannot use, over time.
 import { areaLegend, figure, grid, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
 import { amount, count, share } from '../format.js';
@@ -27,14 +27,14 @@ export const fragmentation = {
       el(
         'p',
         { class: 'lead' },
-        `Fragmented: idle, but no use to a task drawn from the typical ones. Stranded: idle on nodes whose CPU or memory is used up.${figures ? ` ${share(figures.makespan ?? 0)} of the GPUs were fragmented on average, ${share(figures.max ?? 0)} at worst.` : ''}`,
+        `Fragmented: idle, but unusable by a random typical task. Stranded: idle on nodes without enough free CPU or memory.${figures ? ` ${share(figures.makespan ?? 0)} of the GPUs were fragmented on average, ${share(figures.max ?? 0)} at most.` : ''}`,
       ),
       figure({
         id: 'fragmentation-chart',
-        title: 'Idle GPUs of no use',
+        title: 'Unusable idle GPUs',
         time: true,
         height: 300,
-        words: () => `At most ${lists.map(([name, list]) => `${amount(highest(list))} ${name}`).join(', ')} GPUs.`,
+        words: () => `Maximum: ${lists.map(([name, list]) => `${amount(highest(list))} ${name}`).join(', ')} GPUs.`,
         table: () => ({
           columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))],
           rows: lists[0][1].map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => amount(list[i] ?? 0))]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPUs over time: what was there, what jobs held of it, what they did with it; or who held it.
+// GPUs over time: capacity, allocation and use; or allocation by tenant, class, GPU type, market or pool.
 import { areaLegend, figure, grid, lineLegend, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
 import { amount, count } from '../format.js';
@@ -11,7 +11,7 @@ import { zoomButtons } from '../zoom.js';
 
 const WORDS = { tenant: 'by tenant', class: 'by class', gpu: 'by GPU type', market: 'by market', pool: 'by pool' };
 
-// Where capacity never changed its peaks are itself.
+// Whether the capacity varied, so that its peaks differ from its means.
 const varies = ({ mean: means, max }) => max.some((most, i) => means[i] !== null && most - means[i] > 1e-4 * most);
 
 const whole = (doc, look) => {
@@ -42,12 +42,12 @@ const wordsOf = (doc, by) => {
   if (by === 'whole') {
     const most = allocated.max.reduce((a, b) => Math.max(a, b), 0);
     const when = bucketText(doc, allocated.max.indexOf(most));
-    return `${amount(mean(allocated.mean))} of ${amount(mean(capacity.mean))} GPUs allocated on average, ${amount(most)} at most (first about ${when}). The dotted line is the highest within each point's stretch of time.`;
+    return `${amount(mean(allocated.mean))} of ${amount(mean(capacity.mean))} GPUs allocated on average, ${amount(most)} at most (first about ${when}). The dotted line is the maximum within the time range of each point.`;
   }
   const groups = doc.series.by[by]
     .map((group) => [group.name || '(none)', mean(group.allocated)])
     .sort((a, b) => b[1] - a[1]);
-  return `GPUs held on average: ${groups
+  return `GPUs allocated on average: ${groups
     .slice(0, 4)
     .map(([name, x]) => `${name} ${amount(x)}`)
     .join(', ')}${groups.length > 4 ? ' and less' : ''}.`;
@@ -59,10 +59,10 @@ const tableOf = (doc, by) => {
     by === 'whole'
       ? [
           ['capacity', capacity.mean],
-          ...(varies(capacity) ? [['capacity, most', capacity.max]] : []),
+          ...(varies(capacity) ? [['capacity, maximum', capacity.max]] : []),
           ['allocated', allocated.mean],
-          ['least', allocated.min],
-          ['most', allocated.max],
+          ['minimum', allocated.min],
+          ['maximum', allocated.max],
           ['busy', busy?.mean],
           ['useful', useful?.mean],
         ].filter(([, list]) => list)
@@ -91,7 +91,7 @@ export const gpus = {
       el(
         'p',
         { class: 'lead' },
-        'Allocated: held by a job. Busy: not loading, saving or starting again. Useful: work that was kept.',
+        'Allocated: assigned to a job. Busy: not loading or saving a checkpoint or restarting. Useful: work that was not lost.',
       ),
       zoomButtons(),
       figure({

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The first answer: what was run, and the numbers that decide, each with its change against the baseline.
+// Summary: what was run, and the most important metrics, each with its change from the baseline.
 import { el } from '../dom.js';
 import { FIGURES, change } from '../figures.js';
 import { things } from '../format.js';
@@ -62,18 +62,18 @@ export const headline = {
   },
 };
 
-// Of plans and comparisons the answer comes first, and what was run in depth after it.
+// For plans and comparisons, the details of one run come after the result.
 export const depth = {
   id: 'depth',
-  short: 'In depth',
-  title: (doc) => (doc.kind === 'plan' ? 'The recommended mix in depth' : 'The first policy in depth'),
+  short: 'Details',
+  title: (doc) => (doc.kind === 'plan' ? 'Details of the recommended mix' : 'Details of the first policy'),
   has: (doc) => Boolean(doc.run && doc.kind !== 'run'),
   fill: fillNumbers,
 };
 
-// What a change against a baseline of another world may come from, beside the policy.
+// Differences of the configuration, other than the policy, that may explain a change from the baseline.
 const clusterOf = ({ cluster }) => cluster && clusterWords(cluster);
-const WORLD = [
+const CONFIGURATION = [
   ['scenario', (run) => run.scenario, (words) => words],
   ['trace', (run) => run.trace?.file, (words) => words],
   ['trace', (run) => (run.jobs ? things(run.jobs.submitted, 'job') : null), (words) => words],
@@ -81,17 +81,17 @@ const WORLD = [
 ];
 
 const differences = (run, base) =>
-  WORLD.flatMap(([what, of, words]) => {
+  CONFIGURATION.flatMap(([what, of, words]) => {
     const [ours, theirs] = [of(run), of(base)];
     if (!ours || !theirs || ours === theirs) return [];
     const [here, there] = [words(ours, run), words(theirs, base)];
-    return [here === there ? `${what}: not the same` : `${what}: ${there} there, ${here} here`];
+    return [here === there ? `${what}: differs` : `${what}: ${there} (now ${here})`];
   });
 
 const baselineWords = ({ name, run }) => {
   const parts = [run.policy ? `policy ${policyWords(run.policy)}` : null, run.digest ? `digest ${run.digest}` : null];
   const words = parts.filter(Boolean).join(', ');
-  return `Changes are against the baseline ${name}${words ? ` (${words})` : ''}.`;
+  return `Changes are relative to the baseline ${name}${words ? ` (${words})` : ''}.`;
 };
 
 const putBaseline = (root, doc) => {
@@ -99,7 +99,7 @@ const putBaseline = (root, doc) => {
   root.append(el('p', { class: 'lead' }, baselineWords(doc.baseline)));
   if (differ.length)
     root.append(
-      el('p', { class: 'note bad', id: 'other-baseline' }, `The baseline is of another world: ${differ.join('; ')}.`),
+      el('p', { class: 'note bad', id: 'other-baseline' }, `The baseline used a different configuration: ${differ.join('; ')}.`),
     );
 };
 
@@ -118,7 +118,7 @@ function fillNumbers(root, doc) {
       el(
         'p',
         { class: 'note muted' },
-        'No dollars: nothing in this scenario has a price. Give a pool a market or the scenario costs to see them.',
+        'No costs: this scenario has no prices. Set the market of a pool, or the costs of the scenario, to see them.',
       ),
     );
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every job, to search, filter and sort, page by page; each opens to show its life. The columns are decoded when the
-// browser is idle or when somebody gets there.
+// The job table: search, filters, sorting and pages. A row opens to show the life of the job. Columns are decoded when the
+// browser is idle or the table comes into view.
 import { jobIds, tableOf } from '../data.js';
 import { el, select } from '../dom.js';
 import { amount, count, duration, usd } from '../format.js';
@@ -11,7 +11,7 @@ import { clockOf } from '../time.js';
 const PAGE = 50;
 const WAITS = [
   ['', 'any'],
-  ['0', 'more than none'],
+  ['0', '> 0'],
   ['60', '> 1 min'],
   ['600', '> 10 min'],
   ['3600', '> 1 h'],
@@ -19,7 +19,7 @@ const WAITS = [
   ['86400', '> 1 d'],
 ];
 
-// Left out on a phone: the job's own story has them.
+// Columns hidden on a phone; the details of the job show them.
 const SPARE = new Set(['tenant', 'user', 'class', 'submit_s', 'start_s', 'end_s', 'pool', 'attempts', 'lost_s', 'cost_usd']);
 const classOf = (name, number) => [number && 'number', SPARE.has(name) && 'spare'].filter(Boolean).join(' ') || null;
 
@@ -55,7 +55,7 @@ const columnsOf = (doc, rows) => {
   );
 };
 
-// The document's own sentence says how many: with the thousands apart, as the page has them.
+// The sentence of the document, with thousands separators.
 const counted = (words) => words.replace(/\d{4,}/g, (digits) => count(Number(digits)));
 
 class JobTable {
@@ -133,7 +133,7 @@ class JobTable {
     const shown = this.found.subarray(first, first + PAGE);
     this.status.textContent = this.found.length
       ? `${count(this.found.length)} of ${count(all)} jobs; rows ${count(first + 1)} to ${count(first + shown.length)}`
-      : `No job is like that.${shownOf < all ? ` It may be one of the ${count(all - shownOf)} that are not in this file.` : ''}`;
+      : `No matching job.${shownOf < all ? ` ${count(all - shownOf)} jobs are not in this file.` : ''}`;
     const header = (name, title, number) =>
       el(
         'th',
@@ -235,7 +235,7 @@ export const jobs = {
       el(
         'p',
         { class: 'lead' },
-        `A row opens to show the job’s waits and stays.${shown < all ? ` In this file are ${counted(why)}.` : ''}`,
+        `Open a row to see the waits and attempts of the job.${shown < all ? ` This file contains ${counted(why)}.` : ''}`,
       ),
       place,
       el('p', { class: 'print-only' }, 'Only the first 20 rows of the job table are printed.'),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The map of nodes by time: each cell is the part of a node's GPUs that jobs held in a stretch of time.
+// The heat map of nodes over time: each cell is the share of a node's GPUs that is allocated.
 import { block } from '../data.js';
 import { figure, grid } from '../chart.js';
 import { el } from '../dom.js';
@@ -9,7 +9,7 @@ import { tip } from '../tip.js';
 
 const ROOMY = 36;
 
-// Of the map, or of each row; where rows are many they are thin and not all are named.
+// Height of the map, or of a row; with many rows, rows are thin and not all are labelled.
 const heightOf = (rows, each) => {
   const row = rows > ROOMY ? Math.max(2.5, Math.min(8, 560 / rows)) : 16;
   return each ? row : rows * row;
@@ -27,10 +27,10 @@ const option = (doc, cells) => (look) => {
   const when = (column) => clock.text(begin + column * step);
   const bare = { axisTick: { show: false }, splitLine: { show: false }, axisLine: { lineStyle: { color: look.line } } };
   return {
-    // Patterns would say of cells what only their brightness says.
+    // Patterns are off, since cells are distinguished by brightness only.
     aria: { enabled: false },
     grid: grid({ top: 40, right: 8 }),
-    // The cells stand on columns that are counted; the axis beneath them tells the time.
+    // Cells use a category axis of columns; a second axis below shows the time.
     xAxis: [
       { type: 'category', data: Array.from({ length: columns }, (_, i) => i), show: false },
       { ...timeAxis(doc, look), min: clock.ms(begin), max: clock.ms(begin + columns * step), position: 'bottom' },
@@ -56,7 +56,7 @@ const option = (doc, cells) => (look) => {
       left: 0,
       itemHeight: 120,
       itemWidth: 12,
-      text: ['all held', 'idle'],
+      text: ['all allocated', 'idle'],
       textStyle: { color: look.text },
       inRange: { color: look.ramp },
       calculable: false,
@@ -65,7 +65,7 @@ const option = (doc, cells) => (look) => {
     tooltip: {
       trigger: 'item',
       formatter: ({ value: [column, row, held], color }) =>
-        tip(`${rowName(rows[row])}, ${when(column)}`, [[color, 'GPUs held', share(held / 255)]]),
+        tip(`${rowName(rows[row])}, ${when(column)}`, [[color, 'GPUs allocated', share(held / 255)]]),
     },
     series: [{ type: 'heatmap', data: cells, progressive: 0, animation: false, emphasis: { disabled: true } }],
   };
@@ -98,7 +98,7 @@ const mapFigure = (doc, bytes) => {
         .map(({ row, held }) => `${rowName(row)} (${share(held)})`)
         .join('')}.`,
     table: () => ({
-      columns: [{ title: 'Nodes' }, { title: 'GPU time held', number: true }],
+      columns: [{ title: 'Nodes' }, { title: 'allocated GPU time', number: true }],
       rows: idlest.map(({ row, held }) => [rowName(row), share(held)]),
     }),
     draw: option(doc, cells),
@@ -108,14 +108,14 @@ const mapFigure = (doc, bytes) => {
 export const occupancy = {
   id: 'occupancy',
   short: 'Nodes',
-  title: () => 'Which nodes were busy when',
+  title: () => 'Node occupancy over time',
   has: (doc) => Boolean(doc.occupancy?.rows?.length),
   fill: (root, doc) => {
     root.append(
       el(
         'p',
         { class: 'lead' },
-        'Each row is a node, or a few nodes where there are many; each cell the part of its GPUs that jobs held.',
+        'Each row is a node, or a few adjacent nodes in large clusters; each cell is the share of its GPUs that was allocated.',
       ),
     );
     block(doc.occupancy.block).then((buffer) => root.append(mapFigure(doc, new Uint8Array(buffer))));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What to buy: the mix, what it costs beside today's, which goals bind, the frontier of cost against wait, and what would
-// change the answer.
+// The capacity plan: the recommended mix and its cost compared with today's, goals, the frontier of cost and wait, and the
+// sensitivity of the recommendation.
 import { durationSteps, figure, grid, legend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { duration, orDash, share } from '../format.js';
@@ -32,7 +32,7 @@ const card = (plan, title, mix, first) =>
       )
     : null;
 
-// What the mix saves against today's.
+// The savings of the mix compared with today's.
 const savingOf = (plan, mix) => {
   const saved = plan.baseline ? plan.baseline.objective - mix.objective : 0;
   if (!saved || !/usd/.test(plan.objective)) return null;
@@ -48,20 +48,20 @@ const leadWords = (plan) => {
   const sure =
     plan.probability_best === null || plan.probability_best === undefined
       ? ''
-      : ` It is the best of those tried with probability ${share(plan.probability_best)}.`;
-  if (!plan.feasible) return 'No mix that was allowed meets all goals; the nearest is shown.';
-  return `The cheapest mix found that meets every goal (${metricName(plan.objective).toLowerCase()}).${sure}`;
+      : ` It is the best evaluated mix with probability ${share(plan.probability_best)}.`;
+  if (!plan.feasible) return 'No allowed mix meets all goals; the nearest one is shown.';
+  return `The best mix found that meets all goals (${metricName(plan.objective).toLowerCase()}).${sure}`;
 };
 
 const goalTable = (plan) =>
   table(
     'Goals',
-    [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }, { title: 'Binds' }],
+    [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }, { title: 'At its bound' }],
     plan.goals.map((goal) => [
       `${goal.constraint}${goal.assumed ? ' (assumed)' : ''}`,
       orDash(metricWriter(goal.constraint.split(' ')[0]))(goal.value),
       goal.met ? el('span', { class: 'good' }, 'met') : el('span', { class: 'bad' }, 'missed'),
-      goal.binding ? 'binds' : '',
+      goal.binding ? 'excluded a better mix' : '',
     ]),
   );
 
@@ -93,7 +93,7 @@ const frontierFigure = (plan) => {
   const key = waitKey(plan);
   const others = [
     ['today', plan.baseline, 'rect'],
-    ['all on demand', plan.all_on_demand, 'diamond'],
+    ['all on-demand', plan.all_on_demand, 'diamond'],
   ].filter(([, mix]) => mix?.metrics?.[key]);
   const best = plan.recommendation ?? plan.nearest;
   const drawn = [...plan.pareto, ...others.map(([, mix]) => mix), ...(best ? [best] : [])];
@@ -103,7 +103,7 @@ const frontierFigure = (plan) => {
     title: `Frontier: cost against ${metricName(key).toLowerCase()}`,
     height: 340,
     words: () =>
-      `${plan.pareto.length} mixes that no other beats in both cost and wait; ${plan.pareto.filter((mix) => mix.feasible).length} of them meet the goals.`,
+      `${plan.pareto.length} mixes that no other mix beats in both cost and wait; ${plan.pareto.filter((mix) => mix.feasible).length} of them meet the goals.`,
     table: () => ({
       columns: [
         { title: 'Mix' },
@@ -115,7 +115,7 @@ const frontierFigure = (plan) => {
         `${name}${choiceWords(mix.choice)}`,
         objectiveText(plan, mix.objective),
         orDash(metricWriter(key))(mix.metrics[key]?.mean),
-        mix.feasible ? 'met' : 'a goal is missed',
+        mix.feasible ? 'met' : 'missed',
       ]),
     }),
     draw: (look) => ({
@@ -167,9 +167,9 @@ const tighterTable = (plan) =>
   table(
     'Tighter goals',
     [
-      { title: 'If the goal were' },
-      { title: 'It costs', number: true },
-      { title: 'More by', number: true },
+      { title: 'Tighter goal' },
+      { title: 'Cost', number: true },
+      { title: 'Difference', number: true },
       { title: 'Mix' },
     ],
     plan.tightening.map((row) => [
@@ -177,16 +177,16 @@ const tighterTable = (plan) =>
         '= ',
         '= ',
       ),
-      row.feasible ? objectiveText(plan, row.objective) : 'not to be had',
+      row.feasible ? objectiveText(plan, row.objective) : 'not feasible',
       orDash((x) => objectiveText(plan, x))(row.difference),
       choiceWords(row.choice),
     ]),
   );
 
-const worldTable = (plan) =>
+const sensitivityTable = (plan) =>
   table(
-    'Changed worlds',
-    [{ title: 'What if' }, { title: 'This mix' }, { title: 'Best mix then' }, { title: 'It costs', number: true }],
+    'Sensitivity',
+    [{ title: 'Change' }, { title: 'This mix' }, { title: 'Best mix' }, { title: 'Its cost', number: true }],
     plan.sensitivity.map((row) => [
       row.change,
       row.same_choice
@@ -208,14 +208,14 @@ const goals = (plan) =>
     'Goals',
     goalTable(plan),
     plan.goals.some((goal) => goal.binding)
-      ? el('p', { class: 'note' }, 'A goal binds where a mix that is better otherwise was run and misses it.')
+      ? el('p', { class: 'note' }, 'A goal excluded a better mix if such a mix was simulated and missed only this goal.')
       : '',
   );
 
 export const plan = {
   id: 'plan',
   short: 'Plan',
-  title: () => 'What to buy',
+  title: () => 'Capacity plan',
   has: (doc) => Boolean(doc.plan),
   fill: (root, doc) => {
     const found = doc.plan;
@@ -228,7 +228,7 @@ export const plan = {
           card(found, 'Recommended', found.recommendation, true),
           card(found, 'Nearest', found.recommendation ? null : found.nearest, true),
           card(found, 'Today', found.baseline),
-          card(found, 'All on demand', found.all_on_demand),
+          card(found, 'All on-demand', found.all_on_demand),
         ].filter(Boolean),
       ),
     );
@@ -239,8 +239,8 @@ export const plan = {
         { class: 'pair' },
         [
           found.goals?.length ? goals(found) : null,
-          found.tightening?.length ? titled('The price of tighter goals', tighterTable(found)) : null,
-          found.sensitivity?.length ? titled('What if', worldTable(found)) : null,
+          found.tightening?.length ? titled('Cost of tighter goals', tighterTable(found)) : null,
+          found.sensitivity?.length ? titled('Sensitivity', sensitivityTable(found)) : null,
         ].filter(Boolean),
       ),
     );

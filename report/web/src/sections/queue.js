@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The queue over time: how many wait, how many GPUs they ask for, and how long those waited that started.
+// The queue over time: waiting jobs, the GPUs that they request, and the waits of jobs that started.
 import { durationSteps, figure, grid, legend, lineLegend, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
 import { amount, count, duration, durationShort, orDash } from '../format.js';
@@ -35,18 +35,18 @@ const lengthFigure = (doc) => {
       {
         name: 'by',
         label: 'Count',
-        options: [['jobs', 'jobs'], ...(doc.series.waiting_gpus ? [['gpus', 'GPUs asked for']] : [])],
+        options: [['jobs', 'jobs'], ...(doc.series.waiting_gpus ? [['gpus', 'requested GPUs']] : [])],
         value: 'jobs',
       },
     ],
     words: ({ by }) =>
-      `At most ${amount(highest(of(by).max))} ${by === 'gpus' ? 'GPUs asked for by waiting jobs' : 'jobs waited'} at once, first about ${bucketText(doc, of(by).max.indexOf(highest(of(by).max)))}.`,
+      `At most ${amount(highest(of(by).max))} ${by === 'gpus' ? 'GPUs requested by waiting jobs' : 'jobs waited'} at once, first about ${bucketText(doc, of(by).max.indexOf(highest(of(by).max)))}.`,
     table: ({ by }) =>
       bucketTable(
         doc,
         [
           ['waiting, mean', of(by).mean],
-          ['most', of(by).max],
+          ['maximum', of(by).max],
         ],
         amount,
       ),
@@ -57,7 +57,7 @@ const lengthFigure = (doc) => {
         amount,
         [
           line(doc, 'waiting, mean', of(by).mean, look.waiting, { area: 0.25 }),
-          line(doc, 'most', of(by).max, look.worst, { type: 'dotted', width: 1 }),
+          line(doc, 'maximum', of(by).max, look.worst, { type: 'dotted', width: 1 }),
         ],
         by === 'gpus' ? 'GPUs' : 'jobs',
         count,
@@ -70,7 +70,7 @@ const waitSeries = (doc, look) => {
   const longest = points(doc, max).filter(([, seconds]) => seconds > 0);
   return [
     { ...line(doc, 'mean', mean, look.busy), symbol: 'circle', symbolSize: 3, showSymbol: mean.length < 400 },
-    { name: 'longest', type: 'scatter', symbol: 'triangle', symbolSize: 4, color: look.worst, data: longest },
+    { name: 'maximum', type: 'scatter', symbol: 'triangle', symbolSize: 4, color: look.worst, data: longest },
   ];
 };
 
@@ -78,7 +78,7 @@ const waitFigure = (doc) => {
   const { wait_s: wait } = doc.series;
   return figure({
     id: 'wait-chart',
-    title: 'Wait of the jobs that started',
+    title: 'Waits of started jobs',
     time: true,
     height: 260,
     words: () =>
@@ -88,7 +88,7 @@ const waitFigure = (doc) => {
         doc,
         [
           ['mean', wait.mean],
-          ['longest', wait.max],
+          ['maximum', wait.max],
         ],
         duration,
       ),
@@ -99,8 +99,8 @@ const waitFigure = (doc) => {
   });
 };
 
-const nobodyWaited = (id, title) =>
-  el('figure', { id }, el('figcaption', {}, el('h3', {}, title)), el('p', { class: 'chart-words' }, 'Nobody waited.'));
+const noWaits = (id, title) =>
+  el('figure', { id }, el('figcaption', {}, el('h3', {}, title)), el('p', { class: 'chart-words' }, 'No job waited.'));
 
 export const queue = {
   id: 'queue',
@@ -113,8 +113,8 @@ export const queue = {
       el(
         'div',
         { class: 'pair' },
-        highest(waiting.max) ? lengthFigure(doc) : nobodyWaited('queue-chart', 'Queue length'),
-        wait && (highest(wait.max) ? waitFigure(doc) : nobodyWaited('wait-chart', 'Wait of the jobs that started')),
+        highest(waiting.max) ? lengthFigure(doc) : noWaits('queue-chart', 'Queue length'),
+        wait && (highest(wait.max) ? waitFigure(doc) : noWaits('wait-chart', 'Waits of started jobs')),
       ),
     );
   },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The spot market: nodes that could be had and nodes that were up, what was taken back, and the work that went with it.
+// The spot market: nodes offered and nodes up, reclaims, and lost work.
 import { figure, grid, legend, lineLegend, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
 import { amount, count, share, things } from '../format.js';
@@ -7,7 +7,7 @@ import { highest, line, total } from '../lines.js';
 import { bucketText, clockOf, points, timeAxis } from '../time.js';
 import { axisTip } from '../tip.js';
 
-// Peaks of pools may be of different times, so that their sum may never have been: at most.
+// Peaks of pools may be at different times, so their sum is an upper bound.
 const added = (lists) => (lists[0] ?? []).map((_, i) => lists.reduce((sum, list) => sum + (list?.[i] ?? 0), 0));
 
 const poolOf = (pools, name) =>
@@ -51,11 +51,11 @@ const marks = (doc, name, list, colour) => ({
   data: points(doc, list).filter(([, n]) => n > 0),
 });
 
-// Where the market said nothing there is no line of what it had.
+// Whether the market has a record of offered nodes.
 const isKnown = ({ offered }) => Boolean(offered && highest(offered));
 
 const upWords = (pool) =>
-  `At most ${things(highest(pool.up_max), 'node')} ${highest(pool.up_max) === 1 ? 'was' : 'were'} up${isKnown(pool) ? `; ${count(highest(pool.offered_max))} could be had at best` : ''}.`;
+  `At most ${things(highest(pool.up_max), 'node')} ${highest(pool.up_max) === 1 ? 'was' : 'were'} up${isKnown(pool) ? `; ${count(highest(pool.offered_max))} were offered at most` : ''}.`;
 
 const capacity = (doc, pools) =>
   figure({
@@ -73,15 +73,15 @@ const capacity = (doc, pools) =>
     ],
     words: ({ pool }) => upWords(poolOf(pools, pool)),
     table: ({ pool }) => {
-      const { offered, offered_max: best, up, up_max: most, reclaims, interrupted } = poolOf(pools, pool);
+      const { offered, offered_max: best, up, up_max: peak, reclaims, interrupted } = poolOf(pools, pool);
       return {
         columns: [
           { title: 'From' },
-          ...['could be had', 'at best', 'up', 'at most', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true })),
+          ...['offered', 'offered, maximum', 'up', 'up, maximum', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true })),
         ],
         rows: up.map((_, i) => [
           bucketText(doc, i),
-          ...[offered, best, up, most, reclaims, interrupted].map((list) => amount(list?.[i] ?? 0)),
+          ...[offered, best, up, peak, reclaims, interrupted].map((list) => amount(list?.[i] ?? 0)),
         ]),
       };
     },
@@ -90,7 +90,7 @@ const capacity = (doc, pools) =>
       legend: lineLegend(look),
       series: [
         ...(isKnown(poolOf(pools, pool))
-          ? [line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' })]
+          ? [line(doc, 'offered', poolOf(pools, pool).offered, look.muted, { type: 'dashed' })]
           : []),
         line(doc, 'up', poolOf(pools, pool).up, look.busy, { area: 0.3 }),
         line(doc, 'up, peak', poolOf(pools, pool).up_max, look.busy, { width: 1, type: 'dotted', z: 3 }),
@@ -115,7 +115,7 @@ const losses = (doc, pools) => {
       },
     ],
     words: () =>
-      `${things(total(reclaims), 'reclaim')}, ${things(total(interrupted), 'interruption')} of jobs${lost ? `, ${amount(total(lost))} GPU hours of work lost` : ''}.`,
+      `${things(total(reclaims), 'reclaim')}, ${things(total(interrupted), 'job interruption')}${lost ? `, ${amount(total(lost))} GPU hours of work lost` : ''}.`,
     table: () => ({
       columns: [{ title: 'From' }, { title: 'reclaims', number: true }, { title: 'lost GPU hours', number: true }],
       rows: reclaims
@@ -128,7 +128,7 @@ const losses = (doc, pools) => {
       series:
         what === 'lost'
           ? [bars(doc, 'lost work', lost, look.lost)]
-          : [bars(doc, 'reclaims', reclaims, look.busy), marks(doc, 'interruptions of jobs', interrupted, look.worst)],
+          : [bars(doc, 'reclaims', reclaims, look.busy), marks(doc, 'job interruptions', interrupted, look.worst)],
     }),
   });
 };
@@ -145,7 +145,7 @@ export const spot = {
         el(
           'p',
           { class: 'lead' },
-          `Spot nodes could be had ${share(figures.availability)} of the time${goodput?.fraction ? `; ${share(goodput.fraction)} of the GPU time that jobs held was useful work` : ''}.`,
+          `Spot nodes were available ${share(figures.availability)} of the time${goodput?.fraction ? `; ${share(goodput.fraction)} of the allocated GPU time was useful work` : ''}.`,
         ),
       );
     root.append(el('div', { class: 'pair' }, capacity(doc, doc.series.spot), losses(doc, doc.series.spot)));

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A sweep: each run a line through its settings and its figures, and a row of the table.
+// A sweep: each run is a line through its settings and metrics, and a row of the table.
 import { figure } from '../chart.js';
 import { el } from '../dom.js';
 import { count, orDash } from '../format.js';
 import { metricName, metricShort, metricWriter } from '../metrics.js';
 
-const MOST_FIGURES = 5;
+const MAX_METRICS = 5;
 
-const WISHED = ['cost_total_usd', 'monthly_usd', 'wait_mean_s', 'wait_p95_s', 'utilization_makespan', 'jobs_completed'];
+const PREFERRED = ['cost_total_usd', 'monthly_usd', 'wait_mean_s', 'wait_p95_s', 'utilization_makespan', 'jobs_completed'];
 
 const settingsOf = ({ runs }) => Object.keys(runs[0].settings);
 const metricsOf = ({ runs }) =>
   Object.keys(runs[0].metrics).filter((key) => runs.some((run) => run.metrics[key] !== null));
 const drawn = (metrics) =>
-  [...WISHED.filter((key) => metrics.includes(key)), ...metrics.filter((key) => !WISHED.includes(key))].slice(
+  [...PREFERRED.filter((key) => metrics.includes(key)), ...metrics.filter((key) => !PREFERRED.includes(key))].slice(
     0,
-    MOST_FIGURES,
+    MAX_METRICS,
   );
 
 const varies = (sweep, key) => new Set(sweep.runs.map((run) => run.metrics[key])).size > 1;
@@ -52,7 +52,7 @@ const axesOf = (look, sweep, settings, metrics) => [
 
 const option = (sweep) => (look, _, narrow) => {
   const settings = settingsOf(sweep);
-  const metrics = drawn(metricsOf(sweep).filter((key) => varies(sweep, key))).slice(0, narrow ? 2 : MOST_FIGURES);
+  const metrics = drawn(metricsOf(sweep).filter((key) => varies(sweep, key))).slice(0, narrow ? 2 : MAX_METRICS);
   const value = (run, key) => (isText(sweep.runs, key) ? String(run.settings[key]) : run.settings[key]);
   return {
     parallel: { left: 50, right: 70, top: 40, bottom: 20, layout: narrow ? 'vertical' : 'horizontal' },
@@ -95,11 +95,11 @@ export const sweep = {
       el(
         'p',
         { class: 'lead' },
-        'Each line is a run: from its settings on the left to its figures on the right. Drag along an axis to keep the runs that pass there.',
+        'Each line is a run, from its settings on the left to its metrics on the right. Drag along an axis to select runs.',
       ),
       figure({
         id: 'sweep-chart',
-        title: 'Settings and figures',
+        title: 'Settings and metrics',
         height: 380,
         words: () => `${count(doc.sweep.runs.length)} runs.`,
         table: () => tableOf(doc.sweep),

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How waits are spread: shares of jobs by how long they waited, of all or of one class, size or tenant, and the tail.
+// Distribution of waits, of all jobs or by size, class or tenant, and its tail.
 import { figure, grid, legend, valueAxis } from '../chart.js';
 import { count, duration, durationShort, orDash, share } from '../format.js';
 import { hue } from '../palette.js';
 import { axisTip } from '../tip.js';
 import { el, table } from '../dom.js';
 
-const MOST_GROUPS = 8;
-const WORDS = { by_size: 'by GPUs asked for', by_class: 'by class', by_tenant: 'by tenant' };
+const MAX_GROUPS = 8;
+const WORDS = { by_size: 'by GPUs requested', by_class: 'by class', by_tenant: 'by tenant' };
 
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
-// Bins after the last job are left out.
+// Removes the bins after the longest wait.
 const trimmed = (dist) => {
   const last = dist.all.findLastIndex((n) => n > 0);
   const cut = (group) => ({ ...group, counts: group.counts.slice(0, last + 1) });
@@ -23,7 +23,7 @@ const groupsOf = (dist, by) => {
   if (by === 'all') return [{ name: 'all jobs', counts: dist.all }];
   return [...dist[by]]
     .sort((a, b) => sum(b.counts) - sum(a.counts))
-    .slice(0, MOST_GROUPS)
+    .slice(0, MAX_GROUPS)
     .map((group) => ({ ...group, name: group.name || '(none)' }));
 };
 
@@ -34,7 +34,7 @@ const bins = ({ edges_s: edges, all }) =>
       : `${durationShort(edges[i])} – ${edges[i + 1] === undefined ? 'more' : durationShort(edges[i + 1])}`,
   );
 
-// The part of the jobs that waited at least as long as each bin begins: what shows a tail.
+// The share of jobs that waited at least as long as the lower bound of each bin; it shows the tail.
 const atLeast = (counts) => {
   const total = sum(counts) || 1;
   let left = total;
@@ -45,7 +45,7 @@ const atLeast = (counts) => {
   });
 };
 
-// Of all that started, or of those that waited at all, which have no bin of no wait.
+// All started jobs, or those that waited, which are not in the first bin.
 const inView = (list, view) => (view === 'waited' ? list.slice(1) : list);
 const shares = (counts, view) => {
   const of = inView(counts, view);
@@ -84,7 +84,7 @@ const wordsOf = (dist) => {
   return `${share(none)} of the jobs that started did not wait${hour ? `; ${partWords(partAbove(dist, 3600))} waited longer than ${duration(hour)}` : ''}.`;
 };
 
-// Groups of the summary that the file has no counts of.
+// The number of groups of the summary that the file has no counts for.
 const leftOut = (doc, key, shown) => {
   const all = Object.keys(doc.run?.[key] ?? {}).length;
   return all > shown ? el('p', { class: 'note muted' }, `and ${count(all - shown)} more`) : null;
@@ -110,7 +110,7 @@ const quantileTable = (dist, by) =>
 export const waits = {
   id: 'waits',
   short: 'Waits',
-  title: () => 'How long jobs wait',
+  title: () => 'Distribution of waits',
   has: (doc) => Boolean(doc.distributions?.wait_s && sum(doc.distributions.wait_s.all)),
   fill: (root, doc) => {
     const dist = trimmed(doc.distributions.wait_s);
@@ -119,7 +119,7 @@ export const waits = {
     );
     const labels = bins(dist);
     if (sum(dist.all) === dist.all[0]) {
-      root.append(el('p', { class: 'lead' }, 'Nobody waited.'));
+      root.append(el('p', { class: 'lead' }, 'No job waited.'));
       return;
     }
     root.append(
@@ -139,8 +139,8 @@ export const waits = {
             label: 'As',
             options: [
               ['bars', 'share in each bin'],
-              ['waited', 'share of those that waited'],
-              ['tail', 'share that waits at least so long (log)'],
+              ['waited', 'share of waiting jobs'],
+              ['tail', 'share with at least this wait (log)'],
             ],
             value: dist.all[0] > 0.9 * sum(dist.all) ? 'waited' : 'bars',
           },

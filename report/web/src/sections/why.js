@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where waiting time went: by the reason that held jobs back. `doc.why` is what `why --json` writes of all jobs.
+// Waiting time by reason. `doc.why` is the output of `why --json` for all jobs.
 import { figure, grid, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { amount, count, share } from '../format.js';
 import { total } from '../lines.js';
 import { axisTip } from '../tip.js';
 
-// As include/headroom/policy.h words them: a job waits ...
+// As worded in include/headroom/wait_reason.h: a job waits ...
 const WORDS = {
-  policy: 'for a reason that the policy does not tell',
+  policy: 'for a reason that the policy does not report',
   capacity: 'for free GPUs',
-  fragments: 'for a place: enough GPUs were free, but scattered',
-  'node-resources': 'for CPU or memory of nodes that had free GPUs',
-  topology: 'for a place near together',
-  order: 'behind others in the queue that nobody may pass',
-  reservation: 'behind the reservations of others in the queue',
-  quota: 'for room in a quota',
-  preemption: 'for jobs that were told to leave',
-  booting: 'for nodes that were booting',
-  market: 'for the market rule to ask for nodes',
-  turn: 'for a turn',
+  fragments: 'for unfragmented GPUs: enough were free, but scattered',
+  'node-resources': 'for CPU or memory on nodes with free GPUs',
+  topology: 'for nodes close to each other',
+  order: 'behind jobs in the queue that may not be overtaken',
+  reservation: 'behind reservations of jobs in the queue',
+  quota: 'for a quota',
+  preemption: 'for preempted jobs to vacate their GPUs',
+  booting: 'for nodes to boot',
+  market: 'for the market rule to acquire nodes',
+  turn: 'for its turn',
 };
 
 const wordsOf = (reason) => WORDS[reason] ?? reason;
@@ -30,7 +30,7 @@ const reasons = (list) => {
   const all = total(rows.map(hours));
   return figure({
     id: 'why-chart',
-    title: 'Hours of waiting, by reason',
+    title: 'Waiting hours by reason',
     height: 60 + 34 * rows.length,
     words: () =>
       `Jobs waited ${rows
@@ -42,7 +42,7 @@ const reasons = (list) => {
         { title: 'Jobs waited' },
         { title: 'jobs', number: true },
         { title: 'job hours', number: true },
-        { title: 'GPU hours asked for', number: true },
+        { title: 'GPU hours requested', number: true },
       ],
       rows: rows.map((row) => [
         wordsOf(row.reason),
@@ -73,7 +73,7 @@ const reasons = (list) => {
   });
 };
 
-const mostly = (row) => {
+const mainReason = (row) => {
   const [first] = [...(row.reasons ?? [])].sort((a, b) => b.wait_s - a.wait_s);
   return first ? `${wordsOf(first.reason)} (${share(row.wait_s ? first.wait_s / row.wait_s : 0)})` : '';
 };
@@ -81,8 +81,8 @@ const mostly = (row) => {
 const groupTable = (title, key, list) =>
   table(
     `Waiting by ${title.toLowerCase()}`,
-    [{ title }, { title: 'jobs', number: true }, { title: 'job hours', number: true }, { title: 'mostly' }],
-    list.map((row) => [row[key] || '(none)', count(row.jobs ?? 0), amount(hours(row)), mostly(row)]),
+    [{ title }, { title: 'jobs', number: true }, { title: 'job hours', number: true }, { title: 'main reason' }],
+    list.map((row) => [row[key] || '(none)', count(row.jobs ?? 0), amount(hours(row)), mainReason(row)]),
   );
 
 export const why = {
@@ -94,7 +94,7 @@ export const why = {
     root.append(reasons(doc.why.waited.reasons));
     const groups = [
       ['Tenant', 'tenant', doc.why.by_tenant],
-      ['GPUs asked for', 'gpus', doc.why.by_size],
+      ['GPUs requested', 'gpus', doc.why.by_size],
     ].filter(([, , list]) => list?.length);
     root.append(
       el(

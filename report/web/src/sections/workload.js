@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the trace asks for: how long jobs run, with the distributions that fit best, and when they come.
+// The trace: run times with the best fitting distribution, and arrivals.
 import { figure, grid, lineLegend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
 import { count, duration, durationShort, fixed, share } from '../format.js';
@@ -28,10 +28,10 @@ const cdf = {
 
 const best = (fits) => fits.find((fit) => fit.best) ?? null;
 
-// Points of the share of jobs that run at most so long, by the logarithm of the time, which has no zero.
+// Points of the cumulative share of jobs over the logarithm of the run time; zeros are skipped.
 const curve = (quantiles) => quantiles.map((x, i) => [Math.log10(x), i]).filter(([, i]) => quantiles[i] > 0);
 
-// The zeros are no part of a fit.
+// Fits exclude run times of zero.
 const fitted = (fit, quantiles, jobs) => {
   const [low, high] = [Math.max(quantiles.find((x) => x > 0) ?? 1, 1e-3), quantiles.at(-1)];
   const [of, zeros] = [cdf[fit.family](fit), 1 - fit.count / jobs];
@@ -70,14 +70,14 @@ const runSeries = (stats, look, of) => {
 const fitWords = (fit) =>
   `${FAMILIES[fit.family]} fits best (${
     { exponential: () => `mean ${duration(fit.mean)}`, 'log-normal': () => `median ${duration(Math.exp(fit.mu))}, sigma ${fixed(fit.sigma, 2)}`, weibull: () => `shape ${fixed(fit.shape, 2)}, scale ${duration(fit.scale)}` }[fit.family]()
-  }), off by ${share(fit.ks)} of the jobs at most`;
+  }), Kolmogorov-Smirnov distance ${share(fit.ks)}`;
 
 const runWords = (stats) => {
   const fit = best(stats.run_fits);
-  return `Half of the jobs run no longer than ${duration(stats.run_s.p50)}, one in twenty longer than ${duration(stats.run_s.p95)}${fit ? `; ${fitWords(fit)}` : ''}.`;
+  return `Half of the jobs run at most ${duration(stats.run_s.p50)}, one in twenty longer than ${duration(stats.run_s.p95)}${fit ? `; ${fitWords(fit)}` : ''}.`;
 };
 
-// Lengths of time that people count in.
+// Round durations for axis marks.
 const MARKS = [0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 864000, 8640000, 86400000, 864000000];
 
 // Marks within the range, and one beyond each end.
@@ -90,7 +90,7 @@ const marksOf = (quantiles) => {
 
 const timeAxis = (look, marks) => ({
   type: 'value',
-  name: 'run time at most',
+  name: 'run time',
   nameLocation: 'middle',
   nameGap: 26,
   nameTextStyle: { color: look.muted },
@@ -122,7 +122,7 @@ const runFigure = (stats) =>
               label: 'Of',
               options: [
                 ['all', 'all jobs, with the best fit'],
-                ['size', 'by GPUs asked for'],
+                ['size', 'by GPUs requested'],
               ],
               value: 'all',
             },
@@ -160,23 +160,23 @@ const arrivalBins = ({ arrivals }, by) =>
     : arrivals.by_weekday.map((n, i) => [arrivals.dated ? WEEKDAYS[i] : `day ${i} of 7`, n]);
 
 const arrivalWords = ({ arrivals }) => {
-  if (arrivals.dispersion_by_hour === null) return 'Too short a time to tell bursts from the rest.';
+  if (arrivals.dispersion_by_hour === null) return 'The trace is too short to measure burstiness.';
   const times = fixed(arrivals.dispersion_by_hour, arrivals.dispersion_by_hour < 10 ? 1 : 0);
-  return `${fixed(arrivals.per_hour, 1)} jobs an hour on average, ${count(arrivals.busiest_hour)} in the busiest; from hour to hour they vary ${times} times as much as a steady stream would.`;
+  return `${fixed(arrivals.per_hour, 1)} jobs per hour on average, ${count(arrivals.busiest_hour)} in the busiest hour; the variance per hour is ${times} times that of Poisson arrivals.`;
 };
 
 const arrivalFigure = (stats) =>
   figure({
     id: 'arrivals-chart',
-    title: 'When jobs come',
+    title: 'Arrivals',
     height: 260,
     choices: [
       {
         name: 'by',
         label: 'By',
         options: [
-          ['hour', 'hour of the clock'],
-          ['weekday', stats.arrivals.dated ? 'weekday' : 'day of seven'],
+          ['hour', 'hour of the day'],
+          ['weekday', stats.arrivals.dated ? 'weekday' : 'day of a 7-day week'],
         ],
         value: 'hour',
       },
@@ -213,14 +213,14 @@ const sharesTable = ({ concentration }) => {
   return el(
     'div',
     {},
-    el('h3', {}, 'How unevenly'),
+    el('h3', {}, 'Concentration'),
     table(
-      'How unevenly jobs and GPU hours are shared',
+      'Concentration of jobs and GPU hours',
       [
         { title: 'Of' },
         { title: 'Among', number: true },
-        { title: 'Largest has', number: true },
-        { title: 'Largest tenth has', number: true },
+        { title: 'Share of the largest', number: true },
+        { title: 'Share of the largest 10 %', number: true },
         { title: 'Gini', number: true },
       ],
       known.map(([key, [parties, what]]) => {
@@ -235,11 +235,11 @@ const sharesTable = ({ concentration }) => {
 export const workload = {
   id: 'workload',
   short: 'Trace',
-  title: () => 'What the trace asks for',
+  title: () => 'Workload',
   has: (doc) => Boolean(doc.workload?.trace.jobs > 1),
   fill: (root, doc) => {
     const stats = doc.workload;
     const ran = stats.run_quantiles_s.some((x) => x > 0);
-    root.append(ran ? runFigure(stats) : el('p', { class: 'lead' }, 'No job runs for any time.'), arrivalFigure(stats), sharesTable(stats));
+    root.append(ran ? runFigure(stats) : el('p', { class: 'lead' }, 'All run times are zero.'), arrivalFigure(stats), sharesTable(stats));
   },
 };

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a person should know of how a run went. */
+/* Notes and warnings about a run: stalled runs, rejected jobs, tenants without jobs, models without speeds, and jobs
+   whose network speed is unknown. */
 
-#include "report/tables/run_notes.h"
+#include "report/metrics/run_notes.h"
 
 #include "headroom/report.h"
-#include "headroom/unstable/why.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
-static enum hr_status note_standstill(const struct hr_result *result, struct hr_notes *notes) {
+/* Warns of a run without a horizon that was stopped because no job made progress. */
+static enum hr_status note_stalled(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t left = result->n_waiting + result->n_running;
   if (!result->stalled) return HR_OK;
-  return hr_notes_add(notes,
-                      "warning: the run was given up after %" PRId64 " days, %" PRIu64
-                      " job%s unfinished: for a year none ended and no work became safe; 'horizon_s' ends a run sooner",
-                      result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
+  return hr_notes_add(
+      notes,
+      "warning: the run was stopped after %" PRId64 " days with %" PRIu64
+      " unfinished job%s: no job ended and no work was saved for a year; set 'horizon_s' to end a run earlier",
+      result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
 }
 
-/* Likewise of jobs that die for want of GPU memory: a gang, it may be, whose tasks sit on one GPU. */
+/* Warns of jobs in a stalled run that keep running out of GPU memory, such as a gang whose tasks share one GPU. */
 static enum hr_status note_kills(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t dead = 0;
   if (!result->stalled) return HR_OK;
@@ -30,14 +31,14 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
   if (dead == 0) return HR_OK;
   return hr_notes_add(notes,
                       "warning: %" PRIu64
-                      " job%s found too little GPU memory to the end, beside others or with several "
-                      "tasks on one GPU; \"memory\": \"reserved\" keeps a pool's memory for who asks for it",
+                      " job%s ran out of GPU memory until the run ended, next to other jobs or with several "
+                      "tasks on one GPU; set the pool's \"memory\" to \"reserved\" to guarantee requested memory",
                       dead, dead == 1 ? "" : "s");
 }
 
-/* ---- Rejections ------------------------------------------------------------------------------------- */
+/* ---- Rejections ---------------------------------------------------------------------------------- */
 
-/* Those for which a job can never run, as they are told. */
+/* Reasons for which a job can never run, in the order of the notes. */
 static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
                                          HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
                                          HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
@@ -47,11 +48,11 @@ void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace
                         enum hr_reason reason) {
   struct hr__rejected *rejected = &rejections->of[reason];
   char buffer[HR_JOB_ID_BUFFER];
-  uint32_t n_ids = rejected->count < HR__MOST_REJECTED_IDS ? (uint32_t)rejected->count : HR__MOST_REJECTED_IDS, at = 0;
+  uint32_t n_ids = rejected->count < HR__MAX_REJECTED_IDS ? (uint32_t)rejected->count : HR__MAX_REJECTED_IDS, at = 0;
   rejected->count++;
   while (at < n_ids && rejected->first[at].id < job.id) at++;
-  if (at == HR__MOST_REJECTED_IDS) return;
-  for (uint32_t i = n_ids < HR__MOST_REJECTED_IDS ? n_ids : n_ids - 1; i > at; i--) {
+  if (at == HR__MAX_REJECTED_IDS) return;
+  for (uint32_t i = n_ids < HR__MAX_REJECTED_IDS ? n_ids : n_ids - 1; i > at; i--) {
     rejected->first[i] = rejected->first[i - 1];
     memcpy(rejected->id[i], rejected->id[i - 1], HR__REJECTED_ID_BYTES);
   }
@@ -62,14 +63,14 @@ void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace
 static enum hr_status note_rejected(const struct hr__rejected *rejected, enum hr_reason reason,
                                     struct hr_notes *notes) {
   uint64_t count = rejected->count;
-  char ids[HR__MOST_REJECTED_IDS * (HR__REJECTED_ID_BYTES + 2)] = "";
+  char ids[HR__MAX_REJECTED_IDS * (HR__REJECTED_ID_BYTES + 2)] = "";
   size_t used = 0;
-  for (uint32_t i = 0; i < count && i < HR__MOST_REJECTED_IDS; i++)
+  for (uint32_t i = 0; i < count && i < HR__MAX_REJECTED_IDS; i++)
     used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s", i ? ", " : "", rejected->id[i]);
   if (count == 0) return HR_OK;
   return hr_notes_add(notes, "%" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)", count,
                       count == 1 ? "" : "s", count == 1 ? "was" : "were", ids,
-                      count > HR__MOST_REJECTED_IDS ? ", ..." : "", hr_reason_name(reason), hr_rejection_words(reason));
+                      count > HR__MAX_REJECTED_IDS ? ", ..." : "", hr_reason_name(reason), hr_rejection_words(reason));
 }
 
 enum hr_status hr__rejections_note(const struct hr__rejections *rejections, struct hr_notes *notes) {
@@ -79,7 +80,7 @@ enum hr_status hr__rejections_note(const struct hr__rejections *rejections, stru
   return status;
 }
 
-/* None where the run was streamed: they were noted while it went. */
+/* A streamed run has none here, since its rejections were recorded during the run. */
 static enum hr_status note_all_rejected(const struct hr_trace *trace, const struct hr_result *result,
                                         struct hr_notes *notes) {
   struct hr__rejections rejections = {0};
@@ -89,7 +90,7 @@ static enum hr_status note_all_rejected(const struct hr_trace *trace, const stru
   return hr__rejections_note(&rejections, notes);
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- Notes of a run ------------------------------------------------------------------------------ */
 
 static bool has_tenant(const struct hr_trace *trace, const char *name) {
   for (uint32_t i = 0; i < trace->tenants.count; i++)
@@ -100,22 +101,22 @@ static bool has_tenant(const struct hr_trace *trace, const char *name) {
 enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                             const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
                             struct hr_error *error) {
-  enum hr_status status = note_standstill(result, notes);
+  enum hr_status status = note_stalled(result, notes);
   if (status == HR_OK) status = note_kills(result, notes);
   for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
     if (!has_tenant(trace, costs->budgets[i].tenant))
       status =
-          hr_notes_add(notes, "the budget of tenant '%s': no job of the trace is theirs", costs->budgets[i].tenant);
+          hr_notes_add(notes, "budget of tenant '%s': the trace has no job of this tenant", costs->budgets[i].tenant);
   for (uint32_t i = 0; status == HR_OK && quotas && i < quotas->n_nodes; i++) {
     const struct hr_quota_node *node = &quotas->nodes[i];
     if (node->is_tenant && !has_tenant(trace, node->name))
-      status = hr_notes_add(notes, "the quota of tenant '%s': no job of the trace is theirs", node->name);
+      status = hr_notes_add(notes, "quota of tenant '%s': the trace has no job of this tenant", node->name);
   }
   if (status == HR_OK) status = note_all_rejected(trace, result, notes);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* Jobs whose speed is not in the table: a model may be misspelt, or the trace may have none. */
+/* ---- Speeds and interference --------------------------------------------------------------------- */
 
 static bool has_speeds(const struct hr_speeds *speeds, const char *model) {
   for (uint32_t i = 0; i < speeds->n_rows; i++)
@@ -135,7 +136,7 @@ static bool has_model(const struct hr_trace *trace, const char *name) {
   return false;
 }
 
-/* The first pair's model that no job is of; NULL. */
+/* Returns the first model of an interference pair that no job has; NULL if there is none. */
 static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
   for (uint32_t i = 0; i < pool->n_pairs; i++) {
     if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;
@@ -150,7 +151,7 @@ enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_clust
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const char *unknown = unknown_model(trace, &cluster->pools[i]);
     if (unknown)
-      status = hr_notes_add(notes, "pool '%.60s': no job is of the model '%.60s', of which interference_pairs speak",
+      status = hr_notes_add(notes, "pool '%.60s': interference_pairs has model '%.60s', but no job has this model",
                             cluster->pools[i].name, unknown);
   }
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
@@ -158,34 +159,34 @@ enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_clust
 
 enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds, struct hr_notes *notes,
                               struct hr_error *error) {
-  enum { MOST_NAMES = 5 };
-  char names[MOST_NAMES * 64] = "";
+  enum { MAX_NAMES = 5 };
+  char names[MAX_NAMES * 64] = "";
   size_t used = 0;
   uint32_t n_models = 0, n_jobs = 0, n_without = speeds ? count_jobs(trace, HR_NONE) : 0;
   for (uint32_t i = 0; speeds && i < trace->models.count; i++) {
     if (has_speeds(speeds, trace->models.text[i])) continue;
-    if (n_models++ < MOST_NAMES)
+    if (n_models++ < MAX_NAMES)
       used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "", trace->models.text[i]);
     n_jobs += count_jobs(trace, i);
   }
   enum hr_status status = HR_OK;
   if (n_models)
-    status = hr_notes_add(notes, "models: %" PRIu32 " job%s by the default for want of speeds of their models: %s%s",
-                          n_jobs, n_jobs == 1 ? " goes" : "s go", names, n_models > MOST_NAMES ? ", ..." : "");
+    status = hr_notes_add(notes, "models: %" PRIu32 " job%s the default speed, since their models have no speeds: %s%s",
+                          n_jobs, n_jobs == 1 ? " uses" : "s use", names, n_models > MAX_NAMES ? ", ..." : "");
   if (status == HR_OK && n_without)
-    status = hr_notes_add(notes, "models: %" PRIu32 " job%s by the default for want of a model", n_without,
-                          n_without == 1 ? " goes" : "s go");
+    status = hr_notes_add(notes, "models: %" PRIu32 " job%s the default speed, since they have no model", n_without,
+                          n_without == 1 ? " uses" : "s use");
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
-/* GPU time of jobs whose GPUs are joined by some network, and what of it has no figure of how fast that is. */
+/* ---- Network speeds: GPU time of jobs that span a network, and the part of it without a known speed  */
 
 struct hr_links {
   const struct hr_trace *trace;
   const struct hr_network_speeds *speeds;
-  uint8_t *known;    /* [models + 1][HR_N_NETWORKS]: 0 not looked up, 1 there is no figure, 2 there is */
-  bool *is_missing;  /* [models + 1]: a job of it had none; the last one of jobs without a model */
-  hr_amount time_us; /* thousandths of a GPU x microseconds: of jobs that are joined by a network */
+  uint8_t *known;    /* [models + 1][HR_N_NETWORKS]: 0 not looked up, 1 no speed, 2 has a speed */
+  bool *is_missing;  /* [models + 1]: a job of the model had no speed; the last entry is for jobs without a model */
+  hr_amount time_us; /* milli-GPUs x microseconds of jobs that span a network */
   hr_amount missing_us;
 };
 
@@ -214,7 +215,7 @@ static uint32_t model_of(const struct hr_trace *trace, hr_job job) {
   return model == HR_NONE ? trace->models.count : model;
 }
 
-static bool has_figure(struct hr_links *links, uint32_t model, enum hr_network network) {
+static bool has_speed(struct hr_links *links, uint32_t model, enum hr_network network) {
   uint8_t *known = &links->known[(size_t)model * HR_N_NETWORKS + network];
   const char *name = model < links->trace->models.count ? links->trace->models.text[model] : NULL;
   if (*known == 0) *known = hr_network_span_of(links->speeds, name, network).count ? 2 : 1;
@@ -231,7 +232,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   hr_amount time_us = (hr_amount)hr_placement_milli(event->placement, links->trace, event->job) *
                       (event->at_us - view->attempt_us[event->job.id]);
   links->time_us += time_us;
-  if (has_figure(links, model, network)) return;
+  if (has_speed(links, model, network)) return;
   links->missing_us += time_us;
   links->is_missing[model] = true;
 }
@@ -241,13 +242,13 @@ struct hr_observer hr_links_observer(struct hr_links *links) {
 }
 
 enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *notes, struct hr_error *error) {
-  enum { LINKS_MOST_NAMES = 5 };
-  char names[LINKS_MOST_NAMES * 64 + 32] = "";
+  enum { LINKS_MAX_NAMES = 5 };
+  char names[LINKS_MAX_NAMES * 64 + 32] = "";
   size_t used = 0;
   uint32_t n_models = 0, n_named = links->trace->models.count;
   if (links->missing_us == 0) return HR_OK;
   for (uint32_t i = 0; i < n_named; i++)
-    if (links->is_missing[i] && n_models++ < LINKS_MOST_NAMES)
+    if (links->is_missing[i] && n_models++ < LINKS_MAX_NAMES)
       used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "",
                                links->trace->models.text[i]);
   if (links->is_missing[n_named])
@@ -255,8 +256,8 @@ enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *not
   uint32_t tenths = (uint32_t)((links->missing_us * 1000 + links->time_us / 2) / links->time_us);
   enum hr_status status = hr_notes_add(notes,
                                        "network_speeds: %" PRIu32 ".%" PRIu32
-                                       " %% of the GPU time of jobs on GPUs that are joined by a network has no "
-                                       "figure and goes as fast as within a node: %s%s",
-                                       tenths / 10, tenths % 10, names, n_models > LINKS_MOST_NAMES ? ", ..." : "");
+                                       " %% of the GPU time of jobs that span a network has no speed "
+                                       "and is assumed as fast as within a node: %s%s",
+                                       tenths / 10, tenths % 10, names, n_models > LINKS_MAX_NAMES ? ", ..." : "");
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
