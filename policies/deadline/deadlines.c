@@ -3,7 +3,6 @@
 
 #include "policies/deadline/deadlines.h"
 
-#include "policies/deadline/omniscient.h"
 #include "policies/queue/dispatch.h"
 
 /* A job that is not done. On an owned or reserved pool it has no nodes of its own. */

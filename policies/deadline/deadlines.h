@@ -13,4 +13,20 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 
+/* The cheapest plan for one job that knows what spot capacity will be there. */
+
+struct hr__itinerary_step {
+  int64_t at_us;
+  uint32_t pool; /* to be on from then on; HR_NONE: on none */
+};
+struct hr__itinerary {
+  struct hr__itinerary_step *steps;
+  uint32_t n_steps;
+};
+
+/* In the arena; n_steps 0 when the deadline cannot be met. HR_BAD_INPUT where the future of a pool is not a record, or
+   its times have no common measure that is coarse enough. */
+enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
+                                  struct hr__itinerary *itinerary, struct hr_error *error);
+
 #endif

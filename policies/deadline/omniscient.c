@@ -8,7 +8,7 @@
  * kept at all times and that no other job wants the nodes.
  */
 
-#include "policies/deadline/omniscient.h"
+#include "policies/deadline/deadlines.h"
 
 #include "policies/queue/dispatch.h"
 

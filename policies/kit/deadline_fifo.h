@@ -18,11 +18,32 @@ struct hr__deadline_fifo {
   uint32_t first, count, capacity; /* a power of two */
 };
 
-/* False: out of memory. */
-bool hr__deadline_fifo_add(struct hr__deadline_fifo *dues, struct hr_arena *arena, struct hr__deadline_entry due);
-/* Takes the first one if it is due by now. */
-bool hr__deadline_fifo_take(struct hr__deadline_fifo *dues, int64_t now_us, struct hr__deadline_entry *due);
-/* When the first one is; HR_NEVER_US when there is none. */
-int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *dues);
+enum { HR__DEADLINE_FIFO_CAPACITY = 64 };
+
+static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *dues, struct hr_arena *arena, struct hr__deadline_entry due) {
+  if (dues->count == dues->capacity) {
+    uint32_t capacity = dues->capacity ? 2 * dues->capacity : HR__DEADLINE_FIFO_CAPACITY;
+    struct hr__deadline_entry *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
+    if (!ring) return false;
+    for (uint32_t i = 0; i < dues->count; i++) ring[i] = dues->ring[(dues->first + i) & (dues->capacity - 1)];
+    dues->ring = ring;
+    dues->first = 0;
+    dues->capacity = capacity;
+  }
+  dues->ring[(dues->first + dues->count++) & (dues->capacity - 1)] = due;
+  return true;
+}
+
+static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *dues, int64_t now_us, struct hr__deadline_entry *due) {
+  if (!dues->count || dues->ring[dues->first].at_us > now_us) return false;
+  *due = dues->ring[dues->first];
+  dues->first = (dues->first + 1) & (dues->capacity - 1);
+  dues->count--;
+  return true;
+}
+
+static inline int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *dues) {
+  return dues->count ? dues->ring[dues->first].at_us : HR_NEVER_US;
+}
 
 #endif

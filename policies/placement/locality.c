@@ -63,13 +63,297 @@ bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32
   return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
 }
 
-bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                                 uint32_t number, struct hr_placement *placement) {
   struct locality_kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
   if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, placement)) return true;
   return kind.tier != HR_TIER_ANY &&
          hr__cluster_snapshot_find_within(allocator, snapshot, kind.base, kind.tier, placement);
+}
+
+/*
+ * A second state of the cluster, as it will be at some time: without the jobs that are expected to end by then. Jobs
+ * that run are on two heaps, those that have left it, the last to end on next_end, and those that have not, the first on
+ * next_end. To ask for another time is to move a few jobs from one to the other, mostly none: it changes little from pass
+ * to pass. What a heap says of a job is out of date when the job has ended, or is on the other one; it is then left
+ * aside when it comes to the next_end.
+ */
+
+struct job_end {
+  int64_t at_us;
+  hr_job job;
+};
+
+struct heap {
+  struct job_end *end;
+  uint32_t count, capacity;
+  bool last_first;
+};
+
+enum side { NOWHERE, LEFT, STAYS };
+_Static_assert(NOWHERE == 0, "what is forgotten of a job that is over reads as zero");
+
+struct hr__gpu_release_calendar {
+  struct hr_arena *arena;
+  struct hr__gpu_allocator *allocator;
+  bool has_kinds;             /* jobs are to be within groups */
+  const uint32_t *request_of; /* by job */
+  struct hr__cluster_snapshot *later;
+  struct heap left, stays;
+  int64_t until_us; /* who is expected to end by then has left, all others stay */
+  int64_t *end_us;  /* by job, while it runs */
+  uint8_t *side;    /* by job: enum side */
+  struct hr_slice *slices;
+  uint32_t slices_capacity;
+  bool out_of_memory;
+};
+
+/* ---- Heaps ------------------------------------------------------------------------------------------ */
+
+static bool ends_before(struct job_end a, struct job_end b) {
+  return a.at_us != b.at_us ? a.at_us < b.at_us : a.job.id < b.job.id;
+}
+
+static bool end_is_above(const void *self, struct job_end a, struct job_end b) {
+  const struct heap *heap = self;
+  return heap->last_first ? ends_before(b, a) : ends_before(a, b);
+}
+
+HR__HEAP(ends, struct job_end, end_is_above)
+
+/* Whether the job is on this heap, with this end. One that is over is NOWHERE, which is zero, as what has been
+   forgotten of it. */
+static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct heap *heap, struct job_end end) {
+  enum side side = heap == &gpu_calendar->left ? LEFT : STAYS;
+  return gpu_calendar->side[end.job.id] == side && gpu_calendar->end_us[end.job.id] == end.at_us;
+}
+
+/* Without what is out of date, which need never come to the next_end. */
+static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap) {
+  uint32_t count = heap->count;
+  heap->count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (is_valid(gpu_calendar, heap, heap->end[i])) ends_rise(heap->end, heap->count++, heap->end[i], heap);
+}
+
+static bool make_room(struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap) {
+  drop_stale_ends(gpu_calendar, heap);
+  if (heap->count < heap->capacity / 2) return true;
+  struct job_end *grown = hr_arena_grown(gpu_calendar->arena, heap->end, &heap->capacity, sizeof *grown);
+  gpu_calendar->out_of_memory = gpu_calendar->out_of_memory || !grown;
+  if (grown) heap->end = grown;
+  return grown;
+}
+
+static void push_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap, struct job_end end) {
+  if (heap->count == heap->capacity && !make_room(gpu_calendar, heap)) return;
+  ends_rise(heap->end, heap->count++, end, heap);
+}
+
+static void pop_end(struct heap *heap) {
+  struct job_end last = heap->end[--heap->count];
+  ends_sink(heap->end, heap->count, last, heap);
+}
+
+/* The first that is_valid; false: there is none. */
+static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap, struct job_end *end) {
+  while (heap->count > 0) {
+    *end = heap->end[0];
+    if (is_valid(gpu_calendar, heap, *end)) return true;
+    pop_end(heap);
+  }
+  return false;
+}
+
+/* ---- Moving in time --------------------------------------------------------------------------------- */
+
+static void leave(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(view, end.job, &one);
+  hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id], &placement);
+  gpu_calendar->side[end.job.id] = LEFT;
+  pop_end(&gpu_calendar->stays);
+  push_end(gpu_calendar, &gpu_calendar->left, end);
+}
+
+static void stay(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(view, end.job, &one);
+  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id], &placement);
+  gpu_calendar->side[end.job.id] = STAYS;
+  pop_end(&gpu_calendar->left);
+  push_end(gpu_calendar, &gpu_calendar->stays, end);
+}
+
+static void outlook_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
+  struct job_end end;
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > at_us) stay(gpu_calendar, view, end);
+  if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
+}
+
+static void outlook_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
+  struct job_end end;
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->stays, &end) && end.at_us <= at_us)
+    leave(gpu_calendar, view, end);
+  if (gpu_calendar->until_us < at_us) gpu_calendar->until_us = at_us;
+}
+
+static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint32_t kind) {
+  struct hr_placement unused;
+  return gpu_calendar->has_kinds ? fits_in_snapshot(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
+                            : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, &unused);
+}
+
+/* Whoever is overdue is expected to end at once, and who ends at the time that is told has left. */
+static int64_t outlook_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, uint32_t kind, int64_t by_us) {
+  struct job_end end;
+  int64_t soon_us = view->now_us + 1;
+  outlook_advance(gpu_calendar, view, soon_us);
+  while (!gpu_calendar->out_of_memory && fits_later(gpu_calendar, kind) && next_end(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > soon_us)
+    outlook_retreat(gpu_calendar, view, end.at_us - 1);
+  while (!gpu_calendar->out_of_memory && !fits_later(gpu_calendar, kind)) {
+    if (!next_end(gpu_calendar, &gpu_calendar->stays, &end) || end.at_us > by_us) return HR_NEVER_US;
+    outlook_advance(gpu_calendar, view, end.at_us);
+  }
+  gpu_calendar->until_us = next_end(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > soon_us ? end.at_us : soon_us;
+  return gpu_calendar->until_us;
+}
+
+static int64_t outlook_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, uint32_t kind) {
+  return outlook_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
+}
+
+/* Its slices in memory of the outlook's own. */
+static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
+  while (placement->n_slices > gpu_calendar->slices_capacity) {
+    gpu_calendar->slices =
+        hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity, sizeof *gpu_calendar->slices);
+    if (!gpu_calendar->slices) return false;
+  }
+  for (uint32_t i = 0; i < placement->n_slices; i++) gpu_calendar->slices[i] = placement->slices[i];
+  placement->slices = gpu_calendar->slices;
+  return true;
+}
+
+static bool outlook_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement, uint32_t other, uint32_t kind) {
+  if (!copy_slices(gpu_calendar, placement)) {
+    gpu_calendar->out_of_memory = true;
+    return false;
+  }
+  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, other, placement);
+  bool still_fits = fits_later(gpu_calendar, kind);
+  hr__cluster_snapshot_undo(gpu_calendar->allocator, gpu_calendar->later, other, placement);
+  return still_fits;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+/* When a job that has started is expected to end: by its limit. Work that was kept need not be done again. */
+static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  int64_t left_us = hr_trace_limit_us(queue->trace, job);
+  if (!view->kept_us) return view->attempt_us[job.id] + left_us;
+  left_us -= view->kept_us[job.id];
+  return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
+}
+
+static enum hr_status outlook_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
+  struct job_end end = {expected_end_us(queue, view, job), job};
+  bool leaves = end.at_us <= gpu_calendar->until_us;
+  gpu_calendar->end_us[job.id] = end.at_us;
+  gpu_calendar->side[job.id] = leaves ? LEFT : STAYS;
+  push_end(gpu_calendar, leaves ? &gpu_calendar->left : &gpu_calendar->stays, end);
+  if (!leaves) hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id], placement);
+  return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status outlook_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
+  uint32_t job = event->job.id;
+  (void)view;
+  if (gpu_calendar->side[job] == STAYS)
+    hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job], event->placement);
+  gpu_calendar->side[job] = NOWHERE;
+  return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status outlook_node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  hr__cluster_snapshot_node_changes(queue->gpu_calendar->later, view, event);
+  return HR_OK;
+}
+
+static const struct hr__listener outlook_listener = {
+    .job_starts = outlook_job_starts, .job_stops = outlook_job_stops, .node_changes = outlook_node_changes};
+
+struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                                       const struct hr_packing_rule *rule) {
+  struct hr__gpu_release_calendar *gpu_calendar = hr_arena_alloc(env->arena, sizeof *gpu_calendar);
+  uint32_t n_jobs = env->jobs->n_jobs;
+  if (!gpu_calendar) return NULL;
+  *gpu_calendar = (struct hr__gpu_release_calendar){.arena = env->arena,
+                                  .allocator = queue->allocator,
+                                  .has_kinds = queue->within != NULL,
+                                  .request_of = hr_cluster_requests(env->cluster)->of_job,
+                                  .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
+                                  .left = {.last_first = true},
+                                  .until_us = INT64_MIN,
+                                  .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
+                                  .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
+  if (!gpu_calendar->later || !gpu_calendar->end_us || !gpu_calendar->side) return NULL;
+  hr__queue_listen(queue, &outlook_listener);
+  return gpu_calendar;
+}
+
+/* The expected ends of what runs. A job that was never stopped ends a limit after its start; where jobs may be stopped,
+   the end that was expected is kept, since what it follows from has changed when it is asked for again. */
+
+static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                              const struct hr_placement *placement) {
+  int64_t end_us = expected_end_us(queue, view, job);
+  if (queue->expected_us) queue->expected_us[job.id] = end_us;
+  return hr_release_calendar_add(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status calendar_job_leaves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : expected_end_us(queue, view, job);
+  return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_INTERNAL;
+}
+
+static enum hr_status calendar_job_stops(struct hr__queue *queue, const struct hr_view *view,
+                                             const struct hr_event *event) {
+  return calendar_job_leaves(queue, view, event->job, event->placement);
+}
+
+static enum hr_status calendar_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                const struct hr_placement *from, const struct hr_placement *to) {
+  enum hr_status status = calendar_job_leaves(queue, view, job, from);
+  return status == HR_OK ? calendar_job_starts(queue, view, job, to) : status;
+}
+
+static enum hr_status calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                                const struct hr_event *event) {
+  (void)view;
+  if (event->kind != HR_EVENT_OFFER)
+    hr_release_calendar_set_usable(queue->calendar, event->pool, event->node, event->kind == HR_EVENT_NODE_UP);
+  return HR_OK;
+}
+
+static const struct hr__listener calendar_listener = {.job_starts = calendar_job_starts,
+                                                          .job_stops = calendar_job_stops,
+                                                          .job_moves = calendar_job_moves,
+                                                          .node_changes = calendar_node_changes};
+
+bool hr__release_calendar_create(struct hr__queue *queue) {
+  uint32_t n_jobs = queue->trace->n_jobs;
+  queue->calendar = hr_release_calendar_create(queue->arena, queue->cluster, queue->rule, n_jobs);
+  if (!queue->calendar) return false;
+  if (queue->stops) queue->expected_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *queue->expected_us);
+  if (queue->stops && !queue->expected_us) return false;
+  hr__queue_listen(queue, &calendar_listener);
+  return true;
 }
 
 /* ---- Times ------------------------------------------------------------------------------------------ */
@@ -112,14 +396,14 @@ static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_v
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);
   bool lapses = until != INT64_MIN && until != HR_NEVER_US;
-  if (lapses) hr__gpu_release_calendar_retreat(gpu_calendar, view, queue->within->anywhere_us);
-  int64_t at_us = hr__gpu_release_calendar_earliest(gpu_calendar, view, head->kind + lapses);
+  if (lapses) outlook_retreat(gpu_calendar, view, queue->within->anywhere_us);
+  int64_t at_us = outlook_earliest(gpu_calendar, view, head->kind + lapses);
   if (lapses) {
     queue->within->anywhere_us = at_us;
     at_us = later(until, at_us);
-    at_us = earlier(at_us, hr__gpu_release_calendar_earliest_by(gpu_calendar, view, head->kind, at_us));
+    at_us = earlier(at_us, outlook_earliest_by(gpu_calendar, view, head->kind, at_us));
   }
-  if (at_us != HR_NEVER_US) hr__gpu_release_calendar_advance(gpu_calendar, view, at_us);
+  if (at_us != HR_NEVER_US) outlook_advance(gpu_calendar, view, at_us);
   return at_us;
 }
 
@@ -134,7 +418,7 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
   bool is_over = until != INT64_MIN && until <= at_us;
   uint32_t base = base_of(queue, head->kind);
   if (queue->gpu_calendar)
-    return hr__gpu_release_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind),
+    return outlook_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind),
                                            head->kind + is_over);
   if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
     return true;
@@ -145,14 +429,14 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
 
 /* ---- Waits ------------------------------------------------------------------------------------------ */
 
-static bool is_before(const void *self, struct wait a, struct wait b) {
+static bool wait_is_before(const void *self, struct wait a, struct wait b) {
   (void)self;
   return a.until_us != b.until_us ? a.until_us < b.until_us : a.job.id < b.job.id;
 }
 
-HR__HEAP(waits, struct wait, is_before)
+HR__HEAP(waits, struct wait, wait_is_before)
 
-static bool push(struct hr__queue *queue, struct wait wait) {
+static bool push_wait(struct hr__queue *queue, struct wait wait) {
   struct hr__locality_state *within = queue->within;
   if (within->n_waits == within->capacity) {
     struct wait *heap = hr_arena_grown(queue->arena, within->heap, &within->capacity, sizeof *heap);
@@ -163,7 +447,7 @@ static bool push(struct hr__queue *queue, struct wait wait) {
   return true;
 }
 
-static void pop(struct hr__locality_state *within) {
+static void pop_wait(struct hr__locality_state *within) {
   struct wait last = within->heap[--within->n_waits];
   waits_sink(within->heap, within->n_waits, last, NULL);
 }
@@ -174,7 +458,7 @@ static const struct wait *first_wait(struct hr__locality_state *within, const st
   while (within->n_waits > 0) {
     hr_job job = within->heap[0].job;
     if (view->state[job.id] == HR_JOB_WAITING && !within->is_over[job.id]) return within->heap;
-    pop(within);
+    pop_wait(within);
   }
   return NULL;
 }
@@ -184,10 +468,10 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   if (within.tier == HR_TIER_ANY || within.until_us == HR_NEVER_US) return HR_OK;
   queue->within->is_over[job.id] = within.until_us <= view->now_us;
   if (queue->within->is_over[job.id]) return HR_OK;
-  return push(queue, (struct wait){within.until_us, job}) ? HR_OK : HR_NO_MEMORY;
+  return push_wait(queue, (struct wait){within.until_us, job}) ? HR_OK : HR_NO_MEMORY;
 }
 
-static const struct hr__listener listener = {.job_waits = job_waits};
+static const struct hr__listener wait_listener = {.job_waits = job_waits};
 
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__locality_state *within = queue->within;
@@ -224,6 +508,6 @@ struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const st
     within->lapses = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
     hr_arena_passed_job(env->arena, (hr_job){i});
   }
-  hr__queue_listen(queue, &listener);
+  hr__queue_listen(queue, &wait_listener);
   return within;
 }

@@ -25,10 +25,6 @@ bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32
 /* Whether the wait of some job will be over. */
 bool hr__locality_lapses(const struct hr__queue *queue);
 
-/* Whether there is such a place in another state of the cluster, where GPUs are told apart; any such place. */
-bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                uint32_t kind, struct hr_placement *placement);
-
 /* When the first job of a shape that does not fit now could start, by what is known of the ends of what runs
    (hr_release_calendar_earliest, hr__gpu_release_calendar_earliest); that its wait is over before counts. Of any jobs,
    within groups or not.
@@ -42,5 +38,21 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view);
 /* After it: asks to be woken when the next wait is over. */
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+
+/*
+ * When a job will find its places, where GPUs are told apart: by the ends that are expected of what runs, in the order
+ * in which they come.
+ */
+
+struct hr__gpu_release_calendar;
+
+/* In the arena; it listens to the queue, after its sharer. NULL: out of memory. */
+struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                                       const struct hr_packing_rule *rule);
+
+/* When running jobs are expected to end: keeps queue->releases, for backfills that look ahead. */
+
+/* Makes queue->releases, and listens. False: out of memory. */
+bool hr__release_calendar_create(struct hr__queue *queue);
 
 #endif

@@ -9,10 +9,26 @@
  */
 
 #include "policies/placement/gpu_allocator.h"
-#include "policies/placement/gpu_outlook.h"
 #include "policies/placement/locality.h"
-#include "policies/queue/backfill/backfill.h"
 #include "policies/queue/order/order.h"
+
+/* What happens when a job does not fit. */
+
+struct hr__backfill {
+  /* Jobs of equal request share a queue; otherwise all wait in one. */
+  bool by_shape;
+  /* A job that does not fit holds nobody back. */
+  bool passes_over;
+  /* It looks at when running jobs are expected to end. */
+  bool needs_calendar;
+  /* What a queue's bounded search is about (struct hr_job_entry's value); NULL where none is made. */
+  int64_t (*value)(const struct hr_trace *trace, hr_job job);
+  enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* may be NULL */
+  enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+  bool walks; /* it looks at jobs beyond the first of each shape, in order */
+};
+
+extern const struct hr__backfill hr__backfill_strict, hr__backfill_skip, hr__backfill_easy, hr__backfill_conservative;
 
 /* What a part is told; each function may be NULL. */
 struct hr__listener {

@@ -13,7 +13,7 @@
 
 #include "base/pair_map.h"
 #include "policies/kit/kinetic_tournament.h"
-#include "policies/queue/quota/admission.h"
+#include "policies/queue/quota/quota_tree.h"
 
 struct hr__subqueue {
   uint64_t name; /* what the order calls it */

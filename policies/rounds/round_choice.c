@@ -14,6 +14,65 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* ---- Nodes ---- */
+
+/*
+ * Who minimises cost must not pay for nodes that stand idle. Shares are made of what is there and what can be had; a
+ * pair that would fit if more nodes were there waits for them, and at the end of the choice as many are asked for.
+ * Nodes without a job that nobody waits for are given back, once a round.
+ */
+
+static void begin_nodes(struct hr__rounds *rounds) {
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
+    rounds->spare_gpus[i] = hr__rounds_gpus(rounds, (hr_pool){i});
+    rounds->awaited_gpus[i] = 0;
+  }
+}
+
+static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
+  if (!rounds->manages) return;
+  uint32_t gpus = hr__member_shape(rounds, member)->gpus;
+  if (rounds->spare_gpus[pool] < gpus) return;
+  if (!member->chosen && !hr__rounds_is_elastic(rounds, (hr_pool){pool})) return;
+  rounds->spare_gpus[pool] -= gpus;
+  if (member->chosen) return;
+  member->awaits = pool;
+  rounds->awaited_gpus[pool] += gpus;
+}
+
+/* Nodes of the pool that are up without a job beyond `keep`, the last ones first. */
+static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool, uint32_t keep) {
+  const struct hr_free_index *index = rounds->free->index[pool.id];
+  uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
+  enum hr_status status = HR_OK;
+  for (uint32_t node = hr_free_index_nodes(index); node-- > 0 && status == HR_OK;) {
+    hr_node id = {first + node};
+    if (hr_free_index_count(index, size) <= keep) return HR_OK;
+    if (hr_free_index_get(index, node) != size || hr_cluster_node_state(rounds->cluster, id) != HR_NODE_UP) continue;
+    hr__capacity_set_usable(rounds->free, pool, id, false);
+    status = hr_moves_release(plan, id);
+  }
+  return status;
+}
+
+static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool) {
+  const struct hr_free_index *index = rounds->free->index[pool.id];
+  uint32_t size = hr_free_index_gpus_per_node(index), idle = hr_free_index_count(index, size);
+  uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
+  uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
+  uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
+  if (wanted <= coming) return give_back(rounds, plan, pool, (uint32_t)wanted);
+  uint64_t more = wanted - coming;
+  return offer > 0 ? hr_moves_acquire(plan, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
+}
+
+static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *plan) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages && status == HR_OK; i++)
+    if (hr__rounds_is_elastic(rounds, (hr_pool){i})) status = settle_pool(rounds, plan, (hr_pool){i});
+  return status;
+}
+
 /* ---- Accounts --------------------------------------------------------------------------------------- */
 
 void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
@@ -202,14 +261,14 @@ static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
   rounds->free = rounds->leases;
   rounds->leases = was;
   hr__capacity_reset(rounds->free);
-  hr__nodes_begin(rounds);
+  begin_nodes(rounds);
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = rounds->members[i];
     member->chosen = member->moves = member->listed = member->ahead = member->evicted = false;
     member->awaits = HR_NONE;
     if (!is_pinned(rounds, view, member)) continue;
     keep_place(rounds, member);
-    hr__nodes_note(rounds, member, member->place.pool.id);
+    note_nodes(rounds, member, member->place.pool.id);
   }
 }
 
@@ -239,7 +298,7 @@ static bool choose_pairs(struct hr__rounds *rounds) {
     const struct hr__candidate *candidate = &rounds->candidates[i];
     if (candidate->member->chosen || candidate->member->awaits != HR_NONE) continue;
     fine = choose_in(rounds, candidate->member, candidate->pool);
-    hr__nodes_note(rounds, candidate->member, candidate->pool);
+    note_nodes(rounds, candidate->member, candidate->pool);
   }
   return fine;
 }
@@ -264,7 +323,7 @@ enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *
   bool fine = rounds->objective == HR__FAIR || choose_pairs(rounds);
   if (fine && rounds->objective != HR__COST_SLO) fine = choose_rest(rounds);
   status = fine ? carry_out(rounds, view, plan) : HR_NO_MEMORY;
-  return status == HR_OK ? hr__nodes_settle(rounds, plan) : status;
+  return status == HR_OK ? settle_nodes(rounds, plan) : status;
 }
 
 /* ---- Within a round --------------------------------------------------------------------------------- */

@@ -392,7 +392,7 @@ static double price_of(const struct hr__rounds *rounds, const struct hr_view *vi
 static void look_at_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     hr_pool pool = {i};
-    rounds->shares->pool_gpus[i] = (double)hr__nodes_gpus(rounds, pool);
+    rounds->shares->pool_gpus[i] = (double)hr__rounds_gpus(rounds, pool);
     rounds->shares->price[i] = price_of(rounds, view, pool) + LEAST_PRICE;
   }
 }

@@ -95,19 +95,22 @@ enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *v
 /* Time until now goes into the accounts of a member. */
 void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us);
 
-/* round_nodes.c: nodes of elastic pools, for an objective that pays for what it uses. */
-/* GPUs of the pool, on nodes that are there and, where nodes are managed, those that can be had. */
-uint64_t hr__nodes_gpus(const struct hr__rounds *rounds, hr_pool pool);
-/* A new round: nothing is spoken for. */
-void hr__nodes_begin(struct hr__rounds *rounds);
-/* A pair had its turn: the member is chosen, or will be started when nodes come, or the pool is full. */
-void hr__nodes_note(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool);
-/* Asks for what is awaited, and gives back what nobody needs. */
-enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_moves *plan);
-
 static inline const struct hr__round_shape *hr__member_shape(const struct hr__rounds *rounds,
                                                              const struct hr__member *member) {
   return &rounds->shapes[member->shape];
+}
+
+static inline bool hr__rounds_is_elastic(const struct hr__rounds *rounds, hr_pool pool) {
+  return hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
+}
+
+/* GPUs of the pool on nodes that are up, booting or on offer, or, unless nodes are managed, on the nodes that are up. */
+static inline uint64_t hr__rounds_gpus(const struct hr__rounds *rounds, hr_pool pool) {
+  if (!rounds->manages || !hr__rounds_is_elastic(rounds, pool)) return hr_cluster_total_milli(rounds->cluster, pool) / 1000;
+  uint64_t nodes = (uint64_t)hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_UP) +
+                   hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING) +
+                   hr_cluster_offer(rounds->cluster, pool);
+  return nodes * hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node;
 }
 
 #endif

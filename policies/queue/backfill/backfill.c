@@ -4,8 +4,6 @@
  * it goes on not to fit, and there is nothing to do.
  */
 
-#include "policies/queue/backfill/backfill.h"
-
 #include "policies/queue/dispatch.h"
 
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {

@@ -170,7 +170,7 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
   return status;
 }
 
-enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view) {
+static enum hr_status end_sparing(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__deadline_entry due;
   enum hr_status status = HR_OK;
@@ -189,20 +189,7 @@ enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct 
 
 /* ---- The moves -------------------------------------------------------------------------------------- */
 
-static bool has_checkpoints(const struct hr__queue *queue, hr_job job) {
-  const struct hr_trace *trace = queue->trace;
-  if (trace->checkpoint_interval_us && trace->checkpoint_interval_us[job.id] > 0) return true;
-  const struct hr_class_spec *classes = queue->preemptor->classes;
-  return classes && classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].checkpoint != HR_CHECKPOINT_NONE;
-}
-
-bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job) {
-  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
-  if (terms->stopped == HR__STOPPED_AUTO) return terms->rule->by_order && !has_checkpoints(queue, job);
-  return terms->stopped == HR__STOPPED_KEEPS;
-}
-
-enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
@@ -215,7 +202,7 @@ enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view
   return killed ? hr_moves_reject(plan, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
-enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    hr_job job, hr_job promised) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
@@ -229,8 +216,292 @@ enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view
   return unlist(queue, job, pool);
 }
 
-bool hr__preemption_holds(const struct hr__queue *queue) {
-  return queue->preemptor->promised.id != HR_NONE;
+static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  const struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
+    if (preemptor->victims[i].needed) status = stop_job(queue, view, plan, preemptor->victims[i].job);
+  return status;
+}
+
+/* The job starts when all have left; until then nobody else is stopped. */
+static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                  hr_job job) {
+  const struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
+    if (preemptor->victims[i].needed) status = give_notice(queue, view, plan, preemptor->victims[i].job, job);
+  return status;
+}
+
+static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                          struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
+                                          bool *started) {
+  bool found;
+  enum hr_status status = hr__preemption_find_victims(queue, view, plan, head, &found);
+  *started = false;
+  if (status != HR_OK || !found) return status;
+  if (queue->preemptor->terms.grace_us > 0) return warn_needed(queue, view, plan, head.job);
+  struct hr_placement placement;
+  status = stop_needed(queue, view, plan);
+  if (status != HR_OK) return status;
+  if (!hr__preemption_fits(queue, head.job, &placement)) return HR_INTERNAL;
+  *started = true;
+  return hr__queue_start(queue, view, plan, shape, head, &placement, reason);
+}
+
+/*
+ * Preemption by order where only the count of GPUs matters: the outcome is that of taking all jobs, running and
+ * waiting, in order, and running each that fits in what is left.
+ *
+ * What runs fits as it is, so the walk goes from one waiting job to the next, and of each shape only until one does not
+ * fit: less is left for those behind it. On the way a pool's debt is what the jobs that start take beyond what is free.
+ * A running job is passed over when less than the debt is held by running jobs behind it; it is stopped, and the debt
+ * is less by its GPUs. A waiting job fits when what running jobs behind it hold, less the debt, is enough. With sums
+ * over the tree of running jobs each step costs O(log n). The moves are made when the walk is over.
+ *
+ * A job that fits without a debt goes to the first such pool, another to the first in which it fits.
+ */
+
+struct hr__start {
+  struct hr__shape *shape;
+  struct hr_job_entry entry;
+  hr_pool pool;
+  enum hr_reason reason;
+};
+
+/* Lists of the walk; they keep their room from pass to pass. */
+struct hr__preemption_walk {
+  int64_t *debt; /* by pool: GPUs; negative: free */
+  struct hr__walk *walks;
+  struct hr__start *starts;
+  hr_job *victims;
+  uint32_t n_walks, walks_capacity, n_starts, starts_capacity, n_victims, victims_capacity;
+};
+
+static bool begin(struct hr__queue *queue) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  uint32_t n_pools = hr_cluster_pools(queue->cluster), n_shapes = queue->waiting.n_active;
+  if (!preemptor->in_order) {
+    preemptor->in_order = hr_arena_alloc(queue->arena, sizeof *preemptor->in_order);
+    if (!preemptor->in_order) return false;
+    preemptor->in_order->debt = hr_arena_alloc(queue->arena, n_pools * sizeof *preemptor->in_order->debt);
+  }
+  struct hr__preemption_walk *walk = preemptor->in_order;
+  while (n_shapes > walk->walks_capacity) {
+    walk->walks = hr_arena_grown(queue->arena, walk->walks, &walk->walks_capacity, sizeof *walk->walks);
+    if (!walk->walks) return false;
+  }
+  if (!walk->debt) return false;
+  walk->n_walks = n_shapes;
+  walk->n_starts = walk->n_victims = 0;
+  for (uint32_t i = 0; i < n_pools; i++)
+    walk->debt[i] = -(int64_t)(hr_cluster_free_milli(queue->cluster, (hr_pool){i}) / 1000);
+  bool ok = true;
+  for (uint32_t i = 0; i < n_shapes && ok; i++)
+    ok = hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), &walk->walks[i]);
+  return ok;
+}
+
+static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
+  struct hr__walk *first = &walk->walks[0];
+  for (uint32_t i = 1; i < walk->n_walks; i++)
+    if (hr__entry_before(walk->walks[i].entry, first->entry)) first = &walk->walks[i];
+  return first;
+}
+
+/* Passes over running jobs of a pool up to the bound that do not fit any more. */
+static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
+  struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  const struct hr_job_tree *running = &queue->preemptor->running[pool];
+  struct hr_job_entry victim;
+  while (walk->debt[pool] > 0 && hr_job_tree_reach_entry(running, running->sum - walk->debt[pool] + 1, &victim) &&
+         victim.key <= bound) {
+    if (walk->n_victims == walk->victims_capacity) {
+      walk->victims = hr_arena_grown(queue->arena, walk->victims, &walk->victims_capacity, sizeof *walk->victims);
+      if (!walk->victims) return false;
+    }
+    walk->victims[walk->n_victims++] = victim.job;
+    walk->debt[pool] -= victim.value;
+  }
+  return true;
+}
+
+/* The pool in which a job with `gpus` GPUs fits at its place in the order, HR_NONE; false: out of memory. */
+static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint32_t *chosen) {
+  const struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  uint32_t n_pools = hr_cluster_pools(queue->cluster), accept_class = hr_cluster_accept_class(queue->cluster, job);
+  int64_t gpus = hr__gpus(queue, job);
+  *chosen = HR_NONE;
+  for (uint32_t i = 0; i < n_pools; i++) {
+    if (!hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (!pass_over(queue, i, bound)) return false;
+    const struct hr_job_tree *running = &queue->preemptor->running[i];
+    bool is_free = walk->debt[i] + gpus <= 0;
+    if (is_free) {
+      *chosen = i;
+      return true;
+    }
+    if (*chosen != HR_NONE || running->sum - walk->debt[i] < gpus) continue;
+    if (running->sum - hr_job_tree_sum_to(running, bound) - walk->debt[i] >= gpus) *chosen = i;
+  }
+  return true;
+}
+
+static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint32_t pool, enum hr_reason reason) {
+  struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  if (walk->n_starts == walk->starts_capacity) {
+    walk->starts = hr_arena_grown(queue->arena, walk->starts, &walk->starts_capacity, sizeof *walk->starts);
+    if (!walk->starts) return false;
+  }
+  walk->debt[pool] += hr__gpus(queue, at->entry.job);
+  walk->starts[walk->n_starts++] = (struct hr__start){at->shape, at->entry, {pool}, reason};
+  return true;
+}
+
+/* Down the order, until each shape has come to a job that does not fit, or to its end. */
+static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
+  struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  enum hr_reason reason = HR_REASON_IN_ORDER;
+  while (walk->n_walks > 0) {
+    struct hr__walk *at = first_walk(walk);
+    hr_job job = at->entry.job;
+    uint32_t pool = 0;
+    if (hr__gpus(queue, job) > 0 &&
+        !choose_pool(queue, job, queue->preemptor->terms.rule->bound(queue, view, at->entry), &pool))
+      return false;
+    if (pool != HR_NONE && !note_start(queue, at, pool, reason)) return false;
+    if (pool == HR_NONE && !queue->backfill->passes_over) break;
+    if (pool == HR_NONE) reason = HR_REASON_BACKFILL;
+    if (pool != HR_NONE && hr__walk_on(&queue->waiting, at)) continue;
+    if (!at->shape) return false;
+    *at = walk->walks[--walk->n_walks];
+  }
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    if (!pass_over(queue, i, INT64_MAX)) return false;
+  return true;
+}
+
+/* Whether there is another pool than the one where a job is. */
+static bool has_several_pools(const struct hr_cluster *cluster) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++)
+    count += hr_cluster_pool_spec(cluster, (hr_pool){i})->nodes > 0;
+  return count > 1;
+}
+
+static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
+  const struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  enum hr_status status = HR_OK;
+  queue->preemptor->looks_again = walk->n_victims > 0 && has_several_pools(queue->cluster);
+  for (uint32_t i = 0; i < walk->n_victims && status == HR_OK; i++)
+    status = stop_job(queue, view, plan, walk->victims[i]);
+  for (uint32_t i = 0; i < walk->n_starts && status == HR_OK; i++) {
+    const struct hr__start *start = &walk->starts[i];
+    struct hr_placement placement = {.pool = start->pool};
+    status = hr__queue_start(queue, view, plan, start->shape, start->entry, &placement, start->reason);
+  }
+  return status;
+}
+
+/* Waiting jobs in order, each started where it fits, or where others can be stopped for it. Where the order says it all
+   and only the count of GPUs matters, the whole pass is one walk (preempt_count.c). */
+
+/* Who may start next: the first job of a shape, or of a lane whose shape's first job was refused, as others may be
+   stopped for it; or of one that quotas hold back. */
+struct candidate {
+  struct hr__shape *shape; /* NULL: nobody */
+  struct hr_job_entry entry;
+  struct hr__subqueue *subqueue; /* NULL where there are none */
+};
+
+static void consider(struct candidate *next, struct hr__shape *shape, struct hr_job_entry entry, struct hr__subqueue *subqueue) {
+  if (next->shape && !hr__entry_before(entry, next->entry)) return;
+  *next = (struct candidate){shape, entry, subqueue};
+}
+
+static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct candidate *next) {
+  uint32_t pass = queue->preemptor->n_passes;
+  struct hr__subqueue *subqueue = hr__waiting_first_subqueue(&queue->waiting, shape);
+  if (shape->refused != pass) {
+    consider(next, shape, shape->head, subqueue);
+    return;
+  }
+  while (subqueue && subqueue->refused == pass) subqueue = hr__waiting_next_subqueue(&queue->waiting, subqueue);
+  if (subqueue) consider(next, shape, subqueue->listed, subqueue);
+}
+
+/* Lanes that are parked come in order, too: those whose turn it is, and those behind the first job of a shape that was
+   refused. */
+static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
+  const struct hr__shape *shape = subqueue->shape;
+  uint32_t pass = queue->preemptor->n_passes;
+  if (subqueue->refused == pass) return false;
+  if (hr__quota_is_turn(queue, subqueue->head.job)) return true;
+  bool is_active = shape->active_at[queue->waiting.preferred_only] != HR_NONE;
+  return is_active && shape->refused == pass && hr__entry_before(shape->head, subqueue->listed);
+}
+
+static struct candidate next_in_order(struct hr__queue *queue) {
+  const struct hr__waiting *waiting = &queue->waiting;
+  struct candidate next = {0};
+  for (uint32_t i = 0; i < waiting->n_active; i++) consider_shape(queue, hr__active_shape(waiting, i), &next);
+  for (uint32_t i = 0; i < waiting->n_parked; i++) {
+    struct hr__subqueue *subqueue = waiting->parked[i];
+    if (may_be_next(queue, subqueue)) consider(&next, subqueue->shape, subqueue->listed, subqueue);
+  }
+  return next;
+}
+
+/* Starts a job, or stops others for it. */
+static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                              const struct candidate *next, enum hr_reason reason, bool allowed, bool *started) {
+  hr_job job = next->entry.job;
+  struct hr_placement placement;
+  *started = allowed && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
+  if (!*started) return preempt_for(queue, view, plan, next->shape, next->entry, reason, started);
+  return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, reason);
+}
+
+static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  enum hr_reason reason = HR_REASON_IN_ORDER;
+  preemptor->n_passes++;
+  for (struct candidate next; status == HR_OK && (next = next_in_order(queue)).shape;) {
+    bool started, allowed = hr__quota_allows(queue, next.entry.job);
+    status = try_job(queue, view, plan, &next, reason, allowed, &started);
+    if (hr__preemption_holds(queue)) break;
+    if (started) continue;
+    if (next.subqueue) next.subqueue->refused = preemptor->n_passes;
+    if (allowed) next.shape->refused = preemptor->n_passes;
+    if (allowed && !queue->backfill->passes_over) break;
+    reason = HR_REASON_BACKFILL;
+  }
+  return status;
+}
+
+static enum hr_status keep_promise(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  hr_job job = preemptor->promised;
+  struct hr_placement placement;
+  if (job.id == HR_NONE) return HR_OK;
+  bool fits = hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
+  if (fits || preemptor->n_leaving == 0) preemptor->promised = (hr_job){HR_NONE};
+  return fits ? hr__queue_start_job(queue, view, plan, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
+}
+
+enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  enum hr_status status = end_sparing(queue, view);
+  return status == HR_OK ? keep_promise(queue, view, plan) : status;
+}
+
+enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
+  bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
+  if (view->n_waiting == 0) return HR_OK;
+  return by_count ? preempt_by_count(queue, view, plan) : pass_on_nodes(queue, view, plan);
 }
 
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {

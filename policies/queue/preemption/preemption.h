@@ -6,6 +6,7 @@
 
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
+#include "policies/queue/quota/quota.h"
 
 /* Who may be stopped for whom: each running job has a key, and a waiting one may stop those whose key is above a bound
    of its own. */
@@ -65,7 +66,7 @@ struct hr__preemptor {
   bool *leaves;    /* by job: it runs, and has been told to leave; NULL where there is no grace */
   uint32_t n_leaving;            /* of those that leave for `promised` */
   hr_job promised;               /* what they leave is for this job */
-  struct hr__in_order *in_order; /* of preempt_count.c */
+  struct hr__preemption_walk *in_order; /* of preempt_count.c */
   /* Room for one search. */
   struct hr__victim *victims;
   struct hr_slice *slices;
@@ -78,10 +79,6 @@ struct hr__preemptor {
 /* Makes queue->preemptor, which listens. False: out of memory. */
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms);
-/* Before a pass: jobs that have run for long enough may be stopped from now on. */
-enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view);
-/* Whether what comes free is promised to a job that waits for others to leave: then nobody else starts. */
-bool hr__preemption_holds(const struct hr__queue *queue);
 /* After the pass: asks to be woken when a job that was spared need not be any more. */
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 /* A running job has another key now. */
@@ -89,13 +86,29 @@ enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_vie
 /* All running jobs have other keys now: by the rule. */
 enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view);
 
-/* Whether a job that is stopped would keep its work. */
+/* Before a pass: jobs whose minimum run time is over may be preempted from now on; a job that waited for others to leave
+   starts if it fits. */
+enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+/* Starts waiting jobs in order, and preempts running jobs for those that do not fit. */
+enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+
+/* ---- victims.c ---- */
+
+/* Returns whether a preempted job keeps all its work. */
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);
-/* For the ways to choose: stops one job for another. */
-enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job);
-/* Likewise with grace: tells it to leave for the other. */
-enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job, hr_job promised);
+/* Marks (`needed`) the victims for a waiting job that does not fit: `*found` if there are enough. Moves that are tried on
+   the way are rolled back. */
+enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                           struct hr_job_entry head, bool *found);
+
+/* Returns whether freed capacity is promised to a job that waits for others to leave. No other job starts meanwhile. */
+static inline bool hr__preemption_holds(const struct hr__queue *queue) {
+  return queue->preemptor->promised.id != HR_NONE;
+}
+
+/* Returns whether the job fits now, within its tenant's quota. */
+static inline bool hr__preemption_fits(const struct hr__queue *queue, hr_job job, struct hr_placement *placement) {
+  return hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), placement);
+}
 
 #endif

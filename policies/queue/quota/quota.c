@@ -10,18 +10,6 @@
 
 #include "policies/queue/quota/quota_tree.h"
 
-struct hr__quota {
-  struct hr_quota_tree *tree;
-  uint32_t n_tenants, n_nodes; /* nodes: that the scenario names */
-  bool guarantees;             /* somebody is guaranteed something */
-};
-
-uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
-  uint32_t tenant = hr__tenant(queue, job);
-  if (!queue->quota) return 0;
-  return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
-}
-
 static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
   const struct hr__queue *queue = self;
   uint64_t milli = hr__counted_milli(queue, subqueue->head.job);
@@ -33,12 +21,8 @@ static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind ki
   return hr__quota_tree_room(queue->quota->tree, place, kind);
 }
 
-static bool is_guaranteed(const struct hr__queue *queue, hr_job job) {
-  return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
-}
-
 static bool is_preferred(void *self, const struct hr__subqueue *subqueue) {
-  return is_guaranteed(self, subqueue->head.job);
+  return hr__quota_is_guaranteed(self, subqueue->head.job);
 }
 
 struct hr__admission hr__quota_admission(const struct hr__queue *queue) {
@@ -50,20 +34,6 @@ struct hr__admission hr__quota_admission(const struct hr__queue *queue) {
                              .n_owners = quota->n_tenants + 1};
 }
 
-bool hr__quota_guarantees(const struct hr__queue *queue) {
-  return queue->quota->guarantees;
-}
-
-bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
-  return !queue->waiting.preferred_only || is_guaranteed(queue, job);
-}
-
-bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
-  uint64_t milli = hr__counted_milli(queue, job);
-  if (!queue->quota || milli == 0) return true;
-  return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
-}
-
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota) {
   uint64_t milli = hr__counted_milli(queue, job);
   if (!queue->quota || milli == 0) return false;
@@ -71,19 +41,6 @@ bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota)
   if (place == HR_NONE) return false;
   *quota = place == 0 ? HR_QUOTA_ROOT : place <= queue->quota->n_nodes ? place - 1 : HR_QUOTA_FALLBACK;
   return true;
-}
-
-bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
-  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job),
-                                                   hr__counted_milli(queue, job), hr__tenant(queue, victim));
-}
-
-void hr__quota_leave_out(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
-}
-
-void hr__quota_put_back(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {

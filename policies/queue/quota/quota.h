@@ -8,25 +8,61 @@
 
 #include "policies/queue/dispatch.h"
 
+struct hr__quota {
+  struct hr_quota_tree *tree;
+  uint32_t n_tenants, n_nodes; /* nodes: that the scenario names */
+  bool guarantees;             /* somebody is guaranteed something */
+};
+
 /* Makes queue->quota, which listens; before queue->waiting is. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
 /* For hr__waiting: lanes are held back whose jobs are beyond what their tenant may use now, and preferred while they
    are within its guarantee. */
 struct hr__admission hr__quota_admission(const struct hr__queue *queue);
 /* Whose a job's lane is; 0 where there are no quotas. */
-uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job);
 /* Whether anybody is guaranteed anything. */
-bool hr__quota_guarantees(const struct hr__queue *queue);
 /* Whether the job may go now: while the preferred alone count, those within their tenants' guarantees. */
-bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job);
 /* Whether the job is beyond what its tenant may use now, and then whose limit that is, as hr_wait_reason has it. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 /* For those who stop jobs for others. Whether the job is within what its tenant may use now; whether one job may be
    stopped because its tenant uses what the other's is guaranteed. All true, and false, where there are no quotas. */
-bool hr__quota_allows(const struct hr__queue *queue, hr_job job);
-bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim);
 /* Likewise, tentatively: what it would be like if the job had not run; and back. */
-void hr__quota_leave_out(const struct hr__queue *queue, hr_job job);
-void hr__quota_put_back(const struct hr__queue *queue, hr_job job);
+
+static inline uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
+  uint32_t tenant = hr__tenant(queue, job);
+  if (!queue->quota) return 0;
+  return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
+}
+
+static inline bool hr__quota_is_guaranteed(const struct hr__queue *queue, hr_job job) {
+  return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
+}
+
+static inline bool hr__quota_guarantees(const struct hr__queue *queue) {
+  return queue->quota->guarantees;
+}
+
+static inline bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
+  return !queue->waiting.preferred_only || hr__quota_is_guaranteed(queue, job);
+}
+
+static inline bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
+  uint64_t milli = hr__counted_milli(queue, job);
+  if (!queue->quota || milli == 0) return true;
+  return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
+}
+
+static inline bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
+  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job),
+                                                   hr__counted_milli(queue, job), hr__tenant(queue, victim));
+}
+
+static inline void hr__quota_leave_out(const struct hr__queue *queue, hr_job job) {
+  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
+}
+
+static inline void hr__quota_put_back(const struct hr__queue *queue, hr_job job) {
+  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
+}
 
 #endif
