@@ -82,7 +82,7 @@ struct hr__queue {
   void *order_state, *backfill_state;
   struct hr__quota *quota;             /* NULL where the scenario has none */
   struct hr__preemptor *preemptor;     /* NULL where no job is stopped for another */
-  struct hr__market_plan *market;      /* NULL where no nodes are asked for */
+  struct hr__market *market;      /* NULL where no nodes are asked for */
   struct hr__deadlines *deadlines;     /* NULL unless the market rule goes by deadlines */
   struct hr__gpu_allocator *allocator; /* NULL unless GPUs are told apart */
   struct hr__gpu_release_calendar

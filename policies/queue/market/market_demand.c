@@ -2,14 +2,14 @@
 /* Jobs laid, shape by shape, on nodes that are free or booting: counts of nodes by how many GPUs are free on them, from
    which each job laid takes its part. */
 
-#include "policies/queue/market/market_plan.h"
+#include "policies/queue/market/market.h"
 
 #include "policies/queue/quota/quota.h"
 
 #include <math.h>
 
 void hr__market_read_levels(struct hr__queue *queue) {
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   for (uint32_t i = 0; i < market->n_pools; i++) {
     const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
     for (uint32_t free = 1; free <= market->gpus_per_node[i]; free++)
@@ -19,7 +19,7 @@ void hr__market_read_levels(struct hr__queue *queue) {
 }
 
 /* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
-static uint32_t hr__market_pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand,
+static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand,
                                         uint32_t count) {
   uint32_t gpus = demand->gpus, laid = 0;
   if (gpus == 0) return count;
@@ -40,20 +40,13 @@ static uint32_t hr__market_pack_in_pool(uint32_t *levels, uint32_t size, const s
   return laid;
 }
 
-uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count) {
+uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
+                         bool spot_only) {
   uint32_t laid = 0;
   for (uint32_t i = 0; i < queue->market->n_pools && laid < count; i++)
-    if (hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
-      laid += hr__market_pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - laid);
+    if ((!spot_only || hr__market_is_spot(queue, i)) && hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
+      laid += pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - laid);
   return laid;
-}
-
-bool hr__market_pack_on_spot(struct hr__queue *queue, const struct hr__market_demand *demand) {
-  for (uint32_t i = 0; i < queue->market->n_pools; i++)
-    if (hr__market_is_spot(queue, i) && hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}) &&
-        hr__market_pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, 1))
-      return true;
-  return false;
 }
 
 /* Who waits, by what they ask for; for spot-first, each shape counts its jobs whose while of waiting for spot capacity
@@ -66,7 +59,7 @@ static bool may_use_spot(const struct hr__queue *queue, uint32_t accept_class) {
 }
 
 static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   uint32_t gpus = hr__gpus(queue, job), accept_class = hr_cluster_accept_class(queue->cluster, job);
   for (uint32_t i = 0; i < market->n_demands; i++)
     if (market->demands[i].gpus == gpus && market->demands[i].accept_class == accept_class) return i;
@@ -85,7 +78,7 @@ static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
 }
 
 enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   if (hr__gpus(queue, job) == 0) return HR_OK;
   uint32_t at = find_demand(queue, job);
   if (at == HR_NONE) return HR_NO_MEMORY;
@@ -99,7 +92,7 @@ enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_vie
 
 enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   if (hr__gpus(queue, job) == 0) return HR_OK;
   struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
   demand->count--;
@@ -110,7 +103,7 @@ enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struc
 
 /* A job may be over before its while is: its column then says never, or zero once it has been forgotten. Neither is a
    time that is due: what is due at 0 is taken in the first pass, before which no job that waited can be over. */
-void hr__market_lose_patience(struct hr__market_plan *market, int64_t now_us) {
+static void lose_patience(struct hr__market *market, int64_t now_us) {
   struct hr__deadline_entry due;
   while (hr__deadline_fifo_take(&market->patience, now_us, &due)) {
     if (market->patience_us[due.id] != due.at_us) continue; /* it has started since */
@@ -122,7 +115,7 @@ void hr__market_lose_patience(struct hr__market_plan *market, int64_t now_us) {
 /* Counts a job as one that its quota lets run beside those counted before. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   if (hr__gpus(queue, entry.job) == 0) return true;
   if (!hr__quota_allows(queue, entry.job)) return false;
   if (market->n_counted == market->counted_capacity) {
@@ -135,14 +128,32 @@ static bool count_in(void *self, struct hr_job_entry entry) {
   return true;
 }
 
-bool hr__market_count_held(struct hr__queue *queue) {
-  struct hr__market_plan *market = queue->market;
+static bool count_held(struct hr__queue *queue) {
+  struct hr__market *market = queue->market;
   market->n_counted = 0;
   for (uint32_t i = 0; i < market->n_demands; i++) market->demands[i].held = market->demands[i].count;
   for (uint32_t i = 0; i < queue->waiting.n_active_subqueues; i++)
     hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, count_in, queue);
   for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_leave_out(queue, market->counted[i]);
   return market->counted || market->n_counted == 0;
+}
+
+bool hr__market_count_demand(struct hr__queue *queue, int64_t now_us) {
+  lose_patience(queue->market, now_us);
+  return !queue->quota || count_held(queue);
+}
+
+static uint32_t n_active(const struct hr__queue *queue, uint32_t pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
+  return spec->nodes - hr_cluster_nodes_in(queue->cluster, (hr_pool){pool}, HR_NODE_OFF);
+}
+
+uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand))
+      sum += n_active(queue, i);
+  return sum;
 }
 
 /* Asking for nodes, in the pool that the rule prefers, for jobs for which there is no room yet. */
@@ -152,14 +163,9 @@ bool hr__market_count_held(struct hr__queue *queue) {
 static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   double price = (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
   uint32_t all = hr__market_n_active_in(queue, true, true);
-  double share = all ? (double)hr__market_n_active(queue, pool) / all : 0;
+  double share = all ? (double)n_active(queue, pool) / all : 0;
   double reclaims_per_h = hr_cluster_reclaims_per_h(queue->cluster, (hr_pool){pool});
   return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
-}
-
-bool hr__market_is_calm(const struct hr__market_plan *market, uint32_t pool, int64_t now_us) {
-  int64_t calm_us = market->calm_us[pool];
-  return calm_us != HR_NEVER_US && now_us - calm_us >= market->limits.spot_hold_us;
 }
 
 bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
@@ -172,7 +178,7 @@ bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, u
 
 /* How many nodes of the pool may be asked for now. */
 static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
-  const struct hr__market_plan *market = queue->market;
+  const struct hr__market *market = queue->market;
   uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){pool});
   if (!offer || !hr__market_is_spot(queue, pool)) return offer;
   if (market->limits.rule == HR__MARKET_ON_DEMAND_ONLY) return 0;
@@ -186,7 +192,7 @@ static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_u
 /* The pool to ask for nodes for one job of the demand at least; HR_NONE when there is none. */
 static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__market_demand *demand, bool spot_only,
                             int64_t now_us) {
-  const struct hr__market_plan *market = queue->market;
+  const struct hr__market *market = queue->market;
   uint32_t best = HR_NONE;
   double best_score = 0;
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -207,9 +213,9 @@ static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__mark
   return best;
 }
 
-enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
+enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                               bool spot_only, const struct hr_view *view, struct hr_moves *plan, uint32_t *found) {
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
   for (*found = 0; status == HR_OK && *found < count;) {
     uint32_t i = choose_pool(queue, demand, spot_only, view->now_us);
@@ -225,7 +231,7 @@ enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__market_d
     if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
     status = hr_moves_acquire(plan, (hr_pool){i}, nodes);
     market->levels[i][size] += nodes;
-    *found += hr__market_pack_in_pool(market->levels[i], size, demand, left);
+    *found += pack_in_pool(market->levels[i], size, demand, left);
   }
   return status;
 }
@@ -234,16 +240,16 @@ enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__market_d
 
 static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
                              const struct hr_view *view, struct hr_moves *plan) {
-  uint32_t count = demand->count - demand->held, laid = hr__market_pack(queue, demand, count);
+  uint32_t count = demand->count - demand->held, laid = hr__market_pack(queue, demand, count, false);
   uint32_t left = count - laid, found = 0;
   if (left == 0) return HR_OK;
   if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
-    return hr__market_ask(queue, demand, left, false, view, plan, &found);
-  enum hr_status status = hr__market_ask(queue, demand, left, true, view, plan, &found);
+    return hr__market_acquire(queue, demand, left, false, view, plan, &found);
+  enum hr_status status = hr__market_acquire(queue, demand, left, true, view, plan, &found);
   laid += found;
   uint32_t impatient = demand->impatient > laid ? demand->impatient - laid : 0;
   if (status != HR_OK || impatient == 0) return status;
-  return hr__market_ask(queue, demand, impatient, false, view, plan, &found);
+  return hr__market_acquire(queue, demand, impatient, false, view, plan, &found);
 }
 
 /* Where the first job holds the others back, nodes are for that one before all others. */
@@ -252,7 +258,7 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
   *of = NULL;
   if (queue->backfill->passes_over || !shape || hr__gpus(queue, shape->head.job) == 0) return HR_OK;
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   *of = &market->demands[market->demand_of[shape->head.job.id]];
   struct hr__market_demand one = **of;
   one.count = 1;
@@ -262,7 +268,7 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
 }
 
 enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  struct hr__market_plan *market = queue->market;
+  struct hr__market *market = queue->market;
   struct hr__market_demand *of_first;
   enum hr_status status = supply_first(queue, view, plan, &of_first);
   if (of_first) of_first->held++; /* that one has been seen to */
@@ -273,7 +279,7 @@ enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *
 }
 
 bool hr__market_could_ask(const struct hr__queue *queue, hr_job job) {
-  const struct hr__market_plan *market = queue->market;
+  const struct hr__market *market = queue->market;
   if (hr__gpus(queue, job) == 0) return false;
   const struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -285,20 +291,3 @@ bool hr__market_could_ask(const struct hr__queue *queue, hr_job job) {
   return false;
 }
 
-int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
-  int64_t until_us = queue->market->patience_us[job.id];
-  bool waits = queue->market->limits.rule == HR__MARKET_SPOT_FIRST && until_us != HR__IMPATIENT;
-  return waits ? until_us : HR_NEVER_US;
-}
-
-enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_moves *plan) {
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < queue->market->n_pools && status == HR_OK; i++) {
-    uint32_t there = hr__market_n_active_in(queue, false, true), minimum = queue->market->limits.min_on_demand;
-    if (there >= minimum) break;
-    if (!hr__market_is_elastic(queue, i) || hr__market_is_spot(queue, i)) continue;
-    status = hr_moves_acquire(plan, (hr_pool){i},
-                              hr__least(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
-  }
-  return status;
-}
