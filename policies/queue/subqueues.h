@@ -63,10 +63,6 @@ struct hr__subqueue_group {
 
 /* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
 
-/* Whether its key has grown by itself since it was listed. */
-bool hr__subqueue_has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue);
-/* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
-enum hr_status hr__subqueue_relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was);
 /* Into its shape's lists, and out of them. */
 enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue);
@@ -82,5 +78,34 @@ enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr
                                           struct hr_job_entry now);
 /* A lane that stands for others is listed anew. */
 enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
+
+static inline bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                                 struct hr__admission_limit *bar) {
+  return waiting->warden.is_held && waiting->warden.is_held(waiting->self, subqueue, bar);
+}
+
+/* Whether a bar leaves the group room now. */
+static inline bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__subqueue_group *group) {
+  const struct hr__admission_limit *bar = &group->bar;
+  return bar->place != HR_NONE &&
+         waiting->warden.room(waiting->self, bar->place, bar->kind) >= hr__admission_limit_need(bar);
+}
+
+/* Whether the bar, which holds back one lane of the group, does so with all of them: as far as they need as much room.
+ */
+static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *bar) {
+  return bar->place != HR_NONE && bar->place <= group->bar.place && bar->milli == group->bar.milli &&
+         bar->spare == group->bar.spare;
+}
+
+/* Adds the shape to the list of shapes with subqueues, or with preferred ones (`of_preferred`), or removes it. */
+void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in);
+/* Finds the shape's first job again. */
+void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *shape);
+/* Parks a listed subqueue that is held back by the limit. */
+enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                 const struct hr__admission_limit *bar);
+/* Lists all subqueues of groups of the shape that another one represents. */
+enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
 
 #endif

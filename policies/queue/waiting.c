@@ -12,6 +12,7 @@
 
 #include "policies/queue/waiting.h"
 
+#include "base/heap.h"
 #include "policies/queue/subqueues.h"
 
 static bool init_warden(struct hr__waiting *waiting, const struct hr__admission *warden) {
@@ -123,6 +124,100 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
   return link_same_key(waiting, waiting->n_subqueues) ? waiting->n_subqueues++ : HR_NONE;
 }
 
+/* ---- Order of the subqueues ---- */
+
+static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
+  subqueue->active_at = waiting->n_active_subqueues;
+  waiting->active_subqueues[waiting->n_active_subqueues++] = subqueue;
+  if (!waiting->owned) return;
+  struct hr__subqueue **first = &waiting->owned[subqueue->owner];
+  subqueue->last_owned = NULL;
+  subqueue->next_owned = *first;
+  if (*first) (*first)->last_owned = subqueue;
+  *first = subqueue;
+}
+
+static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
+  struct hr__subqueue *last = waiting->active_subqueues[--waiting->n_active_subqueues];
+  waiting->active_subqueues[subqueue->active_at] = last;
+  last->active_at = subqueue->active_at;
+  if (!waiting->owned) return;
+  if (subqueue->next_owned) subqueue->next_owned->last_owned = subqueue->last_owned;
+  if (subqueue->last_owned)
+    subqueue->last_owned->next_owned = subqueue->next_owned;
+  else
+    waiting->owned[subqueue->owner] = subqueue->next_owned;
+}
+
+/* The lane as it should be listed now. */
+static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
+  int64_t least = hr_job_tree_least(&subqueue->jobs);
+  return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
+}
+
+static bool has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
+  return waiting->keys_grow && waiting->full_key(waiting->self, subqueue, subqueue->head) != subqueue->listed.key;
+}
+
+static struct hr__contestant contestant_of(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
+  return (struct hr__contestant){.line = waiting->line_of(waiting->self, subqueue, subqueue->head),
+                                 .value = hr_job_tree_least(&subqueue->jobs),
+                                 .name = subqueue->head.job.id};
+}
+
+/* The lane races with its first job, or not at all once it is empty. */
+static enum hr_status race_on(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
+  struct hr__shape *shape = subqueue->shape;
+  shape->race.now_us = waiting->now_us;
+  if (!was) {
+    activate_subqueue(waiting, subqueue);
+    subqueue->place = hr__kinetic_add(&shape->race);
+    if (subqueue->place == HR_NONE) return HR_NO_MEMORY;
+  }
+  if (subqueue->jobs.count) {
+    hr__kinetic_set(&shape->race, subqueue->place, contestant_of(waiting, subqueue));
+  } else {
+    deactivate_subqueue(waiting, subqueue);
+    hr__kinetic_remove(&shape->race, subqueue->place);
+  }
+  hr__shape_settle(waiting, shape);
+  return HR_OK;
+}
+
+/* With another first job than before. */
+static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
+  subqueue->listed = now;
+  subqueue->is_preferred = waiting->warden.is_preferred && waiting->warden.is_preferred(waiting->self, subqueue);
+  return hr__subqueue_list(waiting, subqueue);
+}
+
+/* A lane that is in use, or was. */
+static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
+  enum hr_status status;
+  if (subqueue->parked_at && subqueue->jobs.count && now.job.id == subqueue->listed.job.id)
+    return hr__subqueue_relist_parked(waiting, subqueue, now);
+  status = subqueue->parked_at ? hr__subqueue_leave(waiting, subqueue) : hr__subqueue_unlist(subqueue);
+  if (status != HR_OK) return status;
+  if (subqueue->jobs.count) return list_anew(waiting, subqueue, now);
+  deactivate_subqueue(waiting, subqueue);
+  hr__shape_settle(waiting, subqueue->shape);
+  return HR_OK;
+}
+
+static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
+  if (hr__is_race(waiting)) return race_on(waiting, subqueue, was);
+  struct hr_job_entry now = subqueue->jobs.count ? listing(waiting, subqueue) : (struct hr_job_entry){0};
+  bool same = was && subqueue->jobs.count && now.key == subqueue->listed.key && now.job.id == subqueue->listed.job.id &&
+              now.value == subqueue->listed.value;
+  if (same) return HR_OK;
+  if (!was) {
+    activate_subqueue(waiting, subqueue);
+    return list_anew(waiting, subqueue, now);
+  }
+  enum hr_status status = relist_in_use(waiting, subqueue, now);
+  return status == HR_OK && subqueue->speaks_for ? hr__subqueue_still_speaks(waiting, subqueue) : status;
+}
+
 /* ---- Coming and going ------------------------------------------------------------------------------- */
 
 static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__queued_job *queued,
@@ -135,10 +230,8 @@ static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__sh
   waiting->subqueue_of[entry.job.id] = number;
   waiting->key_of[entry.job.id] = entry.key;
   if (!was || hr__entry_before(entry, subqueue->head)) subqueue->head = entry;
-  return hr__subqueue_relist(waiting, subqueue, was);
+  return relist(waiting, subqueue, was);
 }
-
-static void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape);
 
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued) {
   struct hr__shape *shape = shape_for(waiting, queued->gpus, queued->kind);
@@ -147,7 +240,7 @@ enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__que
   if (hr__has_subqueues(waiting)) return add_to_subqueue(waiting, shape, queued, entry);
   if (!hr_job_tree_insert(&shape->only->jobs, entry)) return HR_NO_MEMORY;
   if (shape->active_at[0] == HR_NONE || hr__entry_before(entry, shape->head)) shape->head = entry;
-  hr__shape_activate(waiting, shape);
+  hr__shape_enrol(waiting, shape, false, true);
   return HR_OK;
 }
 
@@ -155,17 +248,15 @@ static enum hr_status remove_from_subqueue(struct hr__waiting *waiting, hr_job j
   struct hr__subqueue *subqueue = waiting->subqueues[waiting->subqueue_of[job.id]];
   if (!hr_job_tree_remove(&subqueue->jobs, waiting->key_of[job.id], job)) return HR_INTERNAL;
   if (subqueue->jobs.count) hr_job_tree_first(&subqueue->jobs, &subqueue->head);
-  return hr__subqueue_relist(waiting, subqueue, true);
+  return relist(waiting, subqueue, true);
 }
-
-static void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape);
 
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry) {
   if (hr__has_subqueues(waiting)) return remove_from_subqueue(waiting, entry.job);
   struct hr_job_tree *jobs = &shape->only->jobs;
   if (!hr_job_tree_remove(jobs, entry.key, entry.job)) return HR_INTERNAL;
   if (jobs->count == 0)
-    hr__shape_deactivate(waiting, shape);
+    hr__shape_enrol(waiting, shape, false, false);
   else if (shape->head.job.id == entry.job.id)
     hr_job_tree_first(jobs, &shape->head);
   return HR_OK;
@@ -197,165 +288,12 @@ struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
  * its first job; where lanes race, they are contestants there.
  */
 
-/* Whether the shape is among those with lanes, or with preferred ones (`of_preferred`). */
-static void enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in) {
-  bool counts = of_preferred == waiting->preferred_only;
-  uint32_t *list = counts ? waiting->active : waiting->aside, *at = &shape->active_at[of_preferred];
-  uint32_t *count = counts ? &waiting->n_active : &waiting->n_aside;
-  if (is_in == (*at != HR_NONE)) return;
-  if (is_in) {
-    *at = *count;
-    list[(*count)++] = shape->number;
-  } else {
-    uint32_t last = list[--*count];
-    list[*at] = last;
-    waiting->shapes[last]->active_at[of_preferred] = *at;
-    *at = HR_NONE;
-  }
-}
-
-static void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape) {
-  enrol(waiting, shape, false, true);
-}
-
-/* Where shapes have no lanes: among those with waiting jobs, or no longer. */
-static void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape) {
-  enrol(waiting, shape, false, false);
-}
-
-static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
-  subqueue->active_at = waiting->n_active_subqueues;
-  waiting->active_subqueues[waiting->n_active_subqueues++] = subqueue;
-  if (!waiting->owned) return;
-  struct hr__subqueue **first = &waiting->owned[subqueue->owner];
-  subqueue->last_owned = NULL;
-  subqueue->next_owned = *first;
-  if (*first) (*first)->last_owned = subqueue;
-  *first = subqueue;
-}
-
-static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
-  struct hr__subqueue *last = waiting->active_subqueues[--waiting->n_active_subqueues];
-  waiting->active_subqueues[subqueue->active_at] = last;
-  last->active_at = subqueue->active_at;
-  if (!waiting->owned) return;
-  if (subqueue->next_owned) subqueue->next_owned->last_owned = subqueue->last_owned;
-  if (subqueue->last_owned)
-    subqueue->last_owned->next_owned = subqueue->next_owned;
-  else
-    waiting->owned[subqueue->owner] = subqueue->next_owned;
-}
-
-/* The lane as it should be listed now. */
-static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  int64_t least = hr_job_tree_least(&subqueue->jobs);
-  return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
-}
-
-bool hr__subqueue_has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  return waiting->keys_grow && waiting->full_key(waiting->self, subqueue, subqueue->head) != subqueue->listed.key;
-}
-
-static void find_head(const struct hr__waiting *waiting, struct hr__shape *shape) {
-  if (hr__is_race(waiting)) {
-    uint32_t first = hr__kinetic_first(&shape->race);
-    if (first == HR_NONE) return;
-    const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first);
-    shape->head = subqueue->head;
-    shape->head.key = waiting->full_key(waiting->self, subqueue, subqueue->head);
-    return;
-  }
-  if (!hr_job_tree_first(hr__shape_list(waiting, shape), &shape->head)) return;
-  shape->head.value = waiting->subqueues[waiting->subqueue_of[shape->head.job.id]]->head.value;
-}
-
-/* The shape's lists have changed. */
-void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape) {
-  enrol(waiting, shape, false, (hr__is_race(waiting) ? shape->race.count : shape->subqueues.count) > 0);
-  if (waiting->warden.is_preferred) enrol(waiting, shape, true, shape->preferred.count > 0);
-  find_head(waiting, shape);
-}
-
-static struct hr__contestant contestant_of(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  return (struct hr__contestant){.line = waiting->line_of(waiting->self, subqueue, subqueue->head),
-                                 .value = hr_job_tree_least(&subqueue->jobs),
-                                 .name = subqueue->head.job.id};
-}
-
-/* The lane races with its first job, or not at all once it is empty. */
-static enum hr_status race_on(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
-  struct hr__shape *shape = subqueue->shape;
-  shape->race.now_us = waiting->now_us;
-  if (!was) {
-    activate_subqueue(waiting, subqueue);
-    subqueue->place = hr__kinetic_add(&shape->race);
-    if (subqueue->place == HR_NONE) return HR_NO_MEMORY;
-  }
-  if (subqueue->jobs.count) {
-    hr__kinetic_set(&shape->race, subqueue->place, contestant_of(waiting, subqueue));
-  } else {
-    deactivate_subqueue(waiting, subqueue);
-    hr__kinetic_remove(&shape->race, subqueue->place);
-  }
-  hr__shape_settle(waiting, shape);
-  return HR_OK;
-}
-
-enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
-  struct hr__shape *shape = subqueue->shape;
-  if (!hr_job_tree_insert(&shape->subqueues, subqueue->listed)) return HR_NO_MEMORY;
-  if (subqueue->is_preferred && !hr_job_tree_insert(&shape->preferred, subqueue->listed)) return HR_NO_MEMORY;
-  hr__shape_settle(waiting, shape);
-  return HR_OK;
-}
-
-enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue) {
-  struct hr__shape *shape = subqueue->shape;
-  if (!hr_job_tree_remove(&shape->subqueues, subqueue->listed.key, subqueue->listed.job)) return HR_INTERNAL;
-  if (!subqueue->is_preferred) return HR_OK;
-  return hr_job_tree_remove(&shape->preferred, subqueue->listed.key, subqueue->listed.job) ? HR_OK : HR_INTERNAL;
-}
-
-/* With another first job than before. */
-static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
-  subqueue->listed = now;
-  subqueue->is_preferred = waiting->warden.is_preferred && waiting->warden.is_preferred(waiting->self, subqueue);
-  return hr__subqueue_list(waiting, subqueue);
-}
-
-/* A lane that is in use, or was. */
-static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
-  enum hr_status status;
-  if (subqueue->parked_at && subqueue->jobs.count && now.job.id == subqueue->listed.job.id)
-    return hr__subqueue_relist_parked(waiting, subqueue, now);
-  status = subqueue->parked_at ? hr__subqueue_leave(waiting, subqueue) : hr__subqueue_unlist(subqueue);
-  if (status != HR_OK) return status;
-  if (subqueue->jobs.count) return list_anew(waiting, subqueue, now);
-  deactivate_subqueue(waiting, subqueue);
-  hr__shape_settle(waiting, subqueue->shape);
-  return HR_OK;
-}
-
-enum hr_status hr__subqueue_relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
-  if (hr__is_race(waiting)) return race_on(waiting, subqueue, was);
-  struct hr_job_entry now = subqueue->jobs.count ? listing(waiting, subqueue) : (struct hr_job_entry){0};
-  bool same = was && subqueue->jobs.count && now.key == subqueue->listed.key && now.job.id == subqueue->listed.job.id &&
-              now.value == subqueue->listed.value;
-  if (same) return HR_OK;
-  if (!was) {
-    activate_subqueue(waiting, subqueue);
-    return list_anew(waiting, subqueue, now);
-  }
-  enum hr_status status = relist_in_use(waiting, subqueue, now);
-  return status == HR_OK && subqueue->speaks_for ? hr__subqueue_still_speaks(waiting, subqueue) : status;
-}
-
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
   uint32_t first = hr__pair_map_find(&waiting->first_of_name, (struct hr__pair){name, 0});
   enum hr_status status = HR_OK;
   for (struct hr__subqueue *subqueue = first == HR_NONE ? NULL : waiting->subqueues[first]; subqueue && status == HR_OK;
        subqueue = subqueue->next_same_key)
-    if (subqueue->jobs.count) status = hr__subqueue_relist(waiting, subqueue, true);
+    if (subqueue->jobs.count) status = relist(waiting, subqueue, true);
   return status;
 }
 
@@ -367,7 +305,7 @@ static void race_anew(struct hr__waiting *waiting) {
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
     hr__kinetic_play_all(&shape->race);
-    find_head(waiting, shape);
+    hr__shape_find_head(waiting, shape);
   }
 }
 
@@ -378,7 +316,7 @@ enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
     return HR_OK;
   }
   for (uint32_t i = 0; i < waiting->n_active_subqueues && status == HR_OK; i++)
-    status = hr__subqueue_relist(waiting, waiting->active_subqueues[i], true);
+    status = relist(waiting, waiting->active_subqueues[i], true);
   return status;
 }
 
@@ -387,6 +325,264 @@ void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us) {
   for (uint32_t i = 0; i < waiting->n_active && hr__is_race(waiting); i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
     hr__kinetic_come_to(&shape->race, now_us);
-    find_head(waiting, shape);
+    hr__shape_find_head(waiting, shape);
   }
+}
+
+/* ---- Who is first ----------------------------------------------------------------------------------- */
+
+/* Lists the first lane anew as long as its key has grown, and takes it out of the way as long as it is held back. */
+static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
+  enum hr_status status = HR_OK;
+  struct hr_job_entry first;
+  struct hr__admission_limit bar;
+  while (status == HR_OK && hr_job_tree_first(hr__shape_list(waiting, shape), &first)) {
+    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
+    if (has_grown(waiting, subqueue)) {
+      status = relist(waiting, subqueue, true);
+      continue;
+    }
+    if (!hr__subqueue_is_held(waiting, subqueue, &bar)) break;
+    status = hr__subqueue_park(waiting, subqueue, &bar);
+  }
+  return status;
+}
+
+enum hr_status hr__waiting_find_first(struct hr__waiting *waiting) {
+  enum hr_status status = HR_OK;
+  if (!waiting->warden.is_held && !waiting->keys_grow) return HR_OK;
+  for (uint32_t i = waiting->n_active; i-- > 0 && status == HR_OK;)
+    status = find_first(waiting, hr__active_shape(waiting, i));
+  return status;
+}
+
+enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_only) {
+  uint32_t *active = waiting->active, n_active = waiting->n_active, capacity = waiting->active_capacity;
+  waiting->active = waiting->aside;
+  waiting->n_active = waiting->n_aside;
+  waiting->active_capacity = waiting->aside_capacity;
+  waiting->aside = active;
+  waiting->n_aside = n_active;
+  waiting->aside_capacity = capacity;
+  waiting->preferred_only = preferred_only;
+  for (uint32_t i = waiting->n_active; i-- > 0;) hr__shape_settle(waiting, hr__active_shape(waiting, i));
+  return hr__waiting_find_first(waiting);
+}
+
+/* Beyond the first jobs of shapes: bounded searches, and walks down all jobs in order. See policies/waiting.h. */
+
+/* ---- Searches --------------------------------------------------------------------------------------- */
+
+/* Lists a lane anew if its key has grown by itself; the search then begins again. */
+static bool moves_back(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
+  if (!has_grown(waiting, subqueue)) return false;
+  waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
+  *from = (struct hr_job_entry){HR__BEFORE_ALL, {0}, 0};
+  return !waiting->failed;
+}
+
+/* What a search in a race has found. */
+struct finding {
+  const struct hr__waiting *waiting;
+  int64_t bound;
+  struct hr_job_entry *entry;
+  bool found;
+};
+
+/* Whether a lane's first job comes before what was found; its first within the bound is what is found then, if it does.
+ */
+static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
+  struct finding *finding = self;
+  const struct hr__waiting *waiting = finding->waiting;
+  const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
+  struct hr_job_entry first = subqueue->head;
+  hr__make_full(waiting, subqueue, &first);
+  if (finding->found && !hr__entry_before(first, *finding->entry)) return false;
+  if (!in_it || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return true;
+  hr__make_full(waiting, subqueue, &first);
+  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
+  finding->found = true;
+  return true;
+}
+
+static bool next_in_race(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
+                         struct hr_job_entry *entry) {
+  struct finding finding = {waiting, bound, entry, false};
+  hr__kinetic_search(&shape->race, bound, find_in_subqueue, &finding);
+  return finding.found;
+}
+
+/* The lane's first job within the bound, if it comes before what was found. */
+static void look_in_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                             struct finding *finding) {
+  struct hr_job_entry first;
+  if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return;
+  hr__make_full(waiting, subqueue, &first);
+  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
+  finding->found = true;
+}
+
+/* The next lane after `listed` in which a job could come before what was found; NULL: none. */
+static struct hr__subqueue *next_to_look_in(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
+                                            const struct finding *finding, struct hr_job_entry *listed) {
+  if (!hr_job_tree_next(subqueues, listed->key, listed->job, finding->bound, listed)) return NULL;
+  if (finding->found && !hr__entry_before(*listed, *finding->entry)) return NULL;
+  return hr__subqueue_listed(waiting, *listed);
+}
+
+/* Lanes that another one stands for. */
+static void look_in_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
+  for (const struct hr__subqueue_group *group = shape->spoken_for; group; group = group->next_in_shape) {
+    struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+    const struct hr__subqueue *subqueue;
+    struct hr__admission_limit bar;
+    if (!hr__group_has_room(waiting, group)) continue;
+    while ((subqueue = next_to_look_in(waiting, &group->subqueues, finding, &listed))) {
+      bool held = hr__subqueue_is_held(waiting, subqueue, &bar);
+      if (held && hr__group_is_held(group, &bar)) break;
+      if (!held) look_in_subqueue(waiting, subqueue, finding);
+    }
+  }
+}
+
+/* Lanes that are listed. Those that are found to be held back are taken out of the way. */
+static bool look_in_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
+  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+  struct hr__subqueue *subqueue;
+  struct hr__admission_limit bar;
+  while ((subqueue = next_to_look_in(waiting, &shape->subqueues, finding, &listed))) {
+    if (moves_back(waiting, subqueue, &listed)) continue;
+    if (!hr__subqueue_is_held(waiting, subqueue, &bar))
+      look_in_subqueue(waiting, subqueue, finding);
+    else if (hr__subqueue_park(waiting, subqueue, &bar) != HR_OK)
+      return false;
+  }
+  return true;
+}
+
+bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
+                      struct hr_job_entry *entry) {
+  if (!hr__has_subqueues(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
+  if (hr__is_race(waiting)) return next_in_race(waiting, shape, bound, entry);
+  struct finding finding = {waiting, bound, entry, false};
+  bool ok = !waiting->keys_grow || hr__shape_spread(waiting, shape) == HR_OK;
+  look_in_groups(waiting, shape, &finding);
+  ok = ok && look_in_list(waiting, shape, &finding);
+  waiting->failed = waiting->failed || !ok;
+  return finding.found;
+}
+
+/* ---- Walks ------------------------------------------------------------------------------------------ */
+
+static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b) {
+  (void)self;
+  return hr__entry_before(a.entry, b.entry);
+}
+
+HR__HEAP(cursors, struct hr__cursor, is_above)
+
+static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                   struct hr_job_entry at) {
+  struct hr__cursor cursor = {subqueue, at, at};
+  hr__make_full(waiting, subqueue, &cursor.entry);
+  return cursor;
+}
+
+/* Looks for the next lane that this walk has not been in: removals move lanes backward in the list. */
+static void look_for_next(const struct hr__waiting *waiting, struct hr__walk *walk) {
+  walk->next = NULL;
+  while (hr__has_subqueues(waiting) &&
+         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
+    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->came);
+    struct hr__admission_limit bar;
+    if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &bar)) continue;
+    walk->next = subqueue;
+    walk->next_entry = cursor_at(waiting, subqueue, subqueue->head).entry;
+    return;
+  }
+}
+
+static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
+  struct hr__shape *shape = walk->shape;
+  shape->cursors =
+      hr__roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
+  if (!shape->cursors) return false;
+  subqueue->walk = walk->number;
+  cursors_rise(shape->cursors, walk->n_cursors++,
+               cursor_at(waiting, subqueue, hr__has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);
+  look_for_next(waiting, walk);
+  return true;
+}
+
+/* The first job of all is that of the first cursor, once all lanes have been entered that begin before it. */
+static bool stand(struct hr__waiting *waiting, struct hr__walk *walk) {
+  while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
+    if (enter(waiting, walk, walk->next)) continue;
+    walk->shape = NULL;
+    return false;
+  }
+  if (walk->n_cursors > 0) walk->entry = walk->shape->cursors[0].entry;
+  return walk->n_cursors > 0;
+}
+
+/* All lanes that may be walked are listed, as they stand now. Where keys grow by themselves a lane may have been listed
+   before others that come before it by now; those that move back are come by twice. */
+static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
+  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+  if (hr__shape_spread(waiting, shape) != HR_OK) return false;
+  while (waiting->keys_grow && hr_job_tree_next(&shape->subqueues, listed.key, listed.job, INT64_MAX, &listed))
+    if (relist(waiting, hr__subqueue_listed(waiting, listed), true) != HR_OK) return false;
+  return true;
+}
+
+bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
+  *walk = (struct hr__walk){.shape = shape, .came = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
+  if (!hr__has_subqueues(waiting)) {
+    walk->next = shape->only;
+    walk->next_entry = shape->head;
+    return stand(waiting, walk);
+  }
+  if (!list_all(waiting, shape)) {
+    walk->shape = NULL;
+    return false;
+  }
+  look_for_next(waiting, walk);
+  return stand(waiting, walk);
+}
+
+bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
+                          struct hr__walk *walk) {
+  *walk = (struct hr__walk){.shape = shape, .next = shape->only, .number = ++waiting->n_walks};
+  if (!hr_job_tree_next(&shape->only->jobs, last.key, last.job, INT64_MAX, &walk->next_entry)) return false;
+  return stand(waiting, walk);
+}
+
+bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk) {
+  struct hr__cursor *heap = walk->shape->cursors, last, top = heap[0];
+  struct hr_job_entry at;
+  if (hr_job_tree_next(&top.subqueue->jobs, top.at.key, top.at.job, INT64_MAX, &at)) {
+    cursors_sink(heap, walk->n_cursors, cursor_at(waiting, top.subqueue, at), NULL);
+  } else {
+    last = heap[--walk->n_cursors];
+    if (walk->n_cursors > 0) cursors_sink(heap, walk->n_cursors, last, NULL);
+  }
+  return stand(waiting, walk);
+}
+
+bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
+  struct hr_job_entry unused;
+  for (uint32_t i = 0; i < walk->n_cursors; i++) {
+    const struct hr__cursor *cursor = &walk->shape->cursors[i];
+    if (cursor->at.value <= bound ||
+        hr_job_tree_next(&cursor->subqueue->jobs, cursor->at.key, cursor->at.job, bound, &unused))
+      return true;
+  }
+  if (!walk->next) return false;
+  return walk->next->listed.value <= bound ||
+         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, bound, &unused);
+}
+
+bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
+  struct hr__admission_limit bar;
+  return hr__subqueue_is_held(waiting, walk->shape->cursors[0].subqueue, &bar);
 }

@@ -14,12 +14,60 @@
  * while there are lanes in it, and stands among those that its bar has closed only while it has lanes and no speaker.
  */
 
-#include "base/heap.h"
 #include "policies/queue/subqueues.h"
 
-static bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
-                                 struct hr__admission_limit *bar) {
-  return waiting->warden.is_held && waiting->warden.is_held(waiting->self, subqueue, bar);
+/* ---- Lists of a shape ---- */
+
+/* Whether the shape is among those with lanes, or with preferred ones (`of_preferred`). */
+void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in) {
+  bool counts = of_preferred == waiting->preferred_only;
+  uint32_t *list = counts ? waiting->active : waiting->aside, *at = &shape->active_at[of_preferred];
+  uint32_t *count = counts ? &waiting->n_active : &waiting->n_aside;
+  if (is_in == (*at != HR_NONE)) return;
+  if (is_in) {
+    *at = *count;
+    list[(*count)++] = shape->number;
+  } else {
+    uint32_t last = list[--*count];
+    list[*at] = last;
+    waiting->shapes[last]->active_at[of_preferred] = *at;
+    *at = HR_NONE;
+  }
+}
+
+void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *shape) {
+  if (hr__is_race(waiting)) {
+    uint32_t first = hr__kinetic_first(&shape->race);
+    if (first == HR_NONE) return;
+    const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first);
+    shape->head = subqueue->head;
+    shape->head.key = waiting->full_key(waiting->self, subqueue, subqueue->head);
+    return;
+  }
+  if (!hr_job_tree_first(hr__shape_list(waiting, shape), &shape->head)) return;
+  shape->head.value = waiting->subqueues[waiting->subqueue_of[shape->head.job.id]]->head.value;
+}
+
+/* The shape's lists have changed. */
+void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape) {
+  hr__shape_enrol(waiting, shape, false, (hr__is_race(waiting) ? shape->race.count : shape->subqueues.count) > 0);
+  if (waiting->warden.is_preferred) hr__shape_enrol(waiting, shape, true, shape->preferred.count > 0);
+  hr__shape_find_head(waiting, shape);
+}
+
+enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
+  struct hr__shape *shape = subqueue->shape;
+  if (!hr_job_tree_insert(&shape->subqueues, subqueue->listed)) return HR_NO_MEMORY;
+  if (subqueue->is_preferred && !hr_job_tree_insert(&shape->preferred, subqueue->listed)) return HR_NO_MEMORY;
+  hr__shape_settle(waiting, shape);
+  return HR_OK;
+}
+
+enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue) {
+  struct hr__shape *shape = subqueue->shape;
+  if (!hr_job_tree_remove(&shape->subqueues, subqueue->listed.key, subqueue->listed.job)) return HR_INTERNAL;
+  if (!subqueue->is_preferred) return HR_OK;
+  return hr_job_tree_remove(&shape->preferred, subqueue->listed.key, subqueue->listed.job) ? HR_OK : HR_INTERNAL;
 }
 
 /* ---- Groups ----------------------------------------------------------------------------------------- */
@@ -62,13 +110,6 @@ static struct hr__subqueue_group *group_for(struct hr__waiting *waiting, struct 
   group->bar = *bar;
   group->of_preferred = of_preferred;
   return group;
-}
-
-/* Whether a bar leaves the group room now. */
-static bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__subqueue_group *group) {
-  const struct hr__admission_limit *bar = &group->bar;
-  return bar->place != HR_NONE &&
-         waiting->warden.room(waiting->self, bar->place, bar->kind) >= hr__admission_limit_need(bar);
 }
 
 static struct hr_job_tree *closed_at(const struct hr__waiting *waiting, const struct hr__admission_limit *bar) {
@@ -152,8 +193,6 @@ static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *sub
   return group->speaker ? HR_OK : find_speaker(waiting, group);
 }
 
-static bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *bar);
-
 /* Whether the bar of `above` holds back all of the group if it does its speaker. */
 static bool goes_on_below(const struct hr__subqueue_group *group, const struct hr__subqueue_group *above) {
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->bar);
@@ -172,13 +211,6 @@ static enum hr_status step_down(struct hr__waiting *waiting, struct hr__subqueue
   return status;
 }
 
-/* Whether the bar, which holds back one lane of the group, does so with all of them: as far as they need as much room.
- */
-static bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *bar) {
-  return bar->place != HR_NONE && bar->place <= group->bar.place && bar->milli == group->bar.milli &&
-         bar->spare == group->bar.spare;
-}
-
 enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   enum hr_status status = HR_OK;
   for (struct hr__subqueue_group *group = subqueue->speaks_for, *next; group && status == HR_OK; group = next) {
@@ -195,7 +227,7 @@ enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr_
 
 /* ---- Lanes ------------------------------------------------------------------------------------------ */
 
-static enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                         const struct hr__admission_limit *bar) {
   struct hr__subqueue_group *group = group_for(waiting, subqueue->shape, bar, subqueue->is_preferred);
   if (!group) return HR_NO_MEMORY;
@@ -281,270 +313,12 @@ enum hr_status hr__waiting_prefer_anew(struct hr__waiting *waiting, uint32_t own
   return status;
 }
 
-/* ---- Who is first ----------------------------------------------------------------------------------- */
-
-/* Lists the first lane anew as long as its key has grown, and takes it out of the way as long as it is held back. */
-static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
-  enum hr_status status = HR_OK;
-  struct hr_job_entry first;
-  struct hr__admission_limit bar;
-  while (status == HR_OK && hr_job_tree_first(hr__shape_list(waiting, shape), &first)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
-    if (hr__subqueue_has_grown(waiting, subqueue)) {
-      status = hr__subqueue_relist(waiting, subqueue, true);
-      continue;
-    }
-    if (!hr__subqueue_is_held(waiting, subqueue, &bar)) break;
-    status = hr__subqueue_park(waiting, subqueue, &bar);
-  }
-  return status;
-}
-
-enum hr_status hr__waiting_find_first(struct hr__waiting *waiting) {
-  enum hr_status status = HR_OK;
-  if (!waiting->warden.is_held && !waiting->keys_grow) return HR_OK;
-  for (uint32_t i = waiting->n_active; i-- > 0 && status == HR_OK;)
-    status = find_first(waiting, hr__active_shape(waiting, i));
-  return status;
-}
-
-enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_only) {
-  uint32_t *active = waiting->active, n_active = waiting->n_active, capacity = waiting->active_capacity;
-  waiting->active = waiting->aside;
-  waiting->n_active = waiting->n_aside;
-  waiting->active_capacity = waiting->aside_capacity;
-  waiting->aside = active;
-  waiting->n_aside = n_active;
-  waiting->aside_capacity = capacity;
-  waiting->preferred_only = preferred_only;
-  for (uint32_t i = waiting->n_active; i-- > 0;) hr__shape_settle(waiting, hr__active_shape(waiting, i));
-  return hr__waiting_find_first(waiting);
-}
-
 /* All lanes of groups that another one stands for are listed. */
-static enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape) {
+enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   for (struct hr__subqueue_group *group = shape->spoken_for, *next; group && status == HR_OK; group = next) {
     next = group->next_in_shape;
     if (hr__group_has_room(waiting, group)) status = let_all_go(waiting, group);
   }
   return status;
-}
-
-/* Beyond the first jobs of shapes: bounded searches, and walks down all jobs in order. See policies/waiting.h. */
-
-/* ---- Searches --------------------------------------------------------------------------------------- */
-
-/* Lists a lane anew if its key has grown by itself; the search then begins again. */
-static bool moves_back(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
-  if (!hr__subqueue_has_grown(waiting, subqueue)) return false;
-  waiting->failed = waiting->failed || hr__subqueue_relist(waiting, subqueue, true) != HR_OK;
-  *from = (struct hr_job_entry){HR__BEFORE_ALL, {0}, 0};
-  return !waiting->failed;
-}
-
-/* What a search in a race has found. */
-struct finding {
-  const struct hr__waiting *waiting;
-  int64_t bound;
-  struct hr_job_entry *entry;
-  bool found;
-};
-
-/* Whether a lane's first job comes before what was found; its first within the bound is what is found then, if it does.
- */
-static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
-  struct finding *finding = self;
-  const struct hr__waiting *waiting = finding->waiting;
-  const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
-  struct hr_job_entry first = subqueue->head;
-  hr__make_full(waiting, subqueue, &first);
-  if (finding->found && !hr__entry_before(first, *finding->entry)) return false;
-  if (!in_it || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return true;
-  hr__make_full(waiting, subqueue, &first);
-  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
-  finding->found = true;
-  return true;
-}
-
-static bool next_in_race(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
-                         struct hr_job_entry *entry) {
-  struct finding finding = {waiting, bound, entry, false};
-  hr__kinetic_search(&shape->race, bound, find_in_subqueue, &finding);
-  return finding.found;
-}
-
-/* The lane's first job within the bound, if it comes before what was found. */
-static void look_in_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
-                             struct finding *finding) {
-  struct hr_job_entry first;
-  if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return;
-  hr__make_full(waiting, subqueue, &first);
-  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
-  finding->found = true;
-}
-
-/* The next lane after `listed` in which a job could come before what was found; NULL: none. */
-static struct hr__subqueue *next_to_look_in(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
-                                            const struct finding *finding, struct hr_job_entry *listed) {
-  if (!hr_job_tree_next(subqueues, listed->key, listed->job, finding->bound, listed)) return NULL;
-  if (finding->found && !hr__entry_before(*listed, *finding->entry)) return NULL;
-  return hr__subqueue_listed(waiting, *listed);
-}
-
-/* Lanes that another one stands for. */
-static void look_in_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
-  for (const struct hr__subqueue_group *group = shape->spoken_for; group; group = group->next_in_shape) {
-    struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
-    const struct hr__subqueue *subqueue;
-    struct hr__admission_limit bar;
-    if (!hr__group_has_room(waiting, group)) continue;
-    while ((subqueue = next_to_look_in(waiting, &group->subqueues, finding, &listed))) {
-      bool held = hr__subqueue_is_held(waiting, subqueue, &bar);
-      if (held && hr__group_is_held(group, &bar)) break;
-      if (!held) look_in_subqueue(waiting, subqueue, finding);
-    }
-  }
-}
-
-/* Lanes that are listed. Those that are found to be held back are taken out of the way. */
-static bool look_in_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
-  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
-  struct hr__subqueue *subqueue;
-  struct hr__admission_limit bar;
-  while ((subqueue = next_to_look_in(waiting, &shape->subqueues, finding, &listed))) {
-    if (moves_back(waiting, subqueue, &listed)) continue;
-    if (!hr__subqueue_is_held(waiting, subqueue, &bar))
-      look_in_subqueue(waiting, subqueue, finding);
-    else if (hr__subqueue_park(waiting, subqueue, &bar) != HR_OK)
-      return false;
-  }
-  return true;
-}
-
-bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
-                      struct hr_job_entry *entry) {
-  if (!hr__has_subqueues(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
-  if (hr__is_race(waiting)) return next_in_race(waiting, shape, bound, entry);
-  struct finding finding = {waiting, bound, entry, false};
-  bool ok = !waiting->keys_grow || hr__shape_spread(waiting, shape) == HR_OK;
-  look_in_groups(waiting, shape, &finding);
-  ok = ok && look_in_list(waiting, shape, &finding);
-  waiting->failed = waiting->failed || !ok;
-  return finding.found;
-}
-
-/* ---- Walks ------------------------------------------------------------------------------------------ */
-
-static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b) {
-  (void)self;
-  return hr__entry_before(a.entry, b.entry);
-}
-
-HR__HEAP(cursors, struct hr__cursor, is_above)
-
-static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__subqueue *subqueue,
-                                   struct hr_job_entry at) {
-  struct hr__cursor cursor = {subqueue, at, at};
-  hr__make_full(waiting, subqueue, &cursor.entry);
-  return cursor;
-}
-
-/* Looks for the next lane that this walk has not been in: removals move lanes backward in the list. */
-static void look_for_next(const struct hr__waiting *waiting, struct hr__walk *walk) {
-  walk->next = NULL;
-  while (hr__has_subqueues(waiting) &&
-         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
-    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->came);
-    struct hr__admission_limit bar;
-    if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &bar)) continue;
-    walk->next = subqueue;
-    walk->next_entry = cursor_at(waiting, subqueue, subqueue->head).entry;
-    return;
-  }
-}
-
-static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
-  struct hr__shape *shape = walk->shape;
-  shape->cursors =
-      hr__roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
-  if (!shape->cursors) return false;
-  subqueue->walk = walk->number;
-  cursors_rise(shape->cursors, walk->n_cursors++,
-               cursor_at(waiting, subqueue, hr__has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);
-  look_for_next(waiting, walk);
-  return true;
-}
-
-/* The first job of all is that of the first cursor, once all lanes have been entered that begin before it. */
-static bool stand(struct hr__waiting *waiting, struct hr__walk *walk) {
-  while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
-    if (enter(waiting, walk, walk->next)) continue;
-    walk->shape = NULL;
-    return false;
-  }
-  if (walk->n_cursors > 0) walk->entry = walk->shape->cursors[0].entry;
-  return walk->n_cursors > 0;
-}
-
-/* All lanes that may be walked are listed, as they stand now. Where keys grow by themselves a lane may have been listed
-   before others that come before it by now; those that move back are come by twice. */
-static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
-  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
-  if (hr__shape_spread(waiting, shape) != HR_OK) return false;
-  while (waiting->keys_grow && hr_job_tree_next(&shape->subqueues, listed.key, listed.job, INT64_MAX, &listed))
-    if (hr__subqueue_relist(waiting, hr__subqueue_listed(waiting, listed), true) != HR_OK) return false;
-  return true;
-}
-
-bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
-  *walk = (struct hr__walk){.shape = shape, .came = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
-  if (!hr__has_subqueues(waiting)) {
-    walk->next = shape->only;
-    walk->next_entry = shape->head;
-    return stand(waiting, walk);
-  }
-  if (!list_all(waiting, shape)) {
-    walk->shape = NULL;
-    return false;
-  }
-  look_for_next(waiting, walk);
-  return stand(waiting, walk);
-}
-
-bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
-                          struct hr__walk *walk) {
-  *walk = (struct hr__walk){.shape = shape, .next = shape->only, .number = ++waiting->n_walks};
-  if (!hr_job_tree_next(&shape->only->jobs, last.key, last.job, INT64_MAX, &walk->next_entry)) return false;
-  return stand(waiting, walk);
-}
-
-bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk) {
-  struct hr__cursor *heap = walk->shape->cursors, last, top = heap[0];
-  struct hr_job_entry at;
-  if (hr_job_tree_next(&top.subqueue->jobs, top.at.key, top.at.job, INT64_MAX, &at)) {
-    cursors_sink(heap, walk->n_cursors, cursor_at(waiting, top.subqueue, at), NULL);
-  } else {
-    last = heap[--walk->n_cursors];
-    if (walk->n_cursors > 0) cursors_sink(heap, walk->n_cursors, last, NULL);
-  }
-  return stand(waiting, walk);
-}
-
-bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
-  struct hr_job_entry unused;
-  for (uint32_t i = 0; i < walk->n_cursors; i++) {
-    const struct hr__cursor *cursor = &walk->shape->cursors[i];
-    if (cursor->at.value <= bound ||
-        hr_job_tree_next(&cursor->subqueue->jobs, cursor->at.key, cursor->at.job, bound, &unused))
-      return true;
-  }
-  if (!walk->next) return false;
-  return walk->next->listed.value <= bound ||
-         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, bound, &unused);
-}
-
-bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
-  struct hr__admission_limit bar;
-  return hr__subqueue_is_held(waiting, walk->shape->cursors[0].subqueue, &bar);
 }
