@@ -26,7 +26,7 @@ static void hr__policy_unload(void *library);
 #define ENTRY "headroom_policy"
 
 /* The first size that a policy may have been built with: all that it cannot do without. */
-#define LEAST_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
+#define MIN_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
 
 static bool hr__policy_is_path(const char *name) {
   return strchr(name, '/') != NULL;
@@ -36,9 +36,9 @@ static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct h
   if (ops->abi != HR_POLICY_ABI)
     return hr_fail(error, HR_BAD_INPUT, "it was built for interface %u; this is interface %u: build it again",
                    (unsigned)ops->abi, HR_POLICY_ABI);
-  if (ops->size < LEAST_SIZE || ops->size > sizeof *ops)
+  if (ops->size < MIN_SIZE || ops->size > sizeof *ops)
     return hr_fail(error, HR_BAD_INPUT, "it has %u bytes of functions, %s; from %zu to %zu are wanted",
-                   (unsigned)ops->size, ops->size > sizeof *ops ? "as of a later Headroom" : "too few", LEAST_SIZE,
+                   (unsigned)ops->size, ops->size > sizeof *ops ? "as of a later Headroom" : "too few", MIN_SIZE,
                    sizeof *ops);
   if (!ops->name || !ops->summary || !ops->create || !ops->decide)
     return hr_fail(error, HR_BAD_INPUT, "it lacks its %s",

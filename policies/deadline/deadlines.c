@@ -30,8 +30,8 @@ struct hr__deadlines {
 };
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market,
-                                    int64_t now_us);
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                    enum hr_market market, int64_t now_us);
 
 /*
  * Jobs that must be done by a deadline, each on nodes of its own: spot where it can, on-demand where it must (Wu et
@@ -166,8 +166,8 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 /* ---- What there is ---------------------------------------------------------------------------------- */
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market,
-                                    int64_t now_us) {
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                    enum hr_market market, int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -202,13 +202,15 @@ static int64_t lead_us(const struct hr__deadlines *self) {
 }
 
 /* R < C + 2 d */
-static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view, const struct hr__deadline_job *dated) {
+static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view,
+                       const struct hr__deadline_job *dated) {
   if (dated->deadline_us == HR_NEVER_US || !dated->can_hurry) return false;
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
 /* Whether the work done at a time when it should be `done_us` is behind: done x span < work x elapsed. */
-static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us, int64_t at_us) {
+static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us,
+                      int64_t at_us) {
   if (dated->deadline_us == HR_NEVER_US) return false;
   return (wide)done_us * (dated->deadline_us - dated->from_us) <
          (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
@@ -221,7 +223,7 @@ static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
 }
 
 /* Starts a job that holds nothing on the first owned or reserved pool where it fits. */
-static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                              struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job);
@@ -231,7 +233,7 @@ static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view
     if (!hr_placer_find_on(queue->placer, (hr_pool){i}, hr__gpus(queue, dated->job), &placement)) continue;
     dated->pool = i;
     dated->itinerary.n_steps = 0;
-    return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+    return hr_moves_start(moves, dated->job, &placement, HR_REASON_IN_ORDER);
   }
   return HR_OK;
 }
@@ -269,7 +271,8 @@ static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_
 }
 
 /* Who has none, for want of a deadline, or as it cannot be met or followed, goes by greed. */
-static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
+static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view,
+                             struct hr__deadline_job *dated) {
   struct hr__itinerary *itinerary = &dated->itinerary;
   if (itinerary->n_steps == 0) return by_greed(queue, view, dated);
   while (dated->next_step < itinerary->n_steps && itinerary->steps[dated->next_step].at_us <= view->now_us)
@@ -290,7 +293,8 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
 
 /* The first time after now at which something that only time changes would make the rule decide anew; what is true by
    now has been decided upon. */
-static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view, const struct hr__deadline_job *dated) {
+static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view,
+                            const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
   int64_t now_us = view->now_us, next_us = HR_NEVER_US;
   if (dated->next_step < dated->itinerary.n_steps) return dated->itinerary.steps[dated->next_step].at_us;
@@ -313,21 +317,21 @@ static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view 
 
 /* ---- Moves ------------------------------------------------------------------------------------------ */
 
-static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__deadline_job *dated) {
   enum hr_status status = HR_OK;
-  if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_moves_preempt(plan, dated->job, HR_REASON_POLICY);
+  if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_moves_preempt(moves, dated->job, HR_REASON_POLICY);
   let_go(queue->deadlines, dated);
   return status;
 }
 
 /* The nodes asked for just now are those that boot since now and belong to nobody. */
-static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               struct hr__deadline_job *dated, uint32_t pool) {
   uint32_t wanted = nodes_for(queue, dated->job, pool),
            first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
   if (hr_cluster_offer(queue->cluster, (hr_pool){pool}) < wanted) return HR_OK;
-  enum hr_status status = hr_moves_acquire(plan, (hr_pool){pool}, wanted);
+  enum hr_status status = hr_moves_acquire(moves, (hr_pool){pool}, wanted);
   for (uint32_t i = first; i < first + spec_of(queue, pool)->nodes && dated->n_nodes < wanted; i++) {
     hr_node node = {i};
     if (queue->deadlines->owned[i] || hr_cluster_node_state(queue->cluster, node) != HR_NODE_BOOTING ||
@@ -341,7 +345,7 @@ static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *vie
 }
 
 /* Starts the job when all its nodes are up. */
-static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__deadline_job *dated) {
   if (dated->pool == HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   for (uint32_t i = 0; i < dated->n_nodes; i++)
@@ -353,11 +357,11 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
     left -= gpus;
   }
   struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->seats};
-  return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+  return hr_moves_start(moves, dated->job, &placement, HR_REASON_IN_ORDER);
 }
 
 /* Nodes that are of no job any more. */
-static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *plan) {
+static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t pool = 0; pool < hr_cluster_pools(queue->cluster); pool++) {
     uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
@@ -366,13 +370,13 @@ static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *
     for (uint32_t i = first; i < first + spec->nodes && status == HR_OK; i++) {
       enum hr_node_state state = hr_cluster_node_state(queue->cluster, (hr_node){i});
       if (!queue->deadlines->owned[i] && (state == HR_NODE_UP || state == HR_NODE_BOOTING))
-        status = hr_moves_release(plan, (hr_node){i});
+        status = hr_moves_release(moves, (hr_node){i});
     }
   }
   return status;
 }
 
-static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < self->count; i++) {
@@ -382,23 +386,23 @@ static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, 
   bool pending = self->wake_us > view->now_us && self->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
   self->wake_us = next_us;
-  return hr_moves_wake_at(plan, next_us);
+  return hr_moves_wake_at(moves, next_us);
 }
 
-enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
-  enum hr_status status = release_unowned(queue, plan); /* for others to have at once */
+  enum hr_status status = release_unowned(queue, moves); /* for others to have at once */
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct hr__deadline_job *dated = &self->jobs[i];
-    status = settle(queue, view, plan, dated);
+    status = settle(queue, view, moves, dated);
     if (status != HR_OK || is_standing(queue, dated->pool)) continue;
     uint32_t pool = wanted_pool(queue, view, dated);
-    if (pool != dated->pool && dated->pool != HR_NONE) status = leave(queue, view, plan, dated);
-    if (status == HR_OK && pool != dated->pool) status = acquire(queue, view, plan, dated, pool);
-    if (status == HR_OK) status = start(queue, view, plan, dated);
+    if (pool != dated->pool && dated->pool != HR_NONE) status = leave(queue, view, moves, dated);
+    if (status == HR_OK && pool != dated->pool) status = acquire(queue, view, moves, dated, pool);
+    if (status == HR_OK) status = start(queue, view, moves, dated);
   }
-  if (status == HR_OK) status = release_unowned(queue, plan);
-  return status == HR_OK ? wake(queue, view, plan) : status;
+  if (status == HR_OK) status = release_unowned(queue, moves);
+  return status == HR_OK ? wake(queue, view, moves) : status;
 }
 
 /* Why a job waits that is placed by its deadline: for nodes of its own to boot; for the rule, which has it wait for
@@ -418,13 +422,13 @@ static const struct hr__deadline_job *explain_find(const struct hr__deadlines *s
 }
 
 void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                           struct hr_wait_reason *hold) {
+                           struct hr_wait_reason *wait) {
   const struct hr__deadline_job *dated = explain_find(queue->deadlines, job);
-  hr_view_lack(view, job, hold);
+  hr_view_lack(view, job, wait);
   if (!dated) return;
   bool may_hurry = hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
   if (dated->pool != HR_NONE)
-    hold->reason = HR_WAIT_REASON_BOOTING;
-  else if (may_hurry || hold->reason != HR_WAIT_REASON_CAPACITY)
-    hold->reason = HR_WAIT_REASON_MARKET;
+    wait->reason = HR_WAIT_REASON_BOOTING;
+  else if (may_hurry || wait->reason != HR_WAIT_REASON_CAPACITY)
+    wait->reason = HR_WAIT_REASON_MARKET;
 }

@@ -10,8 +10,9 @@
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error);
 enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
-enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                           struct hr_wait_reason *wait);
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* The cheapest plan for one job that knows what spot capacity will be there. */
 

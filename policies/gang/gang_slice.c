@@ -99,7 +99,7 @@ static void unlink_from(struct hr__matrix *matrix, struct hr__gang *gang) {
     row->last = gang->previous;
   row->count--;
   row->freed = true;
-  hr__capacity_give(&row->capacity, &gang->place);
+  hr__capacity_return(&row->capacity, &gang->place);
 }
 
 static bool find_place(const struct hr__matrix *matrix, const struct hr__gang_row *row, hr_job job,
@@ -436,18 +436,18 @@ static void choose_all(struct slicer *slicer, const struct hr_view *view, bool i
 
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
-static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *plan) {
+static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *moves) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
       if (!gang->runs || gang->chosen == slicer->walk) continue;
-      enum hr_status status = hr_moves_preempt(plan, gang->job, HR_REASON_POLICY);
+      enum hr_status status = hr_moves_preempt(moves, gang->job, HR_REASON_POLICY);
       if (status != HR_OK) return status;
       gang->runs = false;
     }
   return HR_OK;
 }
 
-static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *plan) {
+static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *moves) {
   slicer->n_idle = 0;
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
@@ -455,60 +455,60 @@ static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *plan)
       if (gang->runs || gang->chosen != slicer->walk) continue;
       struct hr_placement placement = hr__place_placement(&gang->place);
       enum hr_reason reason = i == slicer->present ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
-      enum hr_status status = hr_moves_start(plan, gang->job, &placement, reason);
+      enum hr_status status = hr_moves_start(moves, gang->job, &placement, reason);
       if (status != HR_OK) return status;
       gang->runs = true;
     }
   return HR_OK;
 }
 
-static enum hr_status start_plain(struct slicer *slicer, struct hr_moves *plan) {
+static enum hr_status start_plain(struct slicer *slicer, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < slicer->n_plain && status == HR_OK; i++)
-    status = hr_moves_start(plan, slicer->plain[i], &nowhere, HR_REASON_IN_ORDER);
+    status = hr_moves_start(moves, slicer->plain[i], &nowhere, HR_REASON_IN_ORDER);
   slicer->n_plain = 0;
   return status;
 }
 
 /* A slice begins to count when a job has to wait for it. */
-static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *moves,
                                   bool was_calm) {
   if (slicer->n_idle == 0) return HR_OK;
   if (was_calm || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
   if (slicer->wake_us == slicer->slice_end_us) return HR_OK;
   slicer->wake_us = slicer->slice_end_us;
-  return hr_moves_wake_at(plan, slicer->wake_us);
+  return hr_moves_wake_at(moves, slicer->wake_us);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct slicer *slicer = self;
   bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
-  enum hr_status status = start_plain(slicer, plan);
+  enum hr_status status = start_plain(slicer, moves);
   if (status == HR_OK && slicer->changed) status = hr__matrix_unify(&slicer->matrix, slicer->present);
   if (status == HR_OK && slicer->changed) status = hr__matrix_admit(&slicer->matrix, view);
   is_turn = turn(slicer, view) || is_turn; /* to who has just come, when nobody was there */
   if (status != HR_OK || (!is_turn && !slicer->changed)) return status;
   slicer->changed = false;
   choose_all(slicer, view, is_turn);
-  status = stop_others(slicer, plan);
-  if (status == HR_OK) status = start_chosen(slicer, plan);
-  return status == HR_OK ? wake_at_end(slicer, view, plan, was_calm) : status;
+  status = stop_others(slicer, moves);
+  if (status == HR_OK) status = start_chosen(slicer, moves);
+  return status == HR_OK ? wake_at_end(slicer, view, moves, was_calm) : status;
 }
 
 /* Who is in the matrix waits for its row; who is outside, until the first of them finds room in one. */
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct slicer *slicer = self;
   struct hr_job_entry first;
   if (slicer->matrix.gang_of[job.id]) {
-    hold->reason = HR_WAIT_REASON_TURN;
-    hold->until_us = slicer->slice_end_us;
+    wait->reason = HR_WAIT_REASON_TURN;
+    wait->until_us = slicer->slice_end_us;
   } else if (hr__matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
              first.job.id != job.id) {
-    hold->reason = HR_WAIT_REASON_ORDER;
-    hold->behind = first.job;
+    wait->reason = HR_WAIT_REASON_ORDER;
+    wait->behind = first.job;
   } else {
-    hr_view_lack(view, job, hold);
+    hr_view_lack(view, job, wait);
   }
 }
 

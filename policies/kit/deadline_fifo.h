@@ -20,30 +20,32 @@ struct hr__deadline_fifo {
 
 enum { HR__DEADLINE_FIFO_CAPACITY = 64 };
 
-static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *dues, struct hr_arena *arena, struct hr__deadline_entry due) {
-  if (dues->count == dues->capacity) {
-    uint32_t capacity = dues->capacity ? 2 * dues->capacity : HR__DEADLINE_FIFO_CAPACITY;
+static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *fifo, struct hr_arena *arena,
+                                         struct hr__deadline_entry entry) {
+  if (fifo->count == fifo->capacity) {
+    uint32_t capacity = fifo->capacity ? 2 * fifo->capacity : HR__DEADLINE_FIFO_CAPACITY;
     struct hr__deadline_entry *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
     if (!ring) return false;
-    for (uint32_t i = 0; i < dues->count; i++) ring[i] = dues->ring[(dues->first + i) & (dues->capacity - 1)];
-    dues->ring = ring;
-    dues->first = 0;
-    dues->capacity = capacity;
+    for (uint32_t i = 0; i < fifo->count; i++) ring[i] = fifo->ring[(fifo->first + i) & (fifo->capacity - 1)];
+    fifo->ring = ring;
+    fifo->first = 0;
+    fifo->capacity = capacity;
   }
-  dues->ring[(dues->first + dues->count++) & (dues->capacity - 1)] = due;
+  fifo->ring[(fifo->first + fifo->count++) & (fifo->capacity - 1)] = entry;
   return true;
 }
 
-static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *dues, int64_t now_us, struct hr__deadline_entry *due) {
-  if (!dues->count || dues->ring[dues->first].at_us > now_us) return false;
-  *due = dues->ring[dues->first];
-  dues->first = (dues->first + 1) & (dues->capacity - 1);
-  dues->count--;
+static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *fifo, int64_t now_us,
+                                          struct hr__deadline_entry *entry) {
+  if (!fifo->count || fifo->ring[fifo->first].at_us > now_us) return false;
+  *entry = fifo->ring[fifo->first];
+  fifo->first = (fifo->first + 1) & (fifo->capacity - 1);
+  fifo->count--;
   return true;
 }
 
-static inline int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *dues) {
-  return dues->count ? dues->ring[dues->first].at_us : HR_NEVER_US;
+static inline int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *fifo) {
+  return fifo->count ? fifo->ring[fifo->first].at_us : HR_NEVER_US;
 }
 
 #endif

@@ -78,7 +78,7 @@ static void play_up(struct hr__kinetic *kinetic, uint32_t place) {
   for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) play(kinetic, at);
 }
 
-void hr__kinetic_play_all(struct hr__kinetic *kinetic) {
+void hr__kinetic_rebuild(struct hr__kinetic *kinetic) {
   for (uint32_t at = kinetic->capacity; at-- > 1;) play(kinetic, at);
 }
 
@@ -98,7 +98,7 @@ static bool grow(struct hr__kinetic *kinetic) {
   kinetic->nodes = nodes;
   kinetic->free_places = free_places;
   kinetic->capacity = capacity;
-  hr__kinetic_play_all(kinetic);
+  hr__kinetic_rebuild(kinetic);
   return true;
 }
 
@@ -130,7 +130,7 @@ static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
   play(kinetic, at);
 }
 
-void hr__kinetic_come_to(struct hr__kinetic *kinetic, int64_t now_us) {
+void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us) {
   kinetic->now_us = now_us;
   if (kinetic->capacity) play_again(kinetic, 1);
 }

@@ -45,10 +45,10 @@ struct hr__kinetic {
 uint32_t hr__kinetic_add(struct hr__kinetic *kinetic);
 void hr__kinetic_set(struct hr__kinetic *kinetic, uint32_t place, struct hr__contestant contestant);
 /* All contestants may be changed in place, if then all games are played anew. */
-void hr__kinetic_play_all(struct hr__kinetic *kinetic);
+void hr__kinetic_rebuild(struct hr__kinetic *kinetic);
 void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place);
 /* Time goes on. To be told before asking: what was added meanwhile is compared as of the last time told. */
-void hr__kinetic_come_to(struct hr__kinetic *kinetic, int64_t now_us);
+void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us);
 /* The name of the first of all; HR_NONE: nobody races. */
 uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic);
 

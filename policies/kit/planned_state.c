@@ -14,11 +14,11 @@ enum { MILLI = 1000 };
 
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus) {
-  if (placement->n_slices > place->n_room) {
+  if (placement->n_slices > place->slices_capacity) {
     struct hr_slice *slices = hr_arena_alloc(arena, placement->n_slices * sizeof *slices);
     if (!slices) return false;
     place->slices = slices;
-    place->n_room = placement->n_slices;
+    place->slices_capacity = placement->n_slices;
   }
   place->pool = placement->pool;
   place->gpus = gpus;
@@ -109,7 +109,7 @@ void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__p
   add(capacity, place, false);
 }
 
-void hr__capacity_give(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+void hr__capacity_return(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
   add(capacity, place, true);
 }
 

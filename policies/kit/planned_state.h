@@ -10,7 +10,7 @@
 struct hr__planned_place {
   hr_pool pool;
   uint32_t gpus;
-  uint32_t n_slices, n_room;
+  uint32_t n_slices, slices_capacity;
   struct hr_slice *slices; /* none where GPUs are only counted */
 };
 
@@ -41,7 +41,7 @@ void hr__capacity_reset(struct hr__planned_capacity *capacity);
 bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
 /* On nodes that are not up there is nothing to take, and nothing is given back. */
 void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
-void hr__capacity_give(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
+void hr__capacity_return(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
 /* A node has come up, wholly free, or cannot be used any more. */
 void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable);
 /* By the placer's rule, in any pool that is accepted, or in this one only. */

@@ -77,17 +77,19 @@ static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time)
 /* Brings the trees up to date. */
 static void hr__release_calendar_settle(struct hr_release_calendar *calendar);
 /* Whether a job sits on one node. */
-static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class);
+static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
+                                        uint32_t accept_class);
 /* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
-static const struct hr__release_tournament *hr__release_calendar_tournament(struct hr_release_calendar *calendar,
-                                                                    struct hr__release_group *group, uint32_t gpus);
+static const struct hr__release_tournament *
+hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
 /* The k-th smallest time of a range of bins, k from 1. */
-static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
-                                     const struct hr__release_tournament *tournament, struct hr__bin_range range,
-                                     uint32_t k);
+static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
+                                             const struct hr__release_group *group,
+                                             const struct hr__release_tournament *tournament,
+                                             struct hr__bin_range range, uint32_t k);
 /* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
-static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement, uint32_t gpus,
-                                bool back);
+static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                        uint32_t gpus, bool back);
 
 /* ---- releases_within.c ------------------------------------------------------------------------------ */
 
@@ -131,7 +133,7 @@ static void init_group(struct hr_release_calendar *calendar, struct hr_tree_stor
 }
 
 struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                       enum hr_placement_rule rule, uint32_t n_jobs) {
+                                                       enum hr_placement_rule rule, uint32_t n_jobs) {
   struct hr_release_calendar *calendar = hr_arena_alloc(arena, sizeof *calendar);
   struct hr_tree_store *store = hr_tree_store_create(arena);
   if (!calendar || !store) return NULL;
@@ -167,8 +169,8 @@ static void replay_all(struct hr_release_calendar *calendar, const struct hr__re
   if (group->races) hr__races_mark(group->races, bin - group->first_bin);
 }
 
-static struct hr__release_tournament *make_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group,
-                                                      uint32_t gpus) {
+static struct hr__release_tournament *make_tournament(struct hr_release_calendar *calendar,
+                                                      struct hr__release_group *group, uint32_t gpus) {
   struct hr__release_tournament *made = hr_arena_alloc(calendar->arena, sizeof *made);
   int64_t *times = hr_arena_alloc(calendar->arena, 2 * (size_t)group->leaves * sizeof *times);
   if (!made || !times) {
@@ -184,8 +186,8 @@ static struct hr__release_tournament *make_tournament(struct hr_release_calendar
 }
 
 /* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
-static const struct hr__release_tournament *hr__release_calendar_tournament(struct hr_release_calendar *calendar,
-                                                                    struct hr__release_group *group, uint32_t gpus) {
+static const struct hr__release_tournament *
+hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
     if (each->gpus == gpus) return each;
   return make_tournament(calendar, group, gpus);
@@ -226,9 +228,10 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
 }
 
 /* Subtrees are opened in the order of their winners. */
-static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
-                                     const struct hr__release_tournament *tournament, struct hr__bin_range range,
-                                     uint32_t k) {
+static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
+                                             const struct hr__release_group *group,
+                                             const struct hr__release_tournament *tournament,
+                                             struct hr__bin_range range, uint32_t k) {
   struct hr__release_contender *heap = calendar->contenders;
   if (k > range.end - range.from) return HR_NEVER_US;
   uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
@@ -313,14 +316,16 @@ static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
-static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class) {
+static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
+                                        uint32_t accept_class) {
   for (uint32_t i = 0; i < calendar->n_groups; i++)
     if (calendar->groups[i].bin_size >= gpus && hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
       return true;
   return false;
 }
 
-static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus, uint32_t k) {
+static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
+                         uint32_t k) {
   if (group->n_bins == 1) return k == 1 ? bin_time(&calendar->bins[group->first_bin], gpus) : HR_NEVER_US;
   const struct hr__release_tournament *tournament = hr__release_calendar_tournament(calendar, group, gpus);
   if (!tournament) return HR_NEVER_US;
@@ -340,7 +345,8 @@ static int64_t group_time(struct hr_release_calendar *calendar, struct hr__relea
   return rest_time > whole_time ? rest_time : whole_time;
 }
 
-int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class, int64_t now_us) {
+int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
+                                     int64_t now_us) {
   hr__release_calendar_settle(calendar);
   bool is_single = hr__release_calendar_single(calendar, gpus, accept_class);
   int64_t earliest_us = HR_NEVER_US;
@@ -352,7 +358,8 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint3
 
 /* ---- Changing --------------------------------------------------------------------------------------- */
 
-static uint32_t bin_of(const struct hr_release_calendar *calendar, const struct hr_placement *placement, uint32_t slice) {
+static uint32_t bin_of(const struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                       uint32_t slice) {
   uint32_t first_bin = calendar->groups[placement->pool.id].first_bin;
   if (placement->n_slices == 0) return first_bin;
   return first_bin + placement->slices[slice].node.id - hr_cluster_first_node(calendar->cluster, placement->pool).id;
@@ -366,8 +373,8 @@ static uint32_t part_gpus(const struct hr_placement *placement, uint32_t slice, 
   return placement->n_slices ? placement->slices[slice].gpu_milli / MILLI : gpus;
 }
 
-bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus, const struct hr_placement *placement,
-                     int64_t end_us) {
+bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
+                             const struct hr_placement *placement, int64_t end_us) {
   if (gpus == 0) return true;
   for (uint32_t i = 0; i < n_parts(placement); i++) {
     uint32_t bin = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
@@ -378,8 +385,8 @@ bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, u
   return !calendar->out_of_memory;
 }
 
-bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus, const struct hr_placement *placement,
-                        int64_t end_us) {
+bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
+                                const struct hr_placement *placement, int64_t end_us) {
   if (gpus == 0) return true;
   bool found = true, noted = calendar->noted_at[job.id] != 0;
   if (noted) cross_out(calendar, job);
@@ -402,8 +409,8 @@ void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_poo
 }
 
 /* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
-static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement, uint32_t gpus,
-                                bool back) {
+static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                        uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
     uint32_t at = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
     calendar->bins[at].free += back ? part : (uint32_t)-part;
@@ -411,8 +418,8 @@ static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, co
   }
 }
 
-bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement, uint32_t taken,
-                       uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
+bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                               uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
   if (taken == 0) return true;
   hr__release_calendar_shrink(calendar, placement, taken, false);
   int64_t earliest_us = hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
@@ -492,8 +499,8 @@ static struct hr__release_race *race_for(struct hr_release_calendar *calendar, s
 
 /* A gang fits once its whole nodes are wholly free and, for its rest, one node more has as much, as in the whole pool.
  */
-static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool, struct hr__bin_range range,
-                          uint32_t gpus) {
+static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool,
+                          struct hr__bin_range range, uint32_t gpus) {
   uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;
   const struct hr__release_tournament *wholly = hr__release_calendar_tournament(calendar, pool, pool->bin_size);
   const struct hr__release_tournament *partly = rest ? hr__release_calendar_tournament(calendar, pool, rest) : wholly;
@@ -518,7 +525,7 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
 }
 
 int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
-                                    uint32_t accept_class, int64_t now_us) {
+                                            uint32_t accept_class, int64_t now_us) {
   int64_t earliest_us = HR_NEVER_US;
   if (hr__release_calendar_single(calendar, gpus, accept_class))
     return hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
@@ -532,8 +539,9 @@ int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement, uint32_t taken,
-                              enum hr_tier tier, uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
+bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                      uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                                      int64_t at_us, int64_t now_us) {
   if (taken == 0) return true;
   hr__release_calendar_shrink(calendar, placement, taken, false);
   int64_t earliest_us = hr_release_calendar_earliest_within(calendar, tier, gpus, accept_class, now_us);

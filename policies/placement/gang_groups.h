@@ -23,14 +23,14 @@ struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct h
 /* To be told when a node has more or less free, or is closed or not. */
 void hr__groups_changed(struct hr__gang_groups *groups, hr_node node);
 /* Looks at each node that has changed since the last look for this request and tier; false: out of memory. */
-bool hr__groups_look(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier);
+bool hr__groups_update(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier);
 /* As of the last look: of the groups in a pool that have room for all tasks of the request, the one with the least
    room, the lowest number among equals, HR_NONE if there is none. */
 uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool);
 struct hr__group_place hr__groups_place(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
                                         uint32_t group);
 /* The group has no room until the next look. */
-void hr__groups_leave_out(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
-                          uint32_t group);
+void hr__groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                        uint32_t group);
 
 #endif

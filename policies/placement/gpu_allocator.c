@@ -138,11 +138,12 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
 
 /* On parts of one node a task has the GPUs that hr_gpu_inventory_pick would take of them. */
 static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                         uint32_t request, const struct hr__group_place *place, bool parted, struct hr_slice *slice) {
+                         uint32_t request, const struct hr__group_place *place, bool by_priority,
+                         struct hr_slice *slice) {
   const struct hr_request *asked = &allocator->asked[request];
   hr_node node = place->first;
   uint64_t gpus;
-  if (!parted) {
+  if (!by_priority) {
     if (!hr_packer_find_among(snapshot->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
   } else {
     if (!hr_gpu_inventory_fits(snapshot->inventory, asked, node)) return false;
@@ -155,9 +156,9 @@ static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct
 
 /* Each task as if those before it were there already. */
 static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                    uint32_t request, const struct hr__group_place *place, bool parted) {
+                    uint32_t request, const struct hr__group_place *place, bool by_priority) {
   uint32_t tasks = allocator->asked[request].tasks, placed = 0;
-  while (placed < tasks && find_task_in(allocator, snapshot, request, place, parted, &allocator->slices[placed]))
+  while (placed < tasks && find_task_in(allocator, snapshot, request, place, by_priority, &allocator->slices[placed]))
     take(allocator, snapshot, request, &allocator->slices[placed++]);
   for (uint32_t i = placed; i-- > 0;) undo(allocator, snapshot, request, &allocator->slices[i]);
   return placed == tasks;
@@ -167,13 +168,13 @@ static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__
 static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                          uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
-  bool parted = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
+  bool by_priority = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
   for (;;) {
     uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool);
     if (group == HR_NONE) return false;
     struct hr__group_place place = hr__groups_place(snapshot->groups, tier, pool, group);
-    if (find_in(allocator, snapshot, request, &place, parted)) return true;
-    hr__groups_leave_out(snapshot->groups, request, tier, pool, group);
+    if (find_in(allocator, snapshot, request, &place, by_priority)) return true;
+    hr__groups_exclude(snapshot->groups, request, tier, pool, group);
   }
 }
 
@@ -197,7 +198,7 @@ static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cl
   const struct hr_request *asked = &allocator->asked[request];
   if (is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
     return find(allocator, snapshot, request, placement);
-  if (!hr__groups_look(snapshot->groups, request, tier)) {
+  if (!hr__groups_update(snapshot->groups, request, tier)) {
     allocator->failed = true;
     return false;
   }
@@ -243,14 +244,14 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   (void)view;
   struct hr__gpu_allocator *allocator = queue->allocator;
   uint32_t request = allocator->requests->of_job[job.id];
-  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
-  bool must = within.tier != HR_TIER_ANY && within.until_us == HR_NEVER_US;
+  struct hr_locality locality = hr_cluster_locality(queue->cluster, job);
+  bool must = locality.tier != HR_TIER_ANY && locality.until_us == HR_NEVER_US;
   struct hr_placement unused;
   if (!allocator->empty.packer || !may_not_fit(&allocator->asked[request])) return HR_OK;
   if (!find(allocator, &allocator->empty, request, &unused))
-    return hr__queue_give_up(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
-  if (!must || find_within(allocator, &allocator->empty, request, within.tier, &unused)) return HR_OK;
-  return hr__queue_give_up(queue, job, HR_REASON_NO_GROUP) ? HR_OK : HR_NO_MEMORY;
+    return hr__queue_reject_later(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
+  if (!must || find_within(allocator, &allocator->empty, request, locality.tier, &unused)) return HR_OK;
+  return hr__queue_reject_later(queue, job, HR_REASON_NO_GROUP) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
@@ -385,7 +386,7 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
       !make_asked(allocator, env->arena) || !make_present(allocator, env, rule, &allocator->now) ||
       !make_empty(allocator, env, rule))
     return NULL;
-  hr__queue_listen(queue, &listener);
+  hr__queue_add_listener(queue, &listener);
   return allocator;
 }
 
@@ -424,7 +425,7 @@ static struct hr__gpu_allocator *make_bare(struct hr_arena *arena, struct hr__gp
   return bare;
 }
 
-bool hr__gpu_allocator_lacks_node(struct hr__queue *queue, hr_job job) {
+bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job) {
   struct hr__gpu_allocator *allocator = queue->allocator;
   uint32_t request = allocator->requests->of_job[job.id];
   const struct hr_request *asked = &allocator->asked[request];

@@ -19,7 +19,7 @@ struct hr__locality_state {
   struct wait *heap;
   uint32_t n_waits, capacity;
   int64_t anywhere_us; /* when a head was last found to fit anywhere */
-  bool lapses;         /* some wait will be over */
+  bool expires;        /* some wait will be over */
 };
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
@@ -38,8 +38,8 @@ static struct locality_kind kind_of(uint32_t number) {
 }
 
 uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t base) {
-  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
-  return base * KINDS_OF_BASE + 2 * (uint32_t)within.tier + queue->within->is_over[job.id];
+  struct hr_locality locality = hr_cluster_locality(queue->cluster, job);
+  return base * KINDS_OF_BASE + 2 * (uint32_t)locality.tier + queue->locality->is_over[job.id];
 }
 
 /* ---- Places ----------------------------------------------------------------------------------------- */
@@ -57,14 +57,14 @@ bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t nu
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
 }
 
-bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
+bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
   struct locality_kind kind = kind_of(number);
   struct hr_placement unused;
   return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
 }
 
 static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                uint32_t number, struct hr_placement *placement) {
+                             uint32_t number, struct hr_placement *placement) {
   struct locality_kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
   if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, placement)) return true;
@@ -74,10 +74,10 @@ static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct h
 
 /*
  * A second state of the cluster, as it will be at some time: without the jobs that are expected to end by then. Jobs
- * that run are on two heaps, those that have left it, the last to end on next_end, and those that have not, the first on
- * next_end. To ask for another time is to move a few jobs from one to the other, mostly none: it changes little from pass
- * to pass. What a heap says of a job is out of date when the job has ended, or is on the other one; it is then left
- * aside when it comes to the next_end.
+ * that run are on two heaps, those that have left it, the last to end on next_end, and those that have not, the first
+ * on next_end. To ask for another time is to move a few jobs from one to the other, mostly none: it changes little from
+ * pass to pass. What a heap says of a job is out of date when the job has ended, or is on the other one; it is then
+ * left aside when it comes to the next_end.
  */
 
 struct job_end {
@@ -91,7 +91,7 @@ struct heap {
   bool last_first;
 };
 
-enum side { NOWHERE, LEFT, STAYS };
+enum side { NOWHERE, GONE, HERE };
 _Static_assert(NOWHERE == 0, "what is forgotten of a job that is over reads as zero");
 
 struct hr__gpu_release_calendar {
@@ -100,7 +100,7 @@ struct hr__gpu_release_calendar {
   bool has_kinds;             /* jobs are to be within groups */
   const uint32_t *request_of; /* by job */
   struct hr__cluster_snapshot *later;
-  struct heap left, stays;
+  struct heap gone, here;
   int64_t until_us; /* who is expected to end by then has left, all others stay */
   int64_t *end_us;  /* by job, while it runs */
   uint8_t *side;    /* by job: enum side */
@@ -125,7 +125,7 @@ HR__HEAP(ends, struct job_end, end_is_above)
 /* Whether the job is on this heap, with this end. One that is over is NOWHERE, which is zero, as what has been
    forgotten of it. */
 static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct heap *heap, struct job_end end) {
-  enum side side = heap == &gpu_calendar->left ? LEFT : STAYS;
+  enum side side = heap == &gpu_calendar->gone ? GONE : HERE;
   return gpu_calendar->side[end.job.id] == side && gpu_calendar->end_us[end.job.id] == end.at_us;
 }
 
@@ -168,67 +168,75 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap 
 
 /* ---- Moving in time --------------------------------------------------------------------------------- */
 
-static void leave(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
+static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id], &placement);
-  gpu_calendar->side[end.job.id] = LEFT;
-  pop_end(&gpu_calendar->stays);
-  push_end(gpu_calendar, &gpu_calendar->left, end);
+  hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                            &placement);
+  gpu_calendar->side[end.job.id] = GONE;
+  pop_end(&gpu_calendar->here);
+  push_end(gpu_calendar, &gpu_calendar->gone, end);
 }
 
-static void stay(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
+static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id], &placement);
-  gpu_calendar->side[end.job.id] = STAYS;
-  pop_end(&gpu_calendar->left);
-  push_end(gpu_calendar, &gpu_calendar->stays, end);
+  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                            &placement);
+  gpu_calendar->side[end.job.id] = HERE;
+  pop_end(&gpu_calendar->gone);
+  push_end(gpu_calendar, &gpu_calendar->here, end);
 }
 
 static void outlook_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
   struct job_end end;
-  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > at_us) stay(gpu_calendar, view, end);
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > at_us)
+    add_job(gpu_calendar, view, end);
   if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
 }
 
 static void outlook_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
   struct job_end end;
-  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->stays, &end) && end.at_us <= at_us)
-    leave(gpu_calendar, view, end);
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->here, &end) && end.at_us <= at_us)
+    remove_job(gpu_calendar, view, end);
   if (gpu_calendar->until_us < at_us) gpu_calendar->until_us = at_us;
 }
 
 static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint32_t kind) {
   struct hr_placement unused;
-  return gpu_calendar->has_kinds ? fits_in_snapshot(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
-                            : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, &unused);
+  return gpu_calendar->has_kinds
+             ? fits_in_snapshot(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
+             : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, &unused);
 }
 
 /* Whoever is overdue is expected to end at once, and who ends at the time that is told has left. */
-static int64_t outlook_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, uint32_t kind, int64_t by_us) {
+static int64_t outlook_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                   uint32_t kind, int64_t by_us) {
   struct job_end end;
   int64_t soon_us = view->now_us + 1;
   outlook_advance(gpu_calendar, view, soon_us);
-  while (!gpu_calendar->out_of_memory && fits_later(gpu_calendar, kind) && next_end(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > soon_us)
+  while (!gpu_calendar->out_of_memory && fits_later(gpu_calendar, kind) &&
+         next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us)
     outlook_retreat(gpu_calendar, view, end.at_us - 1);
   while (!gpu_calendar->out_of_memory && !fits_later(gpu_calendar, kind)) {
-    if (!next_end(gpu_calendar, &gpu_calendar->stays, &end) || end.at_us > by_us) return HR_NEVER_US;
+    if (!next_end(gpu_calendar, &gpu_calendar->here, &end) || end.at_us > by_us) return HR_NEVER_US;
     outlook_advance(gpu_calendar, view, end.at_us);
   }
-  gpu_calendar->until_us = next_end(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > soon_us ? end.at_us : soon_us;
+  gpu_calendar->until_us =
+      next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us ? end.at_us : soon_us;
   return gpu_calendar->until_us;
 }
 
-static int64_t outlook_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, uint32_t kind) {
+static int64_t outlook_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                uint32_t kind) {
   return outlook_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
 }
 
 /* Its slices in memory of the outlook's own. */
 static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
   while (placement->n_slices > gpu_calendar->slices_capacity) {
-    gpu_calendar->slices =
-        hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity, sizeof *gpu_calendar->slices);
+    gpu_calendar->slices = hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity,
+                                          sizeof *gpu_calendar->slices);
     if (!gpu_calendar->slices) return false;
   }
   for (uint32_t i = 0; i < placement->n_slices; i++) gpu_calendar->slices[i] = placement->slices[i];
@@ -236,7 +244,8 @@ static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr
   return true;
 }
 
-static bool outlook_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement, uint32_t other, uint32_t kind) {
+static bool outlook_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement,
+                           uint32_t other, uint32_t kind) {
   if (!copy_slices(gpu_calendar, placement)) {
     gpu_calendar->out_of_memory = true;
     return false;
@@ -258,28 +267,33 @@ static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_vi
 }
 
 static enum hr_status outlook_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                 const struct hr_placement *placement) {
+                                         const struct hr_placement *placement) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   struct job_end end = {expected_end_us(queue, view, job), job};
   bool leaves = end.at_us <= gpu_calendar->until_us;
   gpu_calendar->end_us[job.id] = end.at_us;
-  gpu_calendar->side[job.id] = leaves ? LEFT : STAYS;
-  push_end(gpu_calendar, leaves ? &gpu_calendar->left : &gpu_calendar->stays, end);
-  if (!leaves) hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id], placement);
+  gpu_calendar->side[job.id] = leaves ? GONE : HERE;
+  push_end(gpu_calendar, leaves ? &gpu_calendar->gone : &gpu_calendar->here, end);
+  if (!leaves)
+    hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
+                              placement);
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
-static enum hr_status outlook_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+static enum hr_status outlook_job_stops(struct hr__queue *queue, const struct hr_view *view,
+                                        const struct hr_event *event) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   uint32_t job = event->job.id;
   (void)view;
-  if (gpu_calendar->side[job] == STAYS)
-    hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job], event->placement);
+  if (gpu_calendar->side[job] == HERE)
+    hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
+                              event->placement);
   gpu_calendar->side[job] = NOWHERE;
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
-static enum hr_status outlook_node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+static enum hr_status outlook_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                           const struct hr_event *event) {
   hr__cluster_snapshot_node_changes(queue->gpu_calendar->later, view, event);
   return HR_OK;
 }
@@ -287,22 +301,24 @@ static enum hr_status outlook_node_changes(struct hr__queue *queue, const struct
 static const struct hr__listener outlook_listener = {
     .job_starts = outlook_job_starts, .job_stops = outlook_job_stops, .node_changes = outlook_node_changes};
 
-struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue, const struct hr_policy_env *env,
-                                       const struct hr_packing_rule *rule) {
+struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
+                                                                 const struct hr_policy_env *env,
+                                                                 const struct hr_packing_rule *rule) {
   struct hr__gpu_release_calendar *gpu_calendar = hr_arena_alloc(env->arena, sizeof *gpu_calendar);
   uint32_t n_jobs = env->jobs->n_jobs;
   if (!gpu_calendar) return NULL;
-  *gpu_calendar = (struct hr__gpu_release_calendar){.arena = env->arena,
-                                  .allocator = queue->allocator,
-                                  .has_kinds = queue->within != NULL,
-                                  .request_of = hr_cluster_requests(env->cluster)->of_job,
-                                  .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
-                                  .left = {.last_first = true},
-                                  .until_us = INT64_MIN,
-                                  .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
-                                  .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
+  *gpu_calendar = (struct hr__gpu_release_calendar){
+      .arena = env->arena,
+      .allocator = queue->allocator,
+      .has_kinds = queue->locality != NULL,
+      .request_of = hr_cluster_requests(env->cluster)->of_job,
+      .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
+      .gone = {.last_first = true},
+      .until_us = INT64_MIN,
+      .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
+      .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
   if (!gpu_calendar->later || !gpu_calendar->end_us || !gpu_calendar->side) return NULL;
-  hr__queue_listen(queue, &outlook_listener);
+  hr__queue_add_listener(queue, &outlook_listener);
   return gpu_calendar;
 }
 
@@ -310,31 +326,32 @@ struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queu
    the end that was expected is kept, since what it follows from has changed when it is asked for again. */
 
 static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                              const struct hr_placement *placement) {
+                                          const struct hr_placement *placement) {
   int64_t end_us = expected_end_us(queue, view, job);
   if (queue->expected_us) queue->expected_us[job.id] = end_us;
   return hr_release_calendar_add(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status calendar_job_leaves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                 const struct hr_placement *placement) {
+                                          const struct hr_placement *placement) {
   int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : expected_end_us(queue, view, job);
-  return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_INTERNAL;
+  return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK
+                                                                                                   : HR_INTERNAL;
 }
 
 static enum hr_status calendar_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                             const struct hr_event *event) {
+                                         const struct hr_event *event) {
   return calendar_job_leaves(queue, view, event->job, event->placement);
 }
 
 static enum hr_status calendar_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                const struct hr_placement *from, const struct hr_placement *to) {
+                                         const struct hr_placement *from, const struct hr_placement *to) {
   enum hr_status status = calendar_job_leaves(queue, view, job, from);
   return status == HR_OK ? calendar_job_starts(queue, view, job, to) : status;
 }
 
 static enum hr_status calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                                const struct hr_event *event) {
+                                            const struct hr_event *event) {
   (void)view;
   if (event->kind != HR_EVENT_OFFER)
     hr_release_calendar_set_usable(queue->calendar, event->pool, event->node, event->kind == HR_EVENT_NODE_UP);
@@ -342,9 +359,9 @@ static enum hr_status calendar_node_changes(struct hr__queue *queue, const struc
 }
 
 static const struct hr__listener calendar_listener = {.job_starts = calendar_job_starts,
-                                                          .job_stops = calendar_job_stops,
-                                                          .job_moves = calendar_job_moves,
-                                                          .node_changes = calendar_node_changes};
+                                                      .job_stops = calendar_job_stops,
+                                                      .job_moves = calendar_job_moves,
+                                                      .node_changes = calendar_node_changes};
 
 bool hr__release_calendar_create(struct hr__queue *queue) {
   uint32_t n_jobs = queue->trace->n_jobs;
@@ -352,7 +369,7 @@ bool hr__release_calendar_create(struct hr__queue *queue) {
   if (!queue->calendar) return false;
   if (queue->stops) queue->expected_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *queue->expected_us);
   if (queue->stops && !queue->expected_us) return false;
-  hr__queue_listen(queue, &calendar_listener);
+  hr__queue_add_listener(queue, &calendar_listener);
   return true;
 }
 
@@ -360,14 +377,14 @@ bool hr__release_calendar_create(struct hr__queue *queue) {
 
 /* When the shape's first job may go anywhere; what has come already: INT64_MIN. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
-  if (!queue->within) return INT64_MIN;
+  if (!queue->locality) return INT64_MIN;
   struct locality_kind kind = kind_of(shape->kind);
   if (kind.tier == HR_TIER_ANY || kind.preferred) return INT64_MIN;
   return hr_cluster_locality(queue->cluster, shape->head.job).until_us;
 }
 
 static uint32_t base_of(const struct hr__queue *queue, uint32_t kind) {
-  return queue->within ? kind_of(kind).base : kind;
+  return queue->locality ? kind_of(kind).base : kind;
 }
 
 static int64_t later(int64_t a, int64_t b) {
@@ -395,11 +412,11 @@ static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_v
                                       const struct hr__shape *head) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);
-  bool lapses = until != INT64_MIN && until != HR_NEVER_US;
-  if (lapses) outlook_retreat(gpu_calendar, view, queue->within->anywhere_us);
-  int64_t at_us = outlook_earliest(gpu_calendar, view, head->kind + lapses);
-  if (lapses) {
-    queue->within->anywhere_us = at_us;
+  bool expires = until != INT64_MIN && until != HR_NEVER_US;
+  if (expires) outlook_retreat(gpu_calendar, view, queue->locality->anywhere_us);
+  int64_t at_us = outlook_earliest(gpu_calendar, view, head->kind + expires);
+  if (expires) {
+    queue->locality->anywhere_us = at_us;
     at_us = later(until, at_us);
     at_us = earlier(at_us, outlook_earliest_by(gpu_calendar, view, head->kind, at_us));
   }
@@ -418,8 +435,7 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
   bool is_over = until != INT64_MIN && until <= at_us;
   uint32_t base = base_of(queue, head->kind);
   if (queue->gpu_calendar)
-    return outlook_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind),
-                                           head->kind + is_over);
+    return outlook_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
   if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
     return true;
   return until != INT64_MIN &&
@@ -437,77 +453,77 @@ static bool wait_is_before(const void *self, struct wait a, struct wait b) {
 HR__HEAP(waits, struct wait, wait_is_before)
 
 static bool push_wait(struct hr__queue *queue, struct wait wait) {
-  struct hr__locality_state *within = queue->within;
-  if (within->n_waits == within->capacity) {
-    struct wait *heap = hr_arena_grown(queue->arena, within->heap, &within->capacity, sizeof *heap);
+  struct hr__locality_state *locality = queue->locality;
+  if (locality->n_waits == locality->capacity) {
+    struct wait *heap = hr_arena_grown(queue->arena, locality->heap, &locality->capacity, sizeof *heap);
     if (!heap) return false;
-    within->heap = heap;
+    locality->heap = heap;
   }
-  waits_rise(within->heap, within->n_waits++, wait, NULL);
+  waits_rise(locality->heap, locality->n_waits++, wait, NULL);
   return true;
 }
 
-static void pop_wait(struct hr__locality_state *within) {
-  struct wait last = within->heap[--within->n_waits];
-  waits_sink(within->heap, within->n_waits, last, NULL);
+static void pop_wait(struct hr__locality_state *locality) {
+  struct wait last = locality->heap[--locality->n_waits];
+  waits_sink(locality->heap, locality->n_waits, last, NULL);
 }
 
 /* The first that is not over of a job that waits; NULL: there is none. A job that is over does not wait, also where its
    state has been forgotten and is zero. */
-static const struct wait *first_wait(struct hr__locality_state *within, const struct hr_view *view) {
-  while (within->n_waits > 0) {
-    hr_job job = within->heap[0].job;
-    if (view->state[job.id] == HR_JOB_WAITING && !within->is_over[job.id]) return within->heap;
-    pop_wait(within);
+static const struct wait *first_wait(struct hr__locality_state *locality, const struct hr_view *view) {
+  while (locality->n_waits > 0) {
+    hr_job job = locality->heap[0].job;
+    if (view->state[job.id] == HR_JOB_WAITING && !locality->is_over[job.id]) return locality->heap;
+    pop_wait(locality);
   }
   return NULL;
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
-  if (within.tier == HR_TIER_ANY || within.until_us == HR_NEVER_US) return HR_OK;
-  queue->within->is_over[job.id] = within.until_us <= view->now_us;
-  if (queue->within->is_over[job.id]) return HR_OK;
-  return push_wait(queue, (struct wait){within.until_us, job}) ? HR_OK : HR_NO_MEMORY;
+  struct hr_locality locality = hr_cluster_locality(queue->cluster, job);
+  if (locality.tier == HR_TIER_ANY || locality.until_us == HR_NEVER_US) return HR_OK;
+  queue->locality->is_over[job.id] = locality.until_us <= view->now_us;
+  if (queue->locality->is_over[job.id]) return HR_OK;
+  return push_wait(queue, (struct wait){locality.until_us, job}) ? HR_OK : HR_NO_MEMORY;
 }
 
 static const struct hr__listener wait_listener = {.job_waits = job_waits};
 
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct hr__locality_state *within = queue->within;
+  struct hr__locality_state *locality = queue->locality;
   const struct wait *first;
   enum hr_status status = HR_OK;
   bool any = false;
-  while (status == HR_OK && (first = first_wait(within, view)) && first->until_us <= view->now_us) {
+  while (status == HR_OK && (first = first_wait(locality, view)) && first->until_us <= view->now_us) {
     hr_job job = first->job;
     status = hr__queue_take_out(queue, view, job);
-    within->is_over[job.id] = true;
+    locality->is_over[job.id] = true;
     if (status == HR_OK) status = hr__queue_put_in(queue, view, job);
     queue->freed = any = true;
   }
   return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
 }
 
-enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   if (queue->allocator && hr__gpu_allocator_failed(queue->allocator)) return HR_NO_MEMORY;
-  const struct wait *first = first_wait(queue->within, view);
-  return first ? hr__queue_wake(queue, view, plan, first->until_us) : HR_OK;
+  const struct wait *first = first_wait(queue->locality, view);
+  return first ? hr__queue_wake(queue, view, moves, first->until_us) : HR_OK;
 }
 
-bool hr__locality_lapses(const struct hr__queue *queue) {
-  return queue->within->lapses;
+bool hr__locality_expires(const struct hr__queue *queue) {
+  return queue->locality->expires;
 }
 
 struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
-  struct hr__locality_state *within = hr_arena_alloc(env->arena, sizeof *within);
-  if (!within) return NULL;
-  within->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *within->is_over);
-  if (!within->is_over) return NULL;
-  for (uint32_t i = 0; i < env->jobs->n_jobs && !within->lapses; i++) {
+  struct hr__locality_state *locality = hr_arena_alloc(env->arena, sizeof *locality);
+  if (!locality) return NULL;
+  locality->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *locality->is_over);
+  if (!locality->is_over) return NULL;
+  for (uint32_t i = 0; i < env->jobs->n_jobs && !locality->expires; i++) {
     struct hr_locality of_job = hr_cluster_locality(env->cluster, (hr_job){i});
-    within->lapses = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
+    locality->expires = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
     hr_arena_passed_job(env->arena, (hr_job){i});
   }
-  hr__queue_listen(queue, &wait_listener);
-  return within;
+  hr__queue_add_listener(queue, &wait_listener);
+  return locality;
 }

@@ -21,9 +21,9 @@ uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t b
 bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
 
 /* Whether such a job fits, but for having to be within its tier. */
-bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
+bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
 /* Whether the wait of some job will be over. */
-bool hr__locality_lapses(const struct hr__queue *queue);
+bool hr__locality_expires(const struct hr__queue *queue);
 
 /* When the first job of a shape that does not fit now could start, by what is known of the ends of what runs
    (hr_release_calendar_earliest, hr__gpu_release_calendar_earliest); that its wait is over before counts. Of any jobs,
@@ -37,7 +37,7 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
 /* Before a pass: jobs whose wait is over are of another kind from now on. */
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view);
 /* After it: asks to be woken when the next wait is over. */
-enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /*
  * When a job will find its places, where GPUs are told apart: by the ends that are expected of what runs, in the order
@@ -47,8 +47,9 @@ enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_vi
 struct hr__gpu_release_calendar;
 
 /* In the arena; it listens to the queue, after its sharer. NULL: out of memory. */
-struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue, const struct hr_policy_env *env,
-                                       const struct hr_packing_rule *rule);
+struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
+                                                                 const struct hr_policy_env *env,
+                                                                 const struct hr_packing_rule *rule);
 
 /* When running jobs are expected to end: keeps queue->releases, for backfills that look ahead. */
 

@@ -78,10 +78,10 @@ static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, co
 /* Requests that are looked after together. */
 struct packer_block {
   uint32_t *tree;
-  uint64_t good_at;     /* packer->changes + 1 when the tournament was last made good */
-  uint32_t n_subqueues; /* that are taken */
-  const struct hr_request *request[HR__MOST_LANES];
-  const uint8_t *accepted[HR__MOST_LANES]; /* by each, [n_pools] */
+  uint64_t good_at; /* packer->changes + 1 when the tournament was last made good */
+  uint32_t n_lanes; /* that are taken */
+  const struct hr_request *request[HR__MAX_LANES];
+  const uint8_t *accepted[HR__MAX_LANES]; /* by each, [n_pools] */
 };
 
 /* What was found for a request, as long as no node changes. */
@@ -107,7 +107,7 @@ struct hr_packer {
   uint64_t changes;
   struct hr__tournament_shape shape;
   struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
-  uint32_t n_subqueues;        /* of each block: 1 or HR__MOST_LANES */
+  uint32_t n_lanes;            /* of each block: 1 or HR__MOST_LANES */
   uint32_t
       *subqueue_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
   uint32_t n_asked; /* requests that have a lane */
@@ -160,10 +160,10 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
 
 /* Trees of large clusters are memory of their own, which takes no room before a request of theirs is asked for. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
-  size_t n_blocks = ((size_t)n_requests + packer->n_subqueues - 1) / packer->n_subqueues;
+  size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
   packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
   for (size_t i = 0; packer->blocks && i < n_blocks; i++) {
-    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_subqueues * sizeof(uint32_t));
+    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_lanes * sizeof(uint32_t));
     if (!packer->blocks[i].tree) return false;
   }
   for (uint32_t i = 0; i < n_requests; i++) packer->subqueue_of[i] = HR_NONE;
@@ -189,7 +189,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
                                .requests = config->requests,
                                .acceptance = config->acceptance,
                                .n_nodes = config->inventory->n_nodes,
-                               .n_subqueues = config->rule->scores_nodes || !config->rule->score ? HR__MOST_LANES : 1,
+                               .n_lanes = config->rule->scores_nodes || !config->rule->score ? HR__MAX_LANES : 1,
                                .shape = hr__tournament_shape(config->inventory->n_nodes)};
   if (!make_columns(packer, arena, config->n_requests) || !make_blocks(packer, arena, config->n_requests)) return NULL;
   order_nodes(packer, config->cluster);
@@ -216,29 +216,29 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
 }
 
 static void find_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
-                        uint32_t values[HR__MOST_LANES]) {
+                        uint32_t values[HR__MAX_LANES]) {
   uint32_t pool = packer->inventory->pool[node.id], value = 0;
-  uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_subqueues, node);
-  for (uint32_t subqueue = 0; subqueue < HR__MOST_LANES; subqueue++) values[subqueue] = 0;
+  uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_lanes, node);
+  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) values[lane] = 0;
   for (; fitting; fitting &= fitting - 1) {
-    uint32_t subqueue = (uint32_t)__builtin_ctzll(fitting);
-    if (!block->accepted[subqueue][pool]) continue;
-    if (value == 0) value = value_of(packer, block->request[subqueue], node);
-    values[subqueue] = value;
+    uint32_t lane = (uint32_t)__builtin_ctzll(fitting);
+    if (!block->accepted[lane][pool]) continue;
+    if (value == 0) value = value_of(packer, block->request[lane], node);
+    values[lane] = value;
   }
 }
 
 static void score_changed(struct hr_packer *packer, struct packer_block *block) {
-  uint32_t head = packer->n_nodes, values[HR__MOST_LANES];
+  uint32_t head = packer->n_nodes, values[HR__MAX_LANES];
   for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
     if (packer->changed[node] < block->good_at) break;
     find_values(packer, block, (hr_node){node}, values);
-    if (packer->n_subqueues == 1)
+    if (packer->n_lanes == 1)
       hr__tournament_set(&packer->shape, block->tree, 1, false, packer->place_of[node], values);
     else if (is_tally(packer))
-      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, true, packer->place_of[node], values);
+      hr__tournament_set(&packer->shape, block->tree, HR__MAX_LANES, true, packer->place_of[node], values);
     else
-      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, false, packer->place_of[node], values);
+      hr__tournament_set(&packer->shape, block->tree, HR__MAX_LANES, false, packer->place_of[node], values);
   }
   block->good_at = packer->changes + 1;
 }
@@ -246,36 +246,36 @@ static void score_changed(struct hr_packer *packer, struct packer_block *block) 
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
 /* The block is good, but for the lane. */
-static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t subqueue) {
-  const struct hr_request *request = block->request[subqueue];
+static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t lane) {
+  const struct hr_request *request = block->request[lane];
   bool shares = packer->alike.size > 0;
   if (shares) hr__node_equivalence_begin(&packer->alike);
   for (uint32_t i = 0; i < packer->n_nodes; i++) {
     hr_node node = {i}, first = shares ? hr__node_equivalence_first(&packer->alike, &packer->packing, node) : node;
-    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_subqueues + subqueue];
-    bool accepted = block->accepted[subqueue][packer->inventory->pool[i]];
+    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_lanes + lane];
+    bool accepted = block->accepted[lane][packer->inventory->pool[i]];
     if (first.id != i)
-      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_subqueues + subqueue];
+      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_lanes + lane];
     else
       *value =
           accepted && hr_gpu_inventory_fits(packer->inventory, request, node) ? value_of(packer, request, node) : 0;
   }
-  hr__tournament_build(&packer->shape, block->tree, packer->n_subqueues, is_tally(packer));
+  hr__tournament_build(&packer->shape, block->tree, packer->n_lanes, is_tally(packer));
 }
 
 /* The request's block, good. */
 static const struct packer_block *refresh(struct hr_packer *packer, uint32_t request) {
   bool is_new = packer->subqueue_of[request] == HR_NONE;
   if (is_new) packer->subqueue_of[request] = packer->n_asked++;
-  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
-  struct packer_block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_subqueues];
+  uint32_t lane = packer->subqueue_of[request] % packer->n_lanes;
+  struct packer_block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_lanes];
   score_changed(packer, block);
   if (!is_new) return block;
   const struct hr_request *asked = &packer->requests[request];
-  block->request[subqueue] = asked;
-  block->accepted[subqueue] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
-  block->n_subqueues++;
-  score_all(packer, block, subqueue);
+  block->request[lane] = asked;
+  block->accepted[lane] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
+  block->n_lanes++;
+  score_all(packer, block, lane);
   return block;
 }
 
@@ -284,13 +284,13 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
   const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
   const struct hr__tournament_shape *shape = &packer->shape;
-  uint32_t subqueues = packer->n_subqueues, subqueue = packer->subqueue_of[request] % subqueues;
-  uint32_t root = hr__tournament_root(shape, block->tree, subqueues, subqueue);
+  uint32_t lanes = packer->n_lanes, lane = packer->subqueue_of[request] % lanes;
+  uint32_t root = hr__tournament_root(shape, block->tree, lanes, lane);
   struct answer answer = {.asked = block->good_at, .request = request, .found = root != 0};
   if (!answer.found) return answer;
   uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
-  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, subqueues, subqueue, drawn)
-                                    : hr__tournament_best(shape, block->tree, subqueues, subqueue);
+  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, lanes, lane, drawn)
+                                    : hr__tournament_best(shape, block->tree, lanes, lane);
   answer.node = (hr_node){packer->node_at[place]};
   answer.gpus = packer->rule->pick ? packer->rule->pick(packing, asked, answer.node)
                                    : hr_gpu_inventory_pick(packer->inventory, asked, answer.node);
@@ -311,11 +311,11 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
 /* Some neighbouring nodes, and what a request makes of places. */
 struct among {
   const uint32_t *values; /* of place 0; of others, `lanes` further each */
-  uint32_t subqueues, first, end;
+  uint32_t lanes, first, end;
 };
 
 static uint32_t value_at(const struct hr_packer *packer, const struct among *among, uint32_t node) {
-  return among->values[(size_t)packer->place_of[node] * among->subqueues];
+  return among->values[(size_t)packer->place_of[node] * among->lanes];
 }
 
 /* The node with the highest value, the first place among equals; HR_NONE: the task fits none. */
@@ -346,8 +346,8 @@ bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node fi
   struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
-  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
-  const struct among among = {block->tree + subqueue, packer->n_subqueues, first.id, first.id + n_nodes};
+  uint32_t lane = packer->subqueue_of[request] % packer->n_lanes;
+  const struct among among = {block->tree + lane, packer->n_lanes, first.id, first.id + n_nodes};
   uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
   packing->finds++;
   if (found == HR_NONE) return false;

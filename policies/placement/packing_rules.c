@@ -128,8 +128,8 @@ const struct hr_packing_rule hr__pack_random = {
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   double max_cpu = (double)packing->max_cpu_milli, max_gpu = (double)packing->max_gpu_milli;
-  double cpu = (double)hr__left_cpu_milli(packing, node) * hr_gpu_inventory_cpu_milli(packing->inventory, request, node) /
-               (max_cpu * max_cpu);
+  double cpu = (double)hr__left_cpu_milli(packing, node) *
+               hr_gpu_inventory_cpu_milli(packing->inventory, request, node) / (max_cpu * max_cpu);
   double gpu =
       (double)hr__left_milli(packing, node) * (double)hr__asked_milli(packing, request, node) / (max_gpu * max_gpu);
   return (int32_t)(100 * (1 - (cpu + gpu) / 2));
@@ -232,7 +232,8 @@ static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_r
   amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
   amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node),
                                           hr__asked_milli(packing, request, node)};
-  if (pool->cpu_milli_per_node) amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->inventory->cpu_milli[node.id];
+  if (pool->cpu_milli_per_node)
+    amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->inventory->cpu_milli[node.id];
   if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->inventory->mem_mib[node.id];
 }
 

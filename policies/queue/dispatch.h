@@ -24,7 +24,7 @@ struct hr__backfill {
   /* What a queue's bounded search is about (struct hr_job_entry's value); NULL where none is made. */
   int64_t (*value)(const struct hr_trace *trace, hr_job job);
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* may be NULL */
-  enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+  enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
   bool walks; /* it looks at jobs beyond the first of each shape, in order */
 };
 
@@ -48,7 +48,7 @@ struct hr__listener {
   enum hr_status (*node_changes)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 };
 
-enum { HR__MOST_LISTENERS = 8 };
+enum { HR__MAX_LISTENERS = 8 };
 
 /* A job that waits in vain. */
 struct hr__queue_rejection {
@@ -67,11 +67,11 @@ struct hr__queue {
   struct hr_release_calendar *calendar; /* NULL unless the backfill needs it */
   int64_t *expected_us; /* by job: the expected end that `releases` was told; NULL: worked out from start and limit */
   struct hr__waiting waiting;
-  const struct hr__listener *listeners[HR__MOST_LISTENERS];
+  const struct hr__listener *listeners[HR__MAX_LISTENERS];
   uint32_t n_listeners;
   bool stops;          /* jobs may be stopped before their end */
   bool freed;          /* capacity came free since this was last set to false */
-  bool parted;         /* lanes are parted by priority, too */
+  bool by_priority;    /* lanes are parted by priority, too */
   bool frozen;         /* keys are not to change until the pass is over */
   hr_job blocked;      /* the job that stopped the last pass, HR_NONE for none */
   hr_job head;         /* the first in order that did not fit in this pass, as far as the backfill told */
@@ -82,12 +82,12 @@ struct hr__queue {
   void *order_state, *backfill_state;
   struct hr__quota *quota;             /* NULL where the scenario has none */
   struct hr__preemptor *preemptor;     /* NULL where no job is stopped for another */
-  struct hr__market *market;      /* NULL where no nodes are asked for */
+  struct hr__market *market;           /* NULL where no nodes are asked for */
   struct hr__deadlines *deadlines;     /* NULL unless the market rule goes by deadlines */
   struct hr__gpu_allocator *allocator; /* NULL unless GPUs are told apart */
   struct hr__gpu_release_calendar
-      *gpu_calendar;                 /* likewise, and unless the backfill looks ahead; instead of `releases` */
-  struct hr__locality_state *within; /* NULL unless a job is to be within a group */
+      *gpu_calendar;                   /* likewise, and unless the backfill looks ahead; instead of `releases` */
+  struct hr__locality_state *locality; /* NULL unless a job is to be within a group */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
@@ -115,18 +115,18 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
   uint32_t kind = queue->allocator ? hr_cluster_requests(queue->cluster)->of_job[job.id]
                                    : hr_cluster_accept_class(queue->cluster, job);
-  return queue->within ? hr__locality_kind(queue, job, kind) : kind;
+  return queue->locality ? hr__locality_kind(queue, job, kind) : kind;
 }
 
 /* Where such a job would go now; false when it does not fit. Jobs without GPUs go anywhere. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
-  if (queue->within) return hr__locality_fits(queue, gpus, kind, placement);
+  if (queue->locality) return hr__locality_fits(queue, gpus, kind, placement);
   return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, placement)
                           : hr_placer_find(queue->placer, gpus, kind, placement);
 }
 
-void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener);
+void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener);
 
 /* ---- What happens (dispatch.c) -------------------------------------------------------------------- */
 
@@ -140,28 +140,28 @@ enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_v
 /* After a change, or several, in what runs: ranks and quotas as they are now. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
 /* Starts a waiting job of `shape`, takes it out of the queue and tells all parts. */
-enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
 /* Likewise a waiting job wherever it is in the queue. */
-enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    hr_job job, const struct hr_placement *placement, enum hr_reason reason);
 /* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
-enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                         struct hr__shape **blocked);
 /* A waiting job is to be given up: it is, at the next pass. False: out of memory. */
-bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason);
-enum hr_status hr__queue_reject_hopeless(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason);
+enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Takes a waiting job out of the queue for the moment, as it has stood there, and puts it in as it is now. */
 enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */
-enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               int64_t at_us);
 /* Moves a running job to another place, its work kept, and tells all parts. */
-enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
+enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);
 
 #endif

@@ -8,14 +8,14 @@
 #include "policies/queue/preemption/preemption.h"
 #include "policies/queue/quota/quota.h"
 
-enum preempts { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
+enum choice { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
 
 #define OBJECT(text, object) object,
 static const struct hr__order *const orders[] = {HR__ORDERS(OBJECT)};
 static const struct hr__backfill *const backfills[] = {HR__BACKFILLS(OBJECT)};
 static const enum hr_placement_rule rules[] = {HR__PLACEMENTS(OBJECT)};
 static const enum hr__market_rule markets[] = {HR__MARKETS(OBJECT)};
-static const enum preempts preemptions[] = {HR__PREEMPTIONS(OBJECT)};
+static const enum choice preemptions[] = {HR__PREEMPTIONS(OBJECT)};
 static const enum hr__preemption_mode stops[] = {HR__STOPPED(OBJECT)};
 static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
 
@@ -29,7 +29,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
                                      .reclaim_hours = hr__queue_param(env, "reclaim_hours")->real};
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
-  if (queue->within)
+  if (queue->locality)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where jobs are to be 'within' a group it is 'static'");
   if (queue->allocator)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where GPUs are told apart it is 'static'");
@@ -42,14 +42,14 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
 static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
                                         const struct hr__preemption **rule, struct hr_error *error) {
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
-  enum preempts preempts = preemptions[value->integer];
+  enum choice choice = preemptions[value->integer];
   *rule = NULL;
-  bool may_by_itself = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->within;
-  if (preempts == PREEMPTS_AUTO) preempts = may_by_itself ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
-  if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
-  if (preempts == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
-  if (preempts == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
-  if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
+  bool by_default = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->locality;
+  if (choice == PREEMPTS_AUTO) choice = by_default ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
+  if (choice == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
+  if (choice == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
+  if (choice == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
+  if (choice != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
   return hr_fail(
       error, HR_BAD_INPUT,
       "parameter 'preemption': 'order' is not for this order, which does not say who of those that run comes "
@@ -58,7 +58,7 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
 
 static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,
                                         struct hr_error *error) {
-  struct hr__preemption_terms terms = {.stopped = stops[hr__queue_param(env, "preempted")->integer],
+  struct hr__preemption_terms terms = {.mode = stops[hr__queue_param(env, "preempted")->integer],
                                        .victims = victims[hr__queue_param(env, "victims")->integer],
                                        .grace_us = hr__queue_param_us(env, "grace_s"),
                                        .min_run_us = hr__queue_param_us(env, "min_run_s")};
@@ -69,7 +69,7 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
 }
 
 /* Among jobs that ask for the same, those behind the first may stop others that it may not. */
-static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env *env) {
+static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
@@ -84,26 +84,27 @@ static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct 
 
 static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
   hr__full_key *full_key = queue->order->full_key;
-  if ((env->quotas || queue->parted) && !full_key) full_key = same_key;
-  struct hr__admission warden = {0};
-  if (queue->quota) warden = hr__quota_admission(queue);
-  enum hr_status status =
-      hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, queue->quota ? &warden : NULL, queue);
+  if ((env->quotas || queue->by_priority) && !full_key) full_key = same_key;
+  struct hr__admission admission = {0};
+  if (queue->quota) admission = hr__quota_admission(queue);
+  enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key,
+                                           queue->quota ? &admission : NULL, queue);
   queue->waiting.keys_grow = queue->order->keys_only_grow;
   return status;
 }
 
 /* Where GPUs are told apart. */
-static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
+                                       struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
-  bool is_told_apart = hr_cluster_gpu_inventory(env->cluster) != NULL;
-  if (!is_told_apart && choice >= sizeof rules / sizeof *rules)
+  bool per_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL;
+  if (!per_gpu && choice >= sizeof rules / sizeof *rules)
     return hr_fail(
         error, HR_BAD_INPUT,
         "parameter 'placement': '%s' looks at single GPUs, which are not told apart; 'cluster.by_gpu' does that, "
         "or a pool with 'sharing'",
         hr__placement_names[choice]);
-  if (!is_told_apart) return HR_OK;
+  if (!per_gpu) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, which are told apart");
   const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
@@ -113,12 +114,14 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
                    "parameter 'backfill': where GPUs are told apart it is 'strict', 'skip' or 'easy'");
   queue->allocator = hr__gpu_allocator_create(queue, env, rule);
   if (!queue->allocator) return HR_NO_MEMORY;
-  if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule))) return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
+    return HR_NO_MEMORY;
   return HR_OK;
 }
 
 /* Where jobs are to be near together. */
-static enum hr_status create_within(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env,
+                                      struct hr_error *error) {
   if (!hr_cluster_any_within(env->cluster)) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT,
@@ -132,23 +135,23 @@ static enum hr_status create_within(struct hr__queue *queue, const struct hr_pol
       return hr_fail(error, HR_BAD_INPUT,
                      "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
   }
-  queue->within = hr__locality_create(queue, env);
-  return queue->within ? HR_OK : HR_NO_MEMORY;
+  queue->locality = hr__locality_create(queue, env);
+  return queue->locality ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
-  queue->parted = is_parted(queue, env);
+  queue->by_priority = keeps_priorities_apart(queue, env);
   if (env->quotas && !hr__quota_create(queue, env)) return HR_NO_MEMORY;
-  enum hr_status status = create_within(queue, env, error);
+  enum hr_status status = create_locality(queue, env, error);
   if (status == HR_OK) status = create_waiting(queue, env);
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
   if (status != HR_OK) return status;
-  if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
+  if (queue->order->listener) hr__queue_add_listener(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
   if (status == HR_OK) status = create_allocator(queue, env, error);
-  if (status == HR_OK && queue->within && queue->preemptor)
+  if (status == HR_OK && queue->locality && queue->preemptor)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where jobs are to be 'within' a group it is 'none'");
   if (status == HR_OK && queue->allocator && queue->preemptor)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where GPUs are told apart it is 'none'");
@@ -191,7 +194,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 /* ---- Who is before it ------------------------------------------------------------------------------- */
 
 /* Who stopped the pass; under orders whose keys change with each start it need not be the first in order any more. */
-static hr_job head_of(struct hr__queue *queue, const struct hr_view *view) {
+static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
   if (!queue->backfill->by_shape && stopped_pass) return blocked;
@@ -202,7 +205,7 @@ static hr_job head_of(struct hr__queue *queue, const struct hr_view *view) {
 }
 
 /* The first job of its lane where that is held back and it is not; HR_NONE. */
-static hr_job held_before_it(const struct hr__queue *queue, hr_job job) {
+static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
   bool is_held = subqueue && subqueue->parked_at && subqueue->head.job.id != job.id;
@@ -210,18 +213,18 @@ static hr_job held_before_it(const struct hr__queue *queue, hr_job job) {
 }
 
 /* It would fit. */
-static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
-  hr_job held = held_before_it(queue, job), first = held.id != HR_NONE ? held : head_of(queue, view);
-  if (queue->preemptor && hr__preemption_holds(queue)) {
-    hold->reason = HR_WAIT_REASON_PREEMPTION;
-    hold->behind = queue->preemptor->promised;
+static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  hr_job held = held_predecessor(queue, job), first = held.id != HR_NONE ? held : find_head(queue, view);
+  if (queue->preemptor && hr__preemption_pending(queue)) {
+    wait->reason = HR_WAIT_REASON_PREEMPTION;
+    wait->behind = queue->preemptor->beneficiary;
     return;
   }
   if (queue->backfill->passes_over || first.id == HR_NONE || first.id == job.id) return;
   bool is_order = held.id != HR_NONE || !queue->backfill->by_shape;
-  hold->reason = is_order ? HR_WAIT_REASON_ORDER : HR_WAIT_REASON_RESERVATION;
-  hold->behind = first;
-  if (!is_order) hold->until_us = queue->reserved_us;
+  wait->reason = is_order ? HR_WAIT_REASON_ORDER : HR_WAIT_REASON_RESERVATION;
+  wait->behind = first;
+  if (!is_order) wait->until_us = queue->reserved_us;
 }
 
 /* ---- Places ----------------------------------------------------------------------------------------- */
@@ -237,55 +240,56 @@ static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
 
 static bool fits_elsewhere(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
   uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
-  bool found = queue->within && hr__locality_keeps_out(queue, gpus, kind);
+  bool found = queue->locality && hr__locality_excludes(queue, gpus, kind);
   if (queue->allocator) hr__gpu_allocator_rewind(queue->allocator, finds);
   return found;
 }
 
 static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint32_t kind,
-                         struct hr_wait_reason *hold) {
-  hr_view_lack(view, job, hold);
-  if (hold->reason == HR_WAIT_REASON_BOOTING) return;
+                         struct hr_wait_reason *wait) {
+  hr_view_lack(view, job, wait);
+  if (wait->reason == HR_WAIT_REASON_BOOTING) return;
   if (fits_elsewhere(queue, hr__gpus(queue, job), kind))
-    hold->reason = HR_WAIT_REASON_TOPOLOGY;
+    wait->reason = HR_WAIT_REASON_TOPOLOGY;
   else if (queue->market && hr__market_could_ask(queue, job)) {
-    hold->reason = HR_WAIT_REASON_MARKET;
-    hold->until_us = hr__market_patience_us(queue, job);
-  } else if (queue->allocator && hold->reason == HR_WAIT_REASON_FRAGMENTS && hr__gpu_allocator_lacks_node(queue, job))
-    hold->reason = HR_WAIT_REASON_NODE_RESOURCES;
+    wait->reason = HR_WAIT_REASON_MARKET;
+    wait->until_us = hr__market_patience_us(queue, job);
+  } else if (queue->allocator && wait->reason == HR_WAIT_REASON_FRAGMENTS &&
+             hr__gpu_allocator_lacks_node_resources(queue, job))
+    wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   if (queue->deadlines) {
-    hr__deadlines_explain(queue, view, job, hold);
+    hr__deadlines_explain(queue, view, job, wait);
     return;
   }
   uint32_t kind = hr__kind(queue, job);
-  if (queue->preemptor && queue->preemptor->promised.id == job.id)
-    hold->reason = HR_WAIT_REASON_PREEMPTION;
-  else if (hr__quota_holds(queue, job, &hold->quota) && hold->quota != HR_QUOTA_ROOT)
-    hold->reason = HR_WAIT_REASON_QUOTA;
+  if (queue->preemptor && queue->preemptor->beneficiary.id == job.id)
+    wait->reason = HR_WAIT_REASON_PREEMPTION;
+  else if (hr__quota_holds(queue, job, &wait->quota) && wait->quota != HR_QUOTA_ROOT)
+    wait->reason = HR_WAIT_REASON_QUOTA;
   else if (!fits(queue, hr__gpus(queue, job), kind))
-    explain_room(queue, view, job, kind, hold);
-  else if (hold->quota == HR_QUOTA_ROOT)
-    hold->reason = HR_WAIT_REASON_QUOTA;
+    explain_room(queue, view, job, kind, wait);
+  else if (wait->quota == HR_QUOTA_ROOT)
+    wait->reason = HR_WAIT_REASON_QUOTA;
   else
-    explain_turn(queue, view, job, hold);
-  if (hold->reason != HR_WAIT_REASON_QUOTA) hold->quota = HR_NONE;
+    explain_turn(queue, view, job, wait);
+  if (wait->reason != HR_WAIT_REASON_QUOTA) wait->quota = HR_NONE;
 }
 
 static uint32_t explains_by(const struct hr__queue *queue) {
   bool by_promise = queue->preemptor && queue->preemptor->terms.grace_us > 0;
-  bool by_wait = queue->within && hr__locality_lapses(queue);
+  bool by_wait = queue->locality && hr__locality_expires(queue);
   if (queue->deadlines || by_promise || by_wait) return HR_POLICY_HOLDS_BY_JOB;
   return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
 }
 
 /* In an order in which a job that waits comes ever closer to the front, and cannot be passed for ever once it is there.
  */
-static bool starves_nobody(const struct hr__queue *queue) {
+static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
 }
@@ -294,7 +298,7 @@ static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
   uint32_t promises = explains_by(queue);
   if (queue->deadlines) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  promises |= HR_POLICY_KEEPS_WITHIN | (starves_nobody(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
+  promises |= HR_POLICY_KEEPS_WITHIN | (is_starvation_free(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
 }
@@ -322,60 +326,60 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 }
 
 /* Jobs that fit: in order, then as the backfill has it. */
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
-  enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, plan) : HR_OK;
-  if (queue->preemptor && hr__preemption_holds(queue)) return status;
-  return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, plan) : status;
+  enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
+  if (queue->preemptor && hr__preemption_pending(queue)) return status;
+  return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 
 /* Those within their guarantees. `blocked`: nobody may pass those that are left. */
-static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
-  enum hr_status status = hr__waiting_prefer(&queue->waiting, true);
-  if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
+  enum hr_status status = hr__waiting_select_preferred(&queue->waiting, true);
+  if (status == HR_OK) status = pass(queue, view, moves, strict ? queue->backfill : &hr__backfill_skip);
   *blocked = strict && queue->waiting.n_active > 0;
-  return status == HR_OK ? hr__waiting_prefer(&queue->waiting, false) : status;
+  return status == HR_OK ? hr__waiting_select_preferred(&queue->waiting, false) : status;
 }
 
 /* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
-static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  bool any_guaranteed = queue->waiting.n_aside > 0 || queue->preemptor, blocked = false;
+static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
   if (hr__quota_guarantees(queue) && any_guaranteed)
-    status = pass_guaranteed(queue, view, plan, &blocked);
+    status = pass_guaranteed(queue, view, moves, &blocked);
   else
     status = hr__waiting_find_first(&queue->waiting);
-  if (status != HR_OK || blocked || (queue->preemptor && hr__preemption_holds(queue))) return status;
-  return pass(queue, view, plan, queue->backfill);
+  if (status != HR_OK || blocked || (queue->preemptor && hr__preemption_pending(queue))) return status;
+  return pass(queue, view, moves, queue->backfill);
 }
 
 /* What is free, or comes free, may be promised to one job. */
-static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, plan) : HR_OK;
-  if (status != HR_OK || (queue->preemptor && hr__preemption_holds(queue))) return status;
-  return queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
+static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, moves) : HR_OK;
+  if (status != HR_OK || (queue->preemptor && hr__preemption_pending(queue))) return status;
+  return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__queue *queue = self;
-  if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
+  if (queue->deadlines) return hr__deadlines_pass(queue, view, moves);
   enum hr_status status = HR_OK;
   queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;
-  if (queue->n_rejections) status = hr__queue_reject_hopeless(queue, view, plan);
-  if (status == HR_OK && queue->within) status = hr__locality_begin_pass(queue, view);
+  if (queue->n_rejections) status = hr__queue_reject_marked(queue, view, moves);
+  if (status == HR_OK && queue->locality) status = hr__locality_begin_pass(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
-  if (status == HR_OK) status = start_jobs(queue, view, plan);
-  if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
-  if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, plan);
-  if (status == HR_OK && queue->within) status = hr__locality_end_pass(queue, view, plan);
-  return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;
+  if (status == HR_OK) status = start_jobs(queue, view, moves);
+  if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, moves);
+  if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, moves);
+  if (status == HR_OK && queue->locality) status = hr__locality_end_pass(queue, view, moves);
+  return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, moves) : status;
 }
 
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
-  explain_job(self, view, job, hold);
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  explain_job(self, view, job, wait);
 }
 
 HR_POLICY(queue) = {HR_POLICY_HEAD,

@@ -20,7 +20,7 @@ static inline bool hr__has_subqueues(const struct hr__waiting *waiting) {
   return waiting->full_key != NULL;
 }
 
-static inline bool hr__is_race(const struct hr__waiting *waiting) {
+static inline bool hr__has_tournament(const struct hr__waiting *waiting) {
   return waiting->line_of != NULL;
 }
 
@@ -52,13 +52,13 @@ static inline void hr__make_full(const struct hr__waiting *waiting, const struct
 /* Lanes that the same bar holds back in the same way; see waiting_park.c. */
 struct hr__subqueue_group {
   struct hr__shape *shape;
-  struct hr__admission_limit bar;
+  struct hr__admission_limit limit;
   uint32_t number;
-  bool of_preferred, is_closed;
+  bool of_preferred, is_blocked;
   struct hr_job_tree subqueues;                             /* as listed */
-  struct hr__subqueue *speaker;                             /* NULL: none; or while it is empty */
-  struct hr__subqueue_group *next_spoken;                   /* others that the speaker stands for */
-  struct hr__subqueue_group *next_in_shape, *last_in_shape; /* likewise in shape->spoken_for */
+  struct hr__subqueue *representative;                      /* NULL: none; or while it is empty */
+  struct hr__subqueue_group *next_represented;              /* others that the speaker stands for */
+  struct hr__subqueue_group *next_in_shape, *prev_in_shape; /* likewise in shape->spoken_for */
 };
 
 /* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
@@ -77,25 +77,25 @@ enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subque
 enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           struct hr_job_entry now);
 /* A lane that stands for others is listed anew. */
-enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
+enum hr_status hr__subqueue_check_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 
 static inline bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
-                                 struct hr__admission_limit *bar) {
-  return waiting->warden.is_held && waiting->warden.is_held(waiting->self, subqueue, bar);
+                                        struct hr__admission_limit *limit) {
+  return waiting->admission.is_held && waiting->admission.is_held(waiting->self, subqueue, limit);
 }
 
 /* Whether a bar leaves the group room now. */
 static inline bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__subqueue_group *group) {
-  const struct hr__admission_limit *bar = &group->bar;
-  return bar->place != HR_NONE &&
-         waiting->warden.room(waiting->self, bar->place, bar->kind) >= hr__admission_limit_need(bar);
+  const struct hr__admission_limit *limit = &group->limit;
+  return limit->place != HR_NONE &&
+         waiting->admission.room(waiting->self, limit->place, limit->kind) >= hr__admission_limit_need(limit);
 }
 
 /* Whether the bar, which holds back one lane of the group, does so with all of them: as far as they need as much room.
  */
-static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *bar) {
-  return bar->place != HR_NONE && bar->place <= group->bar.place && bar->milli == group->bar.milli &&
-         bar->spare == group->bar.spare;
+static inline bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *limit) {
+  return limit->place != HR_NONE && limit->place <= group->limit.place && limit->milli == group->limit.milli &&
+         limit->spare == group->limit.spare;
 }
 
 /* Adds the shape to the list of shapes with subqueues, or with preferred ones (`of_preferred`), or removes it. */
@@ -104,7 +104,7 @@ void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool 
 void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *shape);
 /* Parks a listed subqueue that is held back by the limit. */
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
-                                 const struct hr__admission_limit *bar);
+                                 const struct hr__admission_limit *limit);
 /* Lists all subqueues of groups of the shape that another one represents. */
 enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
 

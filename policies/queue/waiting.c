@@ -15,22 +15,22 @@
 #include "base/heap.h"
 #include "policies/queue/subqueues.h"
 
-static bool init_warden(struct hr__waiting *waiting, const struct hr__admission *warden) {
-  if (!warden) return true;
-  uint32_t n_bars = hr__admission_limit_number(warden->n_places, HR__BAR_FULL) + 1;
-  waiting->warden = *warden;
-  waiting->owned = hr_arena_alloc(waiting->arena, warden->n_owners * sizeof(*waiting->owned));
-  waiting->closed = hr_arena_alloc(waiting->arena, n_bars * sizeof *waiting->closed);
-  for (uint32_t i = 0; i < n_bars && waiting->closed; i++)
-    waiting->closed[i] = (struct hr_job_tree){.store = waiting->store};
-  return waiting->owned && waiting->closed;
+static bool init_admission(struct hr__waiting *waiting, const struct hr__admission *admission) {
+  if (!admission) return true;
+  uint32_t n_bars = hr__admission_limit_number(admission->n_places, HR__LIMIT_MAXIMUM) + 1;
+  waiting->admission = *admission;
+  waiting->owned = hr_arena_alloc(waiting->arena, admission->n_owners * sizeof(*waiting->owned));
+  waiting->blocked = hr_arena_alloc(waiting->arena, n_bars * sizeof *waiting->blocked);
+  for (uint32_t i = 0; i < n_bars && waiting->blocked; i++)
+    waiting->blocked[i] = (struct hr_job_tree){.store = waiting->store};
+  return waiting->owned && waiting->blocked;
 }
 
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, const struct hr__admission *warden, void *self) {
+                                hr__full_key *full_key, const struct hr__admission *admission, void *self) {
   *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .self = self};
   waiting->store = hr_tree_store_create(arena);
-  if (!waiting->store || !init_warden(waiting, warden)) return HR_NO_MEMORY;
+  if (!waiting->store || !init_admission(waiting, admission)) return HR_NO_MEMORY;
   if (!hr__has_subqueues(waiting)) return HR_OK;
   waiting->subqueue_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->subqueue_of);
   waiting->key_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->key_of);
@@ -59,17 +59,17 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
       hr__roomy(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
   waiting->active =
       hr__roomy(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
-  waiting->aside =
-      hr__roomy(arena, waiting->aside, waiting->n_shapes, &waiting->aside_capacity, sizeof *waiting->aside);
+  waiting->other =
+      hr__roomy(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
-  if (!waiting->shapes || !waiting->active || !waiting->aside || !shape) return NULL;
+  if (!waiting->shapes || !waiting->active || !waiting->other || !shape) return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
                               .kind = kind,
                               .number = waiting->n_shapes,
                               .subqueues.store = waiting->store,
                               .preferred.store = waiting->store,
                               .active_at = {HR_NONE, HR_NONE},
-                              .race = {.arena = arena, .is_before = key_is_before, .self = waiting}};
+                              .tournament = {.arena = arena, .is_before = key_is_before, .self = waiting}};
   if (!hr__has_subqueues(waiting) && !(shape->only = make_subqueue(waiting, shape, 0))) return NULL;
   if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, kind}, waiting->n_shapes)) return NULL;
   return waiting->shapes[waiting->n_shapes++] = shape;
@@ -96,7 +96,7 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
 }
 
 /* Parts as small numbers; HR_NONE: out of memory. */
-static uint32_t number_of_part(struct hr__waiting *waiting, uint64_t part) {
+static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   struct hr__pair pair = {part, 0};
   uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
   if (number != HR_NONE) return number;
@@ -105,16 +105,17 @@ static uint32_t number_of_part(struct hr__waiting *waiting, uint64_t part) {
 }
 
 /* The number of the lane in the shape; HR_NONE: out of memory. */
-static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__queued_job *queued) {
-  uint32_t part_number = number_of_part(waiting, queued->part);
+static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
+                             const struct hr__queued_job *queued) {
+  uint32_t part_number = find_part(waiting, queued->part);
   struct hr__pair pair = {queued->subqueue, (uint64_t)shape->number << 32 | part_number};
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->subqueue_numbers, pair);
   if (number != HR_NONE) return number;
-  waiting->subqueues =
-      hr__roomy(waiting->arena, waiting->subqueues, waiting->n_subqueues, &waiting->subqueues_capacity, sizeof(*waiting->subqueues));
+  waiting->subqueues = hr__roomy(waiting->arena, waiting->subqueues, waiting->n_subqueues, &waiting->subqueues_capacity,
+                                 sizeof(*waiting->subqueues));
   waiting->active_subqueues = hr__roomy(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
-                                    &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
+                                        &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
   struct hr__subqueue *subqueue = make_subqueue(waiting, shape, queued->subqueue);
   if (!waiting->subqueues || !waiting->active_subqueues || !subqueue ||
       !hr__pair_map_add(&waiting->subqueue_numbers, waiting->arena, pair, waiting->n_subqueues))
@@ -131,9 +132,9 @@ static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *
   waiting->active_subqueues[waiting->n_active_subqueues++] = subqueue;
   if (!waiting->owned) return;
   struct hr__subqueue **first = &waiting->owned[subqueue->owner];
-  subqueue->last_owned = NULL;
+  subqueue->prev_owned = NULL;
   subqueue->next_owned = *first;
-  if (*first) (*first)->last_owned = subqueue;
+  if (*first) (*first)->prev_owned = subqueue;
   *first = subqueue;
 }
 
@@ -142,9 +143,9 @@ static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue
   waiting->active_subqueues[subqueue->active_at] = last;
   last->active_at = subqueue->active_at;
   if (!waiting->owned) return;
-  if (subqueue->next_owned) subqueue->next_owned->last_owned = subqueue->last_owned;
-  if (subqueue->last_owned)
-    subqueue->last_owned->next_owned = subqueue->next_owned;
+  if (subqueue->next_owned) subqueue->next_owned->prev_owned = subqueue->prev_owned;
+  if (subqueue->prev_owned)
+    subqueue->prev_owned->next_owned = subqueue->next_owned;
   else
     waiting->owned[subqueue->owner] = subqueue->next_owned;
 }
@@ -166,19 +167,19 @@ static struct hr__contestant contestant_of(const struct hr__waiting *waiting, co
 }
 
 /* The lane races with its first job, or not at all once it is empty. */
-static enum hr_status race_on(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
+static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   struct hr__shape *shape = subqueue->shape;
-  shape->race.now_us = waiting->now_us;
+  shape->tournament.now_us = waiting->now_us;
   if (!was) {
     activate_subqueue(waiting, subqueue);
-    subqueue->place = hr__kinetic_add(&shape->race);
+    subqueue->place = hr__kinetic_add(&shape->tournament);
     if (subqueue->place == HR_NONE) return HR_NO_MEMORY;
   }
   if (subqueue->jobs.count) {
-    hr__kinetic_set(&shape->race, subqueue->place, contestant_of(waiting, subqueue));
+    hr__kinetic_set(&shape->tournament, subqueue->place, contestant_of(waiting, subqueue));
   } else {
     deactivate_subqueue(waiting, subqueue);
-    hr__kinetic_remove(&shape->race, subqueue->place);
+    hr__kinetic_remove(&shape->tournament, subqueue->place);
   }
   hr__shape_settle(waiting, shape);
   return HR_OK;
@@ -187,12 +188,13 @@ static enum hr_status race_on(struct hr__waiting *waiting, struct hr__subqueue *
 /* With another first job than before. */
 static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
-  subqueue->is_preferred = waiting->warden.is_preferred && waiting->warden.is_preferred(waiting->self, subqueue);
+  subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
   return hr__subqueue_list(waiting, subqueue);
 }
 
 /* A lane that is in use, or was. */
-static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
+static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                    struct hr_job_entry now) {
   enum hr_status status;
   if (subqueue->parked_at && subqueue->jobs.count && now.job.id == subqueue->listed.job.id)
     return hr__subqueue_relist_parked(waiting, subqueue, now);
@@ -205,7 +207,7 @@ static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subq
 }
 
 static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
-  if (hr__is_race(waiting)) return race_on(waiting, subqueue, was);
+  if (hr__has_tournament(waiting)) return update_contestant(waiting, subqueue, was);
   struct hr_job_entry now = subqueue->jobs.count ? listing(waiting, subqueue) : (struct hr_job_entry){0};
   bool same = was && subqueue->jobs.count && now.key == subqueue->listed.key && now.job.id == subqueue->listed.job.id &&
               now.value == subqueue->listed.value;
@@ -215,13 +217,13 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *s
     return list_anew(waiting, subqueue, now);
   }
   enum hr_status status = relist_in_use(waiting, subqueue, now);
-  return status == HR_OK && subqueue->speaks_for ? hr__subqueue_still_speaks(waiting, subqueue) : status;
+  return status == HR_OK && subqueue->represents ? hr__subqueue_check_represented(waiting, subqueue) : status;
 }
 
 /* ---- Coming and going ------------------------------------------------------------------------------- */
 
-static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__queued_job *queued,
-                                  struct hr_job_entry entry) {
+static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape,
+                                      const struct hr__queued_job *queued, struct hr_job_entry entry) {
   uint32_t number = subqueue_for(waiting, shape, queued);
   if (number == HR_NONE) return HR_NO_MEMORY;
   struct hr__subqueue *subqueue = waiting->subqueues[number];
@@ -297,22 +299,23 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
   return status;
 }
 
-static void race_anew(struct hr__waiting *waiting) {
+static void rebuild_tournaments(struct hr__waiting *waiting) {
   for (uint32_t i = 0; i < waiting->n_active_subqueues; i++) {
     const struct hr__subqueue *subqueue = waiting->active_subqueues[i];
-    subqueue->shape->race.places[subqueue->place].line = waiting->line_of(waiting->self, subqueue, subqueue->head);
+    subqueue->shape->tournament.places[subqueue->place].line =
+        waiting->line_of(waiting->self, subqueue, subqueue->head);
   }
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
-    hr__kinetic_play_all(&shape->race);
+    hr__kinetic_rebuild(&shape->tournament);
     hr__shape_find_head(waiting, shape);
   }
 }
 
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
   enum hr_status status = HR_OK;
-  if (hr__is_race(waiting)) {
-    race_anew(waiting);
+  if (hr__has_tournament(waiting)) {
+    rebuild_tournaments(waiting);
     return HR_OK;
   }
   for (uint32_t i = 0; i < waiting->n_active_subqueues && status == HR_OK; i++)
@@ -320,11 +323,11 @@ enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
   return status;
 }
 
-void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us) {
+void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
   waiting->now_us = now_us;
-  for (uint32_t i = 0; i < waiting->n_active && hr__is_race(waiting); i++) {
+  for (uint32_t i = 0; i < waiting->n_active && hr__has_tournament(waiting); i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
-    hr__kinetic_come_to(&shape->race, now_us);
+    hr__kinetic_advance(&shape->tournament, now_us);
     hr__shape_find_head(waiting, shape);
   }
 }
@@ -335,35 +338,35 @@ void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us) {
 static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   struct hr_job_entry first;
-  struct hr__admission_limit bar;
+  struct hr__admission_limit limit;
   while (status == HR_OK && hr_job_tree_first(hr__shape_list(waiting, shape), &first)) {
     struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
     if (has_grown(waiting, subqueue)) {
       status = relist(waiting, subqueue, true);
       continue;
     }
-    if (!hr__subqueue_is_held(waiting, subqueue, &bar)) break;
-    status = hr__subqueue_park(waiting, subqueue, &bar);
+    if (!hr__subqueue_is_held(waiting, subqueue, &limit)) break;
+    status = hr__subqueue_park(waiting, subqueue, &limit);
   }
   return status;
 }
 
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting) {
   enum hr_status status = HR_OK;
-  if (!waiting->warden.is_held && !waiting->keys_grow) return HR_OK;
+  if (!waiting->admission.is_held && !waiting->keys_grow) return HR_OK;
   for (uint32_t i = waiting->n_active; i-- > 0 && status == HR_OK;)
     status = find_first(waiting, hr__active_shape(waiting, i));
   return status;
 }
 
-enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_only) {
+enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool preferred_only) {
   uint32_t *active = waiting->active, n_active = waiting->n_active, capacity = waiting->active_capacity;
-  waiting->active = waiting->aside;
-  waiting->n_active = waiting->n_aside;
-  waiting->active_capacity = waiting->aside_capacity;
-  waiting->aside = active;
-  waiting->n_aside = n_active;
-  waiting->aside_capacity = capacity;
+  waiting->active = waiting->other;
+  waiting->n_active = waiting->n_other;
+  waiting->active_capacity = waiting->other_capacity;
+  waiting->other = active;
+  waiting->n_other = n_active;
+  waiting->other_capacity = capacity;
   waiting->preferred_only = preferred_only;
   for (uint32_t i = waiting->n_active; i-- > 0;) hr__shape_settle(waiting, hr__active_shape(waiting, i));
   return hr__waiting_find_first(waiting);
@@ -374,7 +377,7 @@ enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_on
 /* ---- Searches --------------------------------------------------------------------------------------- */
 
 /* Lists a lane anew if its key has grown by itself; the search then begins again. */
-static bool moves_back(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
+static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
   if (!has_grown(waiting, subqueue)) return false;
   waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
   *from = (struct hr_job_entry){HR__BEFORE_ALL, {0}, 0};
@@ -382,7 +385,7 @@ static bool moves_back(struct hr__waiting *waiting, struct hr__subqueue *subqueu
 }
 
 /* What a search in a race has found. */
-struct finding {
+struct search {
   const struct hr__waiting *waiting;
   int64_t bound;
   struct hr_job_entry *entry;
@@ -392,69 +395,69 @@ struct finding {
 /* Whether a lane's first job comes before what was found; its first within the bound is what is found then, if it does.
  */
 static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
-  struct finding *finding = self;
-  const struct hr__waiting *waiting = finding->waiting;
+  struct search *search = self;
+  const struct hr__waiting *waiting = search->waiting;
   const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
   struct hr_job_entry first = subqueue->head;
   hr__make_full(waiting, subqueue, &first);
-  if (finding->found && !hr__entry_before(first, *finding->entry)) return false;
-  if (!in_it || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return true;
+  if (search->found && !hr__entry_before(first, *search->entry)) return false;
+  if (!in_it || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return true;
   hr__make_full(waiting, subqueue, &first);
-  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
-  finding->found = true;
+  if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
+  search->found = true;
   return true;
 }
 
-static bool next_in_race(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
-                         struct hr_job_entry *entry) {
-  struct finding finding = {waiting, bound, entry, false};
-  hr__kinetic_search(&shape->race, bound, find_in_subqueue, &finding);
-  return finding.found;
+static bool next_in_tournament(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
+                               struct hr_job_entry *entry) {
+  struct search search = {waiting, bound, entry, false};
+  hr__kinetic_search(&shape->tournament, bound, find_in_subqueue, &search);
+  return search.found;
 }
 
 /* The lane's first job within the bound, if it comes before what was found. */
-static void look_in_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
-                             struct finding *finding) {
+static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                            struct search *search) {
   struct hr_job_entry first;
-  if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return;
+  if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return;
   hr__make_full(waiting, subqueue, &first);
-  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
-  finding->found = true;
+  if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
+  search->found = true;
 }
 
 /* The next lane after `listed` in which a job could come before what was found; NULL: none. */
-static struct hr__subqueue *next_to_look_in(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
-                                            const struct finding *finding, struct hr_job_entry *listed) {
-  if (!hr_job_tree_next(subqueues, listed->key, listed->job, finding->bound, listed)) return NULL;
-  if (finding->found && !hr__entry_before(*listed, *finding->entry)) return NULL;
+static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
+                                           const struct search *search, struct hr_job_entry *listed) {
+  if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
+  if (search->found && !hr__entry_before(*listed, *search->entry)) return NULL;
   return hr__subqueue_listed(waiting, *listed);
 }
 
 /* Lanes that another one stands for. */
-static void look_in_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
-  for (const struct hr__subqueue_group *group = shape->spoken_for; group; group = group->next_in_shape) {
+static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
+  for (const struct hr__subqueue_group *group = shape->represented; group; group = group->next_in_shape) {
     struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
     const struct hr__subqueue *subqueue;
-    struct hr__admission_limit bar;
+    struct hr__admission_limit limit;
     if (!hr__group_has_room(waiting, group)) continue;
-    while ((subqueue = next_to_look_in(waiting, &group->subqueues, finding, &listed))) {
-      bool held = hr__subqueue_is_held(waiting, subqueue, &bar);
-      if (held && hr__group_is_held(group, &bar)) break;
-      if (!held) look_in_subqueue(waiting, subqueue, finding);
+    while ((subqueue = next_to_search(waiting, &group->subqueues, search, &listed))) {
+      bool held = hr__subqueue_is_held(waiting, subqueue, &limit);
+      if (held && hr__group_is_held(group, &limit)) break;
+      if (!held) search_subqueue(waiting, subqueue, search);
     }
   }
 }
 
 /* Lanes that are listed. Those that are found to be held back are taken out of the way. */
-static bool look_in_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
+static bool search_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   struct hr__subqueue *subqueue;
-  struct hr__admission_limit bar;
-  while ((subqueue = next_to_look_in(waiting, &shape->subqueues, finding, &listed))) {
-    if (moves_back(waiting, subqueue, &listed)) continue;
-    if (!hr__subqueue_is_held(waiting, subqueue, &bar))
-      look_in_subqueue(waiting, subqueue, finding);
-    else if (hr__subqueue_park(waiting, subqueue, &bar) != HR_OK)
+  struct hr__admission_limit limit;
+  while ((subqueue = next_to_search(waiting, &shape->subqueues, search, &listed))) {
+    if (relist_grown(waiting, subqueue, &listed)) continue;
+    if (!hr__subqueue_is_held(waiting, subqueue, &limit))
+      search_subqueue(waiting, subqueue, search);
+    else if (hr__subqueue_park(waiting, subqueue, &limit) != HR_OK)
       return false;
   }
   return true;
@@ -463,13 +466,13 @@ static bool look_in_list(struct hr__waiting *waiting, const struct hr__shape *sh
 bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
                       struct hr_job_entry *entry) {
   if (!hr__has_subqueues(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
-  if (hr__is_race(waiting)) return next_in_race(waiting, shape, bound, entry);
-  struct finding finding = {waiting, bound, entry, false};
+  if (hr__has_tournament(waiting)) return next_in_tournament(waiting, shape, bound, entry);
+  struct search search = {waiting, bound, entry, false};
   bool ok = !waiting->keys_grow || hr__shape_spread(waiting, shape) == HR_OK;
-  look_in_groups(waiting, shape, &finding);
-  ok = ok && look_in_list(waiting, shape, &finding);
+  search_groups(waiting, shape, &search);
+  ok = ok && search_list(waiting, shape, &search);
   waiting->failed = waiting->failed || !ok;
-  return finding.found;
+  return search.found;
 }
 
 /* ---- Walks ------------------------------------------------------------------------------------------ */
@@ -489,13 +492,13 @@ static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr_
 }
 
 /* Looks for the next lane that this walk has not been in: removals move lanes backward in the list. */
-static void look_for_next(const struct hr__waiting *waiting, struct hr__walk *walk) {
+static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->next = NULL;
   while (hr__has_subqueues(waiting) &&
          hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
     struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->came);
-    struct hr__admission_limit bar;
-    if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &bar)) continue;
+    struct hr__admission_limit limit;
+    if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &limit)) continue;
     walk->next = subqueue;
     walk->next_entry = cursor_at(waiting, subqueue, subqueue->head).entry;
     return;
@@ -510,12 +513,12 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
   subqueue->walk = walk->number;
   cursors_rise(shape->cursors, walk->n_cursors++,
                cursor_at(waiting, subqueue, hr__has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);
-  look_for_next(waiting, walk);
+  find_next_subqueue(waiting, walk);
   return true;
 }
 
 /* The first job of all is that of the first cursor, once all lanes have been entered that begin before it. */
-static bool stand(struct hr__waiting *waiting, struct hr__walk *walk) {
+static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
     if (enter(waiting, walk, walk->next)) continue;
     walk->shape = NULL;
@@ -540,24 +543,24 @@ bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct
   if (!hr__has_subqueues(waiting)) {
     walk->next = shape->only;
     walk->next_entry = shape->head;
-    return stand(waiting, walk);
+    return find_entry(waiting, walk);
   }
   if (!list_all(waiting, shape)) {
     walk->shape = NULL;
     return false;
   }
-  look_for_next(waiting, walk);
-  return stand(waiting, walk);
+  find_next_subqueue(waiting, walk);
+  return find_entry(waiting, walk);
 }
 
 bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
                           struct hr__walk *walk) {
   *walk = (struct hr__walk){.shape = shape, .next = shape->only, .number = ++waiting->n_walks};
   if (!hr_job_tree_next(&shape->only->jobs, last.key, last.job, INT64_MAX, &walk->next_entry)) return false;
-  return stand(waiting, walk);
+  return find_entry(waiting, walk);
 }
 
-bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk) {
+bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk) {
   struct hr__cursor *heap = walk->shape->cursors, last, top = heap[0];
   struct hr_job_entry at;
   if (hr_job_tree_next(&top.subqueue->jobs, top.at.key, top.at.job, INT64_MAX, &at)) {
@@ -566,7 +569,7 @@ bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk) {
     last = heap[--walk->n_cursors];
     if (walk->n_cursors > 0) cursors_sink(heap, walk->n_cursors, last, NULL);
   }
-  return stand(waiting, walk);
+  return find_entry(waiting, walk);
 }
 
 bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
@@ -583,6 +586,6 @@ bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
 }
 
 bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
-  struct hr__admission_limit bar;
-  return hr__subqueue_is_held(waiting, walk->shape->cursors[0].subqueue, &bar);
+  struct hr__admission_limit limit;
+  return hr__subqueue_is_held(waiting, walk->shape->cursors[0].subqueue, &limit);
 }

@@ -29,11 +29,11 @@ struct hr__subqueue {
   uint32_t place;                     /* in its shape's race, while it is in it */
   /* Where some are held back or preferred. */
   uint32_t owner;
-  struct hr__subqueue *next_owned, *last_owned; /* others of its owner, while it is not empty */
+  struct hr__subqueue *next_owned, *prev_owned; /* others of its owner, while it is not empty */
   bool is_preferred;
   uint32_t parked_at;                    /* its place in waiting->parked + 1; 0: it is listed */
   struct hr__subqueue_group *group;      /* that it is parked in */
-  struct hr__subqueue_group *speaks_for; /* the first of the groups that it stands for */
+  struct hr__subqueue_group *represents; /* the first of the groups that it stands for */
 };
 
 struct hr__shape {
@@ -47,8 +47,8 @@ struct hr__shape {
   uint32_t refused;           /* for passes: the last one that found that nothing of it can start */
   struct hr__cursor *cursors; /* room for a walk */
   uint32_t cursors_capacity;
-  struct hr__kinetic race;               /* instead of `lanes` where they race: of their first jobs */
-  struct hr__subqueue_group *spoken_for; /* groups of its lanes that another lane stands for */
+  struct hr__kinetic tournament;          /* instead of `lanes` where they race: of their first jobs */
+  struct hr__subqueue_group *represented; /* groups of its lanes that another lane stands for */
 };
 
 /* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
@@ -62,7 +62,7 @@ typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqu
 struct hr__admission {
   /* Whether the jobs of a lane are held back, whatever is free, and by what; none of its jobs passes before the first.
    */
-  bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar);
+  bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit);
   int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind);
   bool (*is_preferred)(void *self, const struct hr__subqueue *subqueue); /* NULL: none is */
   uint32_t n_places, n_owners;
@@ -71,11 +71,11 @@ struct hr__admission {
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
-  hr__full_key *full_key;      /* NULL: there are no lanes, and keys are as they came */
-  struct hr__admission warden; /* all NULL: no lane is ever held back */
-  void *self;                  /* of all these */
-  struct hr__shape **shapes;   /* every shape seen */
-  uint32_t *active;            /* those with waiting jobs, in no order */
+  hr__full_key *full_key;         /* NULL: there are no lanes, and keys are as they came */
+  struct hr__admission admission; /* all NULL: no lane is ever held back */
+  void *self;                     /* of all these */
+  struct hr__shape **shapes;      /* every shape seen */
+  uint32_t *active;               /* those with waiting jobs, in no order */
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
   struct hr__pair_map shape_numbers;      /* (gpus, accept class) */
   struct hr__subqueue **subqueues;        /* every lane seen */
@@ -92,13 +92,13 @@ struct hr__waiting {
   int64_t now_us;       /* as told last; only of races */
   /* Where some are held back or preferred. */
   bool preferred_only; /* the preferred alone count */
-  uint32_t *aside;     /* shapes with preferred lanes; or, while they alone count, those of `active` before */
-  uint32_t n_aside, aside_capacity;
+  uint32_t *other;     /* shapes with preferred lanes; or, while they alone count, those of `active` before */
+  uint32_t n_other, other_capacity;
   struct hr__subqueue **owned; /* by owner: the first of his lanes that are not empty */
   struct hr__subqueue_group **groups;
   uint32_t n_groups, groups_capacity;
   struct hr__pair_map group_numbers, class_numbers;
-  struct hr_job_tree *closed; /* by bar, none in particular last: the groups that it holds back, by their needs */
+  struct hr_job_tree *blocked; /* by bar, none in particular last: the groups that it holds back, by their needs */
 };
 
 /* What a job waits with. */
@@ -113,7 +113,7 @@ struct hr__queued_job {
 
 /* `full_key` NULL: no lanes; then `warden` must be NULL too. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, const struct hr__admission *warden, void *self);
+                                hr__full_key *full_key, const struct hr__admission *admission, void *self);
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* The shape of jobs that ask for this, which has been seen. */
@@ -123,7 +123,7 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
 
 /* Time goes on, as races see it; finds the first job of each shape. */
-void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us);
+void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us);
 
 /* Finds the first job of each shape that is not held back. Lanes that are held back are taken out of the way as far as
    they come first, and those whose keys have grown are listed anew; what comes behind is put in order when it is asked
@@ -131,11 +131,11 @@ void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us);
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
 /* To be told of changes in what holds lanes back: a bar leaves more room, HR_NONE: some bar does; what an owner has is
    preferred no longer, or again; none of his lanes may need as much room as before. */
-enum hr_status hr__waiting_loosen(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
-enum hr_status hr__waiting_prefer_anew(struct hr__waiting *waiting, uint32_t owner);
-enum hr_status hr__waiting_release(struct hr__waiting *waiting, uint32_t owner);
+enum hr_status hr__waiting_ease_limit(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
+enum hr_status hr__waiting_update_preferred(struct hr__waiting *waiting, uint32_t owner);
+enum hr_status hr__waiting_unpark_owner(struct hr__waiting *waiting, uint32_t owner);
 /* From now on the preferred lanes alone count, or all: for `active`, the shapes' heads, and hr__waiting_first. */
-enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_only);
+enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool preferred_only);
 
 /* Whether any job waits, held back or not. */
 static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
@@ -177,7 +177,7 @@ bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct
 bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
                           struct hr__walk *walk);
 /* False at the end of it, or when out of memory: then `shape` is NULL. */
-bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk);
+bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Whether a job from where it is on has a value of at most `bound`. */
 bool hr__walk_has(const struct hr__walk *walk, int64_t bound);
 /* Whether the job that it is at is held back by now. */

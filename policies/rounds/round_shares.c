@@ -205,7 +205,7 @@ struct hr__round_shares {
   struct hr__share_kind *kinds;
   double *speed, *share; /* [kinds][n_pools] */
   double *pool_gpus, *price;
-  uint32_t room, n_kinds;
+  uint32_t members_capacity, n_kinds;
 };
 
 /* ---- Shapes ----------------------------------------------------------------------------------------- */
@@ -368,16 +368,16 @@ static void sort_into_kinds(struct hr__rounds *rounds) {
 
 static enum hr_status make_room(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
-  if (rounds->n_members <= shares->room) return HR_OK;
-  size_t room = 64, cells;
-  while (room < rounds->n_members) room *= 2;
-  cells = room * rounds->n_pools;
-  shares->sorted = hr_arena_alloc(rounds->arena, room * sizeof(*shares->sorted));
-  shares->kinds = hr_arena_alloc(rounds->arena, room * sizeof *shares->kinds);
+  if (rounds->n_members <= shares->members_capacity) return HR_OK;
+  size_t members_capacity = 64, cells;
+  while (members_capacity < rounds->n_members) members_capacity *= 2;
+  cells = members_capacity * rounds->n_pools;
+  shares->sorted = hr_arena_alloc(rounds->arena, members_capacity * sizeof(*shares->sorted));
+  shares->kinds = hr_arena_alloc(rounds->arena, members_capacity * sizeof *shares->kinds);
   shares->speed = hr_arena_alloc(rounds->arena, cells * sizeof *shares->speed);
   shares->share = hr_arena_alloc(rounds->arena, cells * sizeof *shares->share);
   if (!shares->sorted || !shares->kinds || !shares->speed || !shares->share) return HR_NO_MEMORY;
-  shares->room = (uint32_t)room;
+  shares->members_capacity = (uint32_t)members_capacity;
   return HR_OK;
 }
 
@@ -389,7 +389,7 @@ static double price_of(const struct hr__rounds *rounds, const struct hr_view *vi
 }
 
 /* What there is now, and what it costs. */
-static void look_at_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
+static void read_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     hr_pool pool = {i};
     rounds->shares->pool_gpus[i] = (double)hr__rounds_gpus(rounds, pool);
@@ -477,11 +477,11 @@ enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct h
   rounds->n_solved_ago++;
   if (rounds->objective == HR__FAIR || is_current(rounds)) return HR_OK;
   if (make_room(rounds) != HR_OK) return HR_NO_MEMORY;
-  look_at_pools(rounds, view);
+  read_pools(rounds, view);
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = shares->sorted[i] = rounds->members[i];
     member->class_ = class_of(need_of(rounds, view, member));
-    for (uint32_t pool = 0; pool < rounds->n_pools; pool++) member->held_us[pool] = 0;
+    for (uint32_t pool = 0; pool < rounds->n_pools; pool++) member->allocated_us[pool] = 0;
   }
   sort_into_kinds(rounds);
   shares->n_kinds = 0;

@@ -21,7 +21,7 @@ struct hr__share_problem {
   const struct hr__share_kind *kinds;
   const double *speed;     /* [n_kinds][n_pools]; 0: cannot run there. Each kind can run somewhere. */
   const double *pool_gpus; /* [n_pools] */
-  double max_level;       /* beyond which the least scaled rate is worth nothing; INFINITY: none */
+  double max_level;        /* beyond which the least scaled rate is worth nothing; INFINITY: none */
   const double *price;     /* [n_pools], of a GPU; NULL: what is left over goes to more work */
 };
 

@@ -85,17 +85,18 @@ static uint32_t abilities(void *self) {
 
 static struct hr__member *new_member(struct hr__rounds *rounds) {
   struct hr__member *member = hr_arena_alloc(rounds->arena, sizeof *member);
-  if (member) member->held_us = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *member->held_us);
-  return member && member->held_us ? member : NULL;
+  if (member) member->allocated_us = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *member->allocated_us);
+  return member && member->allocated_us ? member : NULL;
 }
 
 /* Behind the list stand members that have left, to be used again. */
 static struct hr__member *take_member(struct hr__rounds *rounds) {
-  if (rounds->n_members == rounds->room) {
-    struct hr__member **grown = hr_arena_grown(rounds->arena, rounds->members, &rounds->room, sizeof(*grown));
+  if (rounds->n_members == rounds->members_capacity) {
+    struct hr__member **grown =
+        hr_arena_grown(rounds->arena, rounds->members, &rounds->members_capacity, sizeof(*grown));
     if (!grown) return NULL;
     rounds->members = grown;
-    for (uint32_t i = rounds->n_members; i < rounds->room; i++) grown[i] = NULL;
+    for (uint32_t i = rounds->n_members; i < rounds->members_capacity; i++) grown[i] = NULL;
   }
   struct hr__member **last = &rounds->members[rounds->n_members];
   if (!*last) *last = new_member(rounds);
@@ -113,9 +114,9 @@ static enum hr_status join(struct hr__rounds *rounds, const struct hr_view *view
                                 .awaits = HR_NONE,
                                 .place = member->place,
                                 .since_us = view->now_us,
-                                .held_us = member->held_us,
+                                .allocated_us = member->allocated_us,
                                 .service_gus = rounds->base_gus};
-  for (uint32_t i = 0; i < rounds->n_pools; i++) member->held_us[i] = 0;
+  for (uint32_t i = 0; i < rounds->n_pools; i++) member->allocated_us[i] = 0;
   rounds->member_of[job.id] = member;
   rounds->set_changed = true;
   return HR_OK;
@@ -131,21 +132,21 @@ static void leave(struct hr__rounds *rounds, struct hr__member *member) {
   rounds->set_changed = true;
 }
 
-static enum hr_status wait_plainly(struct hr__rounds *rounds, hr_job job) {
-  if (rounds->n_plain == rounds->room_plain) {
-    hr_job *grown = hr_arena_grown(rounds->arena, rounds->plain, &rounds->room_plain, sizeof *grown);
+static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
+  if (rounds->n_gpuless == rounds->gpuless_capacity) {
+    hr_job *grown = hr_arena_grown(rounds->arena, rounds->gpuless, &rounds->gpuless_capacity, sizeof *grown);
     if (!grown) return HR_NO_MEMORY;
-    rounds->plain = grown;
+    rounds->gpuless = grown;
   }
-  rounds->plain[rounds->n_plain++] = job;
+  rounds->gpuless[rounds->n_gpuless++] = job;
   return HR_OK;
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
 static void stop(struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
-  hr__member_count(rounds, member, now_us);
-  hr__capacity_give(rounds->free, &member->place);
+  hr__member_account(rounds, member, now_us);
+  hr__capacity_return(rounds->free, &member->place);
   member->runs = false;
 }
 
@@ -155,7 +156,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   rounds->freed = rounds->freed || (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SAVED);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    return rounds->jobs->gpus[event->job.id] ? join(rounds, view, event->job) : wait_plainly(rounds, event->job);
+    return rounds->jobs->gpus[event->job.id] ? join(rounds, view, event->job) : add_gpuless(rounds, event->job);
   case HR_EVENT_END:
     if (member) {
       stop(rounds, member, view->now_us);
@@ -181,47 +182,47 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
-static enum hr_status start_plain(struct hr__rounds *rounds, struct hr_moves *plan) {
+static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < rounds->n_plain && status == HR_OK; i++)
-    status = hr_moves_start(plan, rounds->plain[i], &nowhere, HR_REASON_IN_ORDER);
-  rounds->n_plain = 0;
+  for (uint32_t i = 0; i < rounds->n_gpuless && status == HR_OK; i++)
+    status = hr_moves_start(moves, rounds->gpuless[i], &nowhere, HR_REASON_IN_ORDER);
+  rounds->n_gpuless = 0;
   return status;
 }
 
 /* Rounds follow each other while there are jobs; the first to come begins one. */
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
-  enum hr_status status = start_plain(rounds, plan);
+  enum hr_status status = start_gpuless(rounds, moves);
   if (status != HR_OK || rounds->n_members == 0) return status;
   if (view->now_us < rounds->end_us) {
     bool fills = rounds->freed && (rounds->objective != HR__COST_SLO || rounds->manages);
     rounds->freed = false;
-    return fills ? hr__round_fill(rounds, view, plan) : HR_OK;
+    return fills ? hr__round_fill(rounds, view, moves) : HR_OK;
   }
   rounds->freed = false;
   rounds->end_us = view->now_us + rounds->round_us;
-  status = hr_moves_wake_at(plan, rounds->end_us);
-  return status == HR_OK ? hr__round_begin(rounds, view, plan) : status;
+  status = hr_moves_wake_at(moves, rounds->end_us);
+  return status == HR_OK ? hr__round_begin(rounds, view, moves) : status;
 }
 
 /* Within a round, who waits does so until the next one, unless the GPUs or nodes for it are not there at all. */
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct hr__rounds *rounds = self;
   const struct hr__member *member = rounds->member_of[job.id];
   uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
   bool are_there = false;
   for (uint32_t i = 0; i < rounds->n_pools; i++)
     are_there = are_there || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
-                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= hold->asked_milli);
+                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= wait->asked_milli);
   if (member && member->awaits != HR_NONE) {
-    hold->reason = HR_WAIT_REASON_BOOTING;
+    wait->reason = HR_WAIT_REASON_BOOTING;
   } else if (are_there) {
-    hold->reason = HR_WAIT_REASON_TURN;
-    hold->until_us = rounds->end_us;
+    wait->reason = HR_WAIT_REASON_TURN;
+    wait->until_us = rounds->end_us;
   } else {
-    hr_view_lack(view, job, hold);
+    hr_view_lack(view, job, wait);
   }
 }
 

@@ -23,17 +23,17 @@ struct hr__member {
   uint32_t class_;
   struct hr__planned_place place; /* where it runs, or is to run */
   bool runs;
-  int64_t since_us;   /* up to when its time is counted */
-  int64_t begun_us;   /* work done when it was started last */
-  int64_t *held_us;   /* by pool, since the last solution */
-  double credit_us;   /* time that it was entitled to and did not have */
-  double service_gus; /* GPU-microseconds that it had, by weight; begins with the least that others had */
+  int64_t since_us;      /* up to when its time is counted */
+  int64_t start_work_us; /* work done when it was started last */
+  int64_t *allocated_us; /* by pool, since the last solution */
+  double credit_us;      /* time that it was entitled to and did not have */
+  double service_gus;    /* GPU-microseconds that it had, by weight; begins with the least that others had */
   /* While a round is arranged. */
   bool chosen, moves;
-  bool listed;     /* among the candidates */
-  bool ahead;      /* one that was before it does not run */
-  bool evicted;    /* its place is another's */
-  uint32_t awaits; /* the pool where it is to start when nodes come; HR_NONE */
+  bool listed;        /* among the candidates */
+  bool passed_others; /* one that was before it does not run */
+  bool evicted;       /* its place is another's */
+  uint32_t awaits;    /* the pool where it is to start when nodes come; HR_NONE */
 };
 
 struct hr__candidate {
@@ -57,11 +57,11 @@ struct hr__rounds {
   struct hr__planned_capacity *free, *leases; /* what is free; what is free beside the places of all who ran before */
 
   struct hr__member **members, **member_of; /* a list; by job */
-  uint32_t n_members, room;
-  hr_job *plain; /* jobs without GPUs that wait */
-  uint32_t n_plain, room_plain;
+  uint32_t n_members, members_capacity;
+  hr_job *gpuless; /* jobs without GPUs that wait */
+  uint32_t n_gpuless, gpuless_capacity;
   struct hr__candidate *candidates;
-  uint32_t n_candidates, room_candidates;
+  uint32_t n_candidates, candidates_capacity;
 
   struct hr__round_shape *shapes;
   uint32_t *slot; /* hash of shapes: number + 1, 0 for empty */
@@ -89,11 +89,11 @@ double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__memb
 
 /* round_choice.c */
 /* Who runs from now on: stops and starts. */
-enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan);
+enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves);
 /* Within a round: those who wait, on what is free. */
-enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan);
+enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves);
 /* Time until now goes into the accounts of a member. */
-void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us);
+void hr__member_account(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us);
 
 static inline const struct hr__round_shape *hr__member_shape(const struct hr__rounds *rounds,
                                                              const struct hr__member *member) {
@@ -104,9 +104,11 @@ static inline bool hr__rounds_is_elastic(const struct hr__rounds *rounds, hr_poo
   return hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
 }
 
-/* GPUs of the pool on nodes that are up, booting or on offer, or, unless nodes are managed, on the nodes that are up. */
+/* GPUs of the pool on nodes that are up, booting or on offer, or, unless nodes are managed, on the nodes that are up.
+ */
 static inline uint64_t hr__rounds_gpus(const struct hr__rounds *rounds, hr_pool pool) {
-  if (!rounds->manages || !hr__rounds_is_elastic(rounds, pool)) return hr_cluster_total_milli(rounds->cluster, pool) / 1000;
+  if (!rounds->manages || !hr__rounds_is_elastic(rounds, pool))
+    return hr_cluster_total_milli(rounds->cluster, pool) / 1000;
   uint64_t nodes = (uint64_t)hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_UP) +
                    hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING) +
                    hr_cluster_offer(rounds->cluster, pool);

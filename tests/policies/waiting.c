@@ -51,7 +51,7 @@ static const char *const tenants[TENANTS] = {"t0", "t1", "t2", "t3", "t4", "t5",
 static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
   const struct fixture *f = self;
   const struct job *job = &f->jobs[subqueue->head.job.id];
-  return hr__quota_tree_is_barred(f->tree, job->tenant, job->milli, bar);
+  return hr__quota_tree_find_limit(f->tree, job->tenant, job->milli, bar);
 }
 
 static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {
@@ -96,8 +96,8 @@ static void begin(struct fixture *f) {
   *f = (struct fixture){.by_shape = roll(3) > 0};
   f->trace = (struct hr_trace){.n_jobs = JOBS, .tenants = {TENANTS, tenants}};
   make_tree(f);
-  struct hr__admission warden = {is_held, room, is_preferred, hr__quota_tree_places(f->tree), TENANTS};
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_init(&f->waiting, &f->arena, JOBS, full_key, &warden, f), HR_OK);
+  struct hr__admission admission = {is_held, room, is_preferred, hr__quota_tree_n_places(f->tree), TENANTS};
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_init(&f->waiting, &f->arena, JOBS, full_key, &admission, f), HR_OK);
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static void start(struct fixture *f) {
   if (f->waiting.n_active == 0) return;
   uint32_t id = hr__active_shape(&f->waiting, roll(f->waiting.n_active))->head.job.id;
   hr_quota_tree_take(f->tree, f->jobs[id].tenant, f->jobs[id].milli);
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_prefer_anew(&f->waiting, f->jobs[id].tenant), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_update_preferred(&f->waiting, f->jobs[id].tenant), HR_OK);
   take_out(f, id);
   f->jobs[id].stage = RUNS;
 }
@@ -145,13 +145,13 @@ static void stop(struct fixture *f) {
   if (id == HR_NONE) return;
   f->jobs[id].stage = GONE;
   hr_quota_tree_give(f->tree, tenant, f->jobs[id].milli);
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_prefer_anew(&f->waiting, tenant), HR_OK);
-  if (hr__quota_tree_keeps(f->tree, tenant)) CU_ASSERT_EQUAL_FATAL(hr__waiting_release(&f->waiting, tenant), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_loosen(&f->waiting, HR_NONE, HR__BAR_FULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_update_preferred(&f->waiting, tenant), HR_OK);
+  if (hr__quota_tree_keeps_capacity(f->tree, tenant)) CU_ASSERT_EQUAL_FATAL(hr__waiting_unpark_owner(&f->waiting, tenant), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_ease_limit(&f->waiting, HR_NONE, HR__LIMIT_MAXIMUM), HR_OK);
   for (uint32_t place = hr__quota_tree_place(f->tree, tenant); place != HR_NONE;
-       place = hr__quota_tree_above(f->tree, place)) {
-    CU_ASSERT_EQUAL_FATAL(hr__waiting_loosen(&f->waiting, place, HR__BAR_FULL), HR_OK);
-    CU_ASSERT_EQUAL_FATAL(hr__waiting_loosen(&f->waiting, place, HR__BAR_LESS_SPARE), HR_OK);
+       place = hr__quota_tree_parent(f->tree, place)) {
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_ease_limit(&f->waiting, place, HR__LIMIT_MAXIMUM), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_ease_limit(&f->waiting, place, HR__LIMIT_BORROWING), HR_OK);
   }
 }
 
@@ -252,7 +252,7 @@ static void step(struct fixture *f) {
     if (roll(3) == 0) give_up(f);
     break;
   default:
-    CU_ASSERT_EQUAL_FATAL(hr__waiting_prefer(&f->waiting, !f->waiting.preferred_only), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_select_preferred(&f->waiting, !f->waiting.preferred_only), HR_OK);
   }
 }
 

@@ -208,7 +208,7 @@ static bool place_on_gpus(const char *rule, struct naive_node *node, const struc
 struct group {
   uint32_t from, end;
   uint64_t set;
-  bool parted;
+  bool by_priority;
 };
 
 /* As many tasks as there is room for, at most `most`, are taken one by one. */
@@ -220,7 +220,7 @@ static uint32_t fill_group(const char *rule, const struct group *group, const st
     int at;
     for (int i = 0; i < naive.n_nodes; i++)
       naive.node[i].closed = naive.node[i].id < group->from || naive.node[i].id >= group->end;
-    if (group->parted)
+    if (group->by_priority)
       at = place_on_gpus(rule, &naive.node[group->from], request, group->set, &gpus) ? (int)group->from : -1;
     else
       at = naive_find(&naive, rule, request, &gpus);
@@ -274,7 +274,7 @@ static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups
       groups[count++] = (struct group){.from = from,
                                        .end = from + nodes < end ? from + nodes : end,
                                        .set = ((UINT64_C(1) << gpus) - 1) << gpu,
-                                       .parted = gpus < spec->gpus_per_node};
+                                       .by_priority = gpus < spec->gpus_per_node};
   return count;
 }
 
@@ -317,7 +317,7 @@ static bool asks_for_a_group(uint32_t number) {
   if (tier == HR_TIER_ANY || world.tasks[number] > 1) return tier != HR_TIER_ANY;
   bool any_parted = false;
   for (uint32_t pool = 0; tier < HR_TIER_NODE && pool < world.cluster.n_pools; pool++)
-    any_parted = any_parted || (groups_of(pool, tier, groups) > 0 && groups[0].parted);
+    any_parted = any_parted || (groups_of(pool, tier, groups) > 0 && groups[0].by_priority);
   return world.gpus[number] > 1 && any_parted;
 }
 

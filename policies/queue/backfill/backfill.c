@@ -6,10 +6,10 @@
 
 #include "policies/queue/dispatch.h"
 
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__shape *waiting = hr__active_shape(&queue->waiting, 0);
   if (!queue->freed && queue->blocked.id == waiting->head.job.id) return HR_OK;
-  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &waiting);
+  enum hr_status status = hr__queue_start_in_order(queue, view, moves, &waiting);
   queue->blocked = waiting ? waiting->head.job : (hr_job){HR_NONE};
   queue->freed = false;
   return status;
@@ -35,13 +35,13 @@ static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_
   return first;
 }
 
-static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   struct hr_placement placement;
   struct hr__shape *shape;
   while (status == HR_OK && (shape = first_fitting(queue, &placement))) {
     bool in_order = hr__waiting_first(&queue->waiting) == shape;
-    status = hr__queue_start(queue, view, plan, shape, shape->head, &placement,
+    status = hr__queue_start(queue, view, moves, shape, shape->head, &placement,
                              in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
   }
   return status;
@@ -93,9 +93,9 @@ static struct backfill_candidate next_candidate(struct hr__queue *queue, const s
   return best;
 }
 
-static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__shape *head;
-  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &head);
+  enum hr_status status = hr__queue_start_in_order(queue, view, moves, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
   int64_t reserved_us = hr__locality_earliest(queue, view, head);
   queue->head = head->head.job;
@@ -111,7 +111,7 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
     if (queue->gpu_calendar && !is_short &&
         !hr__locality_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
       continue; /* a rule that draws has found another place than before */
-    status = hr__queue_start(queue, view, plan, candidate.shape, last, &placement, HR_REASON_BACKFILL);
+    status = hr__queue_start(queue, view, moves, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }
   return status;
 }

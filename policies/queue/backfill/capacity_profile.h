@@ -14,7 +14,7 @@ struct hr__profile {
 };
 
 /* Begins anew with one step. Functions that add steps return false when out of memory. */
-bool hr__profile_begin(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free);
+bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free);
 /* GPUs that come free at `at_us`, not before the last step. */
 bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus);
 /* Takes GPUs, which must be free, over [from_us, to_us). */
@@ -23,14 +23,14 @@ bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64
 /* The earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
 int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus);
 /* The least number of free GPUs over a window, or 0 when it is below `needed`. */
-uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed);
+uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed);
 
 /*
  * The free GPUs of all bins (nodes, or pools where they are counted) from now on: those that come free as what runs
  * reaches its limits, less those that have been taken for jobs to come.
  */
 
-struct hr__future {
+struct hr__cluster_profile {
   struct hr_arena *arena;
   const struct hr_cluster *cluster;
   struct hr_placer *placer;
@@ -41,39 +41,41 @@ struct hr__future {
   struct hr_free_index **index; /* by pool: the state that the placement rule is asked on */
   uint64_t *free_gpus;          /* likewise, for placement by count */
   struct hr_capacity capacity;
-  int64_t *of_bins; /* room for a number of each bin */
+  int64_t *per_bin; /* room for a number of each bin */
 };
 
 /* GPUs for some time; not none of them. */
-struct hr__future_demand {
+struct hr__profile_demand {
   uint32_t gpus, accept_class;
   int64_t length_us;
 };
 
 /* The members up to `rule` are to be set. */
-enum hr_status hr__future_init(struct hr__future *future);
+enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile);
 /* What is free from now on when nobody else starts. */
-enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us);
+enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us);
 /* The earliest time from `from_us` on at which the demand can be met throughout; HR_NEVER_US: none. */
-int64_t hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us);
+int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile,
+                                     const struct hr__profile_demand *demand, int64_t from_us);
 /* Where the placement rule would have it, on the least free GPUs of each bin over the demand's time from `start_us` on.
    False: nowhere. */
-bool hr__future_place(struct hr__future *future, const struct hr__future_demand *demand, int64_t start_us,
-                      struct hr_placement *placement);
+bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
+                               int64_t start_us, struct hr_placement *placement);
 /* Of `most` equal demands, how many have their time and place in common with the one just placed; 1 where that is not
    known without asking. */
-uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__future_demand *demand,
-                           const struct hr_placement *placement, uint32_t most);
+uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
+                                         const struct hr__profile_demand *demand, const struct hr_placement *placement,
+                                         uint32_t most);
 /* Takes what `n` equal demands at this place ask for. False: out of memory. */
-bool hr__future_take(struct hr__future *future, const struct hr__future_demand *demand, uint32_t n, int64_t start_us,
-                     const struct hr_placement *placement);
+bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
+                              uint32_t n, int64_t start_us, const struct hr_placement *placement);
 /* The longest time from now on for which so many GPUs can be had at all: no longer demand can be met now. */
-int64_t hr__future_window(struct hr__future *future, uint32_t gpus, uint32_t accept_class);
+int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class);
 
 /* Adds what `n` jobs of so many GPUs at one placement have to a number of each bin. */
-void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus, uint32_t n,
-                      int64_t *of_bins);
+void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_profile,
+                                    const struct hr_placement *placement, uint32_t gpus, uint32_t n, int64_t *per_bin);
 /* Comes to `now_us`, and says whether each bin has as many GPUs free as was foreseen, and `started` more. */
-bool hr__future_holds(struct hr__future *future, int64_t now_us, const int64_t *started);
+bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);
 
 #endif

@@ -23,20 +23,19 @@ static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
                                (struct hr__deadline_entry){now_us + market->limits.idle_release_us, node.id});
 }
 
-static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                              const struct hr_event *event) {
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
   struct hr__market *market = queue->market;
   hr_pool pool = event->pool;
   if (!hr__market_is_elastic(queue, pool.id)) return HR_OK;
   if (event->kind == HR_EVENT_OFFER) {
     bool offered = hr_cluster_offer(queue->cluster, pool) > 0;
-    if (!offered) market->calm_us[pool.id] = HR_NEVER_US;
-    if (offered && market->calm_us[pool.id] == HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
+    if (!offered) market->stable_us[pool.id] = HR_NEVER_US;
+    if (offered && market->stable_us[pool.id] == HR_NEVER_US) market->stable_us[pool.id] = event->at_us;
     return HR_OK;
   }
   if (event->kind == HR_EVENT_NODE_DOWN) {
-    if (market->calm_us[pool.id] != HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
+    if (market->stable_us[pool.id] != HR_NEVER_US) market->stable_us[pool.id] = event->at_us;
     return HR_OK;
   }
   return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
@@ -57,11 +56,11 @@ static bool idle_after(struct hr__queue *queue, const struct hr_placement *place
 
 /* ---- Giving back ------------------------------------------------------------------------------------ */
 
-static bool is_still_idle(const struct hr__queue *queue, struct hr__deadline_entry due, hr_pool pool) {
-  if (queue->market->idle_us[due.id] + queue->market->limits.idle_release_us != due.at_us) return false;
-  if (hr_cluster_node_state(queue->cluster, (hr_node){due.id}) != HR_NODE_UP) return false;
+static bool is_still_idle(const struct hr__queue *queue, struct hr__deadline_entry entry, hr_pool pool) {
+  if (queue->market->idle_us[entry.id] + queue->market->limits.idle_release_us != entry.at_us) return false;
+  if (hr_cluster_node_state(queue->cluster, (hr_node){entry.id}) != HR_NODE_UP) return false;
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
-  uint32_t number = due.id - hr_cluster_first_node(queue->cluster, pool).id;
+  uint32_t number = entry.id - hr_cluster_first_node(queue->cluster, pool).id;
   return hr_free_index_get(index, number) == hr_free_index_gpus_per_node(index);
 }
 
@@ -72,7 +71,7 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
 }
 
 /* Lays all who wait on what is free or booting: what is left over nobody waits for. */
-static void lay_all(struct hr__queue *queue) {
+static void pack_all(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   hr__market_read_levels(queue);
   for (uint32_t i = 0; i < market->n_demands; i++)
@@ -89,23 +88,22 @@ static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
 }
 
 /* Gives back the nodes that have been idle for long enough and that nobody waits for. */
-static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view,
-                                              struct hr_moves *plan) {
+static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
-  struct hr__deadline_entry due;
-  if (hr__deadline_fifo_first_us(&market->idle) <= view->now_us) lay_all(queue);
-  while (status == HR_OK && hr__deadline_fifo_take(&market->idle, view->now_us, &due)) {
-    hr_pool pool = pool_of(queue, due.id);
-    if (!is_still_idle(queue, due, pool)) continue;
+  struct hr__deadline_entry entry;
+  if (hr__deadline_fifo_first_us(&market->idle) <= view->now_us) pack_all(queue);
+  while (status == HR_OK && hr__deadline_fifo_take(&market->idle, view->now_us, &entry)) {
+    hr_pool pool = pool_of(queue, entry.id);
+    if (!is_still_idle(queue, entry, pool)) continue;
     if (!is_spare(queue, pool)) { /* looked at again in a while */
-      if (!node_idles(queue, (hr_node){due.id}, view->now_us)) return HR_NO_MEMORY;
+      if (!node_idles(queue, (hr_node){entry.id}, view->now_us)) return HR_NO_MEMORY;
       continue;
     }
     market->levels[pool.id][market->gpus_per_node[pool.id]]--;
-    status = hr_moves_release(plan, (hr_node){due.id});
+    status = hr_moves_release(moves, (hr_node){entry.id});
     if (status == HR_OK && queue->calendar)
-      hr_release_calendar_set_usable(queue->calendar, pool, (hr_node){due.id}, false);
+      hr_release_calendar_set_usable(queue->calendar, pool, (hr_node){entry.id}, false);
   }
   return status;
 }
@@ -117,8 +115,8 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
 static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market *market = queue->market;
   if (market->n_returning == market->returning_capacity) {
-    struct hr__returning_job *returning = hr_arena_grown(
-        queue->arena, market->returning, &market->returning_capacity, sizeof *returning);
+    struct hr__returning_job *returning =
+        hr_arena_grown(queue->arena, market->returning, &market->returning_capacity, sizeof *returning);
     if (!returning) return false;
     market->returning = returning;
   }
@@ -145,12 +143,11 @@ static void drop_returning(struct hr__queue *queue, hr_job job) {
 /* The fullest node of a spot pool that the guest may go to and that costs less, with room for it. */
 static bool find_spot_node(const struct hr__queue *queue, const struct hr__returning_job *job, int64_t now_us,
                            struct hr_slice *slice, hr_pool *pool) {
-  uint32_t gpus = hr__gpus(queue, job->job),
-           accept_class = hr_cluster_accept_class(queue->cluster, job->job);
+  uint32_t gpus = hr__gpus(queue, job->job), accept_class = hr_cluster_accept_class(queue->cluster, job->job);
   int64_t price = hr_cluster_price_uusd_h(queue->cluster, (hr_pool){job->pool}, now_us);
   for (uint32_t i = 0; i < queue->market->n_pools; i++) {
     if (!hr__market_is_spot(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
-    if (!hr__market_is_calm(queue->market, i, now_us) ||
+    if (!hr__market_is_stable(queue->market, i, now_us) ||
         hr_cluster_price_uusd_h(queue->cluster, (hr_pool){i}, now_us) >= price)
       continue;
     const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
@@ -170,17 +167,17 @@ static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view 
   return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
 }
 
-static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   struct hr__returning_job job, const struct hr_placement *to) {
+static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                               struct hr__returning_job job, const struct hr_placement *to) {
   struct hr_slice slice = {{job.node}, hr__gpus(queue, job.job) * 1000, 0};
   struct hr_placement from = {{job.pool}, 1, &slice};
-  return hr__queue_move(queue, view, plan, job.job, &from, to);
+  return hr__queue_move(queue, view, moves, job.job, &from, to);
 }
 
 /* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
    its place. */
-static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                       uint32_t *leaving) {
+static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                               uint32_t *leaving) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
   for (uint32_t i = market->n_returning;
@@ -189,18 +186,17 @@ static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *vi
     if (!is_worth_moving(queue, view, market->returning[i].job)) continue;
     struct hr_placement to = {.n_slices = 1, .slices = &slice};
     if (!find_spot_node(queue, &market->returning[i], view->now_us, &slice, &to.pool)) continue;
-    status = move_job(queue, view, plan, market->returning[i], &to);
+    status = move_job(queue, view, moves, market->returning[i], &to);
     ++*leaving;
   }
   return status;
 }
 
 /* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
-static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_view *view,
-                                            struct hr_moves *plan) {
+static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   uint32_t leaving = 0;
-  enum hr_status status = move_all(queue, view, plan, &leaving);
+  enum hr_status status = move_all(queue, view, moves, &leaving);
   if (status != HR_OK || market->n_returning == 0) return status;
   hr__market_read_levels(queue);
   for (uint32_t i = 0; i < market->n_returning && status == HR_OK; i++) {
@@ -213,20 +209,20 @@ static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_vi
     leaving++;
     if (hr__market_pack(queue, &demand, 1, true)) continue;
     if (!hr__market_keeps_share(queue, 1, leaving)) break;
-    status = hr__market_acquire(queue, &demand, 1, true, view, plan, &found);
+    status = hr__market_acquire(queue, &demand, 1, true, view, moves, &found);
     if (!found) break; /* there is none to be had */
   }
   return status;
 }
 
-static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *plan) {
+static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < queue->market->n_pools && status == HR_OK; i++) {
     uint32_t there = hr__market_n_active_in(queue, false, true), minimum = queue->market->limits.min_on_demand;
     if (there >= minimum) break;
     if (!hr__market_is_elastic(queue, i) || hr__market_is_spot(queue, i)) continue;
-    status = hr_moves_acquire(plan, (hr_pool){i},
-                              hr__least(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
+    status = hr_moves_acquire(moves, (hr_pool){i},
+                              hr__min_u32(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
   }
   return status;
 }
@@ -259,40 +255,40 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
 /* When spot capacity that is on offer will have been so for long enough. */
-static int64_t next_calm_us(const struct hr__market *market, int64_t now_us) {
+static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < market->n_pools; i++) {
-    if (market->calm_us[i] == HR_NEVER_US) continue;
-    int64_t held_us = market->calm_us[i] + market->limits.spot_hold_us;
+    if (market->stable_us[i] == HR_NEVER_US) continue;
+    int64_t held_us = market->stable_us[i] + market->limits.spot_hold_us;
     if (held_us > now_us && held_us < next_us) next_us = held_us;
   }
   return next_us;
 }
 
-static enum hr_status wake_for_next(struct hr__market *market, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status request_wake(struct hr__market *market, const struct hr_view *view, struct hr_moves *moves) {
   int64_t next_us = hr__deadline_fifo_first_us(&market->idle),
           patience_us = hr__deadline_fifo_first_us(&market->patience);
-  int64_t calm_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_calm_us(market, view->now_us) : HR_NEVER_US;
+  int64_t stable_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_stable_us(market, view->now_us) : HR_NEVER_US;
   if (patience_us < next_us) next_us = patience_us;
-  if (calm_us < next_us) next_us = calm_us;
+  if (stable_us < next_us) next_us = stable_us;
   bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
   market->wake_us = next_us;
-  return hr_moves_wake_at(plan, next_us);
+  return hr_moves_wake_at(moves, next_us);
 }
 
-enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   if (!hr__market_count_demand(queue, view->now_us)) return HR_NO_MEMORY;
-  enum hr_status status = release_idle(queue, view, plan);
-  if (status == HR_OK) status = keep_minimum(queue, plan);
+  enum hr_status status = release_idle(queue, view, moves);
+  if (status == HR_OK) status = keep_minimum(queue, moves);
   if (status == HR_OK && view->n_waiting) {
     hr__market_read_levels(queue);
-    status = hr__market_supply(queue, view, plan);
+    status = hr__market_supply(queue, view, moves);
   } else if (status == HR_OK && market->n_returning) {
-    status = return_to_spot(queue, view, plan);
+    status = return_to_spot(queue, view, moves);
   }
-  return status == HR_OK ? wake_for_next(market, view, plan) : status;
+  return status == HR_OK ? request_wake(market, view, moves) : status;
 }
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
@@ -328,17 +324,17 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   market->gpus_per_node = hr_arena_alloc(queue->arena, n_pools * sizeof *market->gpus_per_node);
   market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
   market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
-  market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
+  market->stable_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->stable_us);
   market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
   market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
   market->returning_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->returning_at);
   bool all = market->returning_at && market->gpus_per_node && market->demand_of && market->patience_us &&
-             market->calm_us && market->idle_us && market->levels;
+             market->stable_us && market->idle_us && market->levels;
   if (!all) return false;
   /* What is on offer at the beginning is taken to have been so for long. */
   for (uint32_t i = 0; i < n_pools; i++)
-    market->calm_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
+    market->stable_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
   queue->market = market;
-  hr__queue_listen(queue, &listener);
+  hr__queue_add_listener(queue, &listener);
   return make_levels(queue);
 }

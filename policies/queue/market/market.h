@@ -35,7 +35,7 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
    for none; and until when it waits for spot capacity, HR_NEVER_US where it does not. */
 bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
 /* After the backfill's pass. */
-enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* What the parts of the market rules share: who waits, the nodes that jobs are laid on, and who would rather be on spot
    capacity. Only the market's own files know it. */
@@ -64,15 +64,15 @@ struct hr__market {
   uint32_t n_demands, demands_capacity;
   uint32_t *demand_of;                     /* by job, while it waits */
   int64_t *patience_us;                    /* by job: until when it waits for spot capacity; HR__IMPATIENT after that */
-  int64_t *calm_us;                        /* by pool: since when spot capacity is on offer and nothing was reclaimed */
+  int64_t *stable_us;                      /* by pool: since when spot capacity is on offer and nothing was reclaimed */
   int64_t *idle_us;                        /* by node: since when it has no job */
   uint32_t **levels;                       /* by pool and free GPUs: nodes that waiting jobs may be laid on */
   struct hr__deadline_fifo idle, patience; /* nodes; jobs */
   int64_t wake_us;                         /* the next wake-up that was asked for */
-  struct hr__returning_job *returning; /* spot-first with return: in no order */
+  struct hr__returning_job *returning;     /* spot-first with return: in no order */
   uint32_t n_returning, returning_capacity;
   uint32_t *returning_at; /* by job: its place + 1, 0 for none */
-  hr_job *counted;      /* while it is counted who quotas hold back */
+  hr_job *counted;        /* while it is counted who quotas hold back */
   uint32_t n_counted, counted_capacity;
 };
 
@@ -84,7 +84,7 @@ static inline bool hr__market_is_spot(const struct hr__queue *queue, uint32_t po
   return hr_cluster_pool_spec(queue->cluster, (hr_pool){pool})->market.market == HR_MARKET_SPOT;
 }
 
-static inline uint32_t hr__least(uint32_t a, uint32_t b) {
+static inline uint32_t hr__min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
@@ -114,9 +114,9 @@ void hr__market_read_levels(struct hr__queue *queue);
 bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others);
 /* Asks for nodes for `count` jobs, in spot pools alone or in all; how many jobs found room. */
 enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
-                              bool spot_only, const struct hr_view *view, struct hr_moves *plan, uint32_t *found);
+                                  bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found);
 /* For all who wait, beyond what `levels` has for them. */
-enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* ---- Back to spot capacity (market_return.c) -------------------------------------------------------- */
 
@@ -131,9 +131,9 @@ uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand
 uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand);
 
 /* Whether spot capacity has been on offer for long enough to be used. */
-static inline bool hr__market_is_calm(const struct hr__market *market, uint32_t pool, int64_t now_us) {
-  int64_t calm_us = market->calm_us[pool];
-  return calm_us != HR_NEVER_US && now_us - calm_us >= market->limits.spot_hold_us;
+static inline bool hr__market_is_stable(const struct hr__market *market, uint32_t pool, int64_t now_us) {
+  int64_t stable_us = market->stable_us[pool];
+  return stable_us != HR_NEVER_US && now_us - stable_us >= market->limits.spot_hold_us;
 }
 
 /* Until when a waiting job waits for spot capacity; HR_NEVER_US if it does not. */

@@ -19,34 +19,34 @@ void hr__market_read_levels(struct hr__queue *queue) {
 }
 
 /* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
-static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand,
-                                        uint32_t count) {
-  uint32_t gpus = demand->gpus, laid = 0;
+static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand, uint32_t count) {
+  uint32_t gpus = demand->gpus, packed = 0;
   if (gpus == 0) return count;
   if (!demand->is_single) {
     uint32_t nodes = hr__nodes_per_job(gpus, size);
-    laid = hr__least(count, levels[size] / nodes);
-    levels[size] -= laid * nodes;
-    if (gpus % size) levels[size - gpus % size] += laid;
-    return laid;
+    packed = hr__min_u32(count, levels[size] / nodes);
+    levels[size] -= packed * nodes;
+    if (gpus % size) levels[size - gpus % size] += packed;
+    return packed;
   }
-  for (uint32_t free = gpus; free <= size && laid < count; free++) {
-    uint32_t per_node = free / gpus, jobs = hr__least(count - laid, levels[free] * per_node);
+  for (uint32_t free = gpus; free <= size && packed < count; free++) {
+    uint32_t per_node = free / gpus, jobs = hr__min_u32(count - packed, levels[free] * per_node);
     uint32_t nodes = (jobs + per_node - 1) / per_node;
     levels[free] -= nodes;
     levels[free - per_node * gpus] += nodes;
-    laid += jobs;
+    packed += jobs;
   }
-  return laid;
+  return packed;
 }
 
 uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                          bool spot_only) {
-  uint32_t laid = 0;
-  for (uint32_t i = 0; i < queue->market->n_pools && laid < count; i++)
-    if ((!spot_only || hr__market_is_spot(queue, i)) && hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
-      laid += pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - laid);
-  return laid;
+  uint32_t packed = 0;
+  for (uint32_t i = 0; i < queue->market->n_pools && packed < count; i++)
+    if ((!spot_only || hr__market_is_spot(queue, i)) &&
+        hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
+      packed += pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - packed);
+  return packed;
 }
 
 /* Who waits, by what they ask for; for spot-first, each shape counts its jobs whose while of waiting for spot capacity
@@ -86,8 +86,8 @@ enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_vie
   market->demands[at].count++;
   market->patience_us[job.id] = view->now_us + market->limits.spot_wait_us;
   if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return HR_OK;
-  struct hr__deadline_entry due = {market->patience_us[job.id], job.id};
-  return hr__deadline_fifo_add(&market->patience, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
+  struct hr__deadline_entry entry = {market->patience_us[job.id], job.id};
+  return hr__deadline_fifo_add(&market->patience, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
 enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -104,11 +104,11 @@ enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struc
 /* A job may be over before its while is: its column then says never, or zero once it has been forgotten. Neither is a
    time that is due: what is due at 0 is taken in the first pass, before which no job that waited can be over. */
 static void lose_patience(struct hr__market *market, int64_t now_us) {
-  struct hr__deadline_entry due;
-  while (hr__deadline_fifo_take(&market->patience, now_us, &due)) {
-    if (market->patience_us[due.id] != due.at_us) continue; /* it has started since */
-    market->patience_us[due.id] = HR__IMPATIENT;
-    market->demands[market->demand_of[due.id]].impatient++;
+  struct hr__deadline_entry entry;
+  while (hr__deadline_fifo_take(&market->patience, now_us, &entry)) {
+    if (market->patience_us[entry.id] != entry.at_us) continue; /* it has started since */
+    market->patience_us[entry.id] = HR__IMPATIENT;
+    market->demands[market->demand_of[entry.id]].impatient++;
   }
 }
 
@@ -124,7 +124,7 @@ static bool count_in(void *self, struct hr_job_entry entry) {
   }
   market->counted[market->n_counted++] = entry.job;
   market->demands[market->demand_of[entry.job.id]].held--;
-  hr__quota_put_back(queue, entry.job);
+  hr__quota_count(queue, entry.job);
   return true;
 }
 
@@ -134,7 +134,7 @@ static bool count_held(struct hr__queue *queue) {
   for (uint32_t i = 0; i < market->n_demands; i++) market->demands[i].held = market->demands[i].count;
   for (uint32_t i = 0; i < queue->waiting.n_active_subqueues; i++)
     hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, count_in, queue);
-  for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_leave_out(queue, market->counted[i]);
+  for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_uncount(queue, market->counted[i]);
   return market->counted || market->n_counted == 0;
 }
 
@@ -151,8 +151,7 @@ static uint32_t n_active(const struct hr__queue *queue, uint32_t pool) {
 uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
-    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand))
-      sum += n_active(queue, i);
+    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand)) sum += n_active(queue, i);
   return sum;
 }
 
@@ -182,11 +181,11 @@ static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_u
   uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){pool});
   if (!offer || !hr__market_is_spot(queue, pool)) return offer;
   if (market->limits.rule == HR__MARKET_ON_DEMAND_ONLY) return 0;
-  if (market->limits.rule == HR__MARKET_SPOT_FIRST && !hr__market_is_calm(market, pool, now_us)) return 0;
+  if (market->limits.rule == HR__MARKET_SPOT_FIRST && !hr__market_is_stable(market, pool, now_us)) return 0;
   if (market->limits.max_spot_share >= 1) return offer;
   double spot = hr__market_n_active_in(queue, true, false), others = hr__market_n_active_in(queue, false, true);
-  double most = floor(market->limits.max_spot_share * others / (1 - market->limits.max_spot_share) + 1e-9) - spot;
-  return most <= 0 ? 0 : most < offer ? (uint32_t)most : offer;
+  double maximum = floor(market->limits.max_spot_share * others / (1 - market->limits.max_spot_share) + 1e-9) - spot;
+  return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
 }
 
 /* The pool to ask for nodes for one job of the demand at least; HR_NONE when there is none. */
@@ -214,7 +213,7 @@ static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__mark
 }
 
 enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
-                              bool spot_only, const struct hr_view *view, struct hr_moves *plan, uint32_t *found) {
+                                  bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
   for (*found = 0; status == HR_OK && *found < count;) {
@@ -225,11 +224,11 @@ enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__mark
       nodes = (left + size / demand->gpus - 1) / (size / demand->gpus);
     else
       nodes = hr__nodes_per_job(demand->gpus, size) -
-              hr__least(market->levels[i][size], hr__nodes_per_job(demand->gpus, size) - 1);
-    nodes = hr__least(nodes, room(queue, i, view->now_us));
+              hr__min_u32(market->levels[i][size], hr__nodes_per_job(demand->gpus, size) - 1);
+    nodes = hr__min_u32(nodes, room(queue, i, view->now_us));
     /* One node at a time, as each changes the shares. */
     if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
-    status = hr_moves_acquire(plan, (hr_pool){i}, nodes);
+    status = hr_moves_acquire(moves, (hr_pool){i}, nodes);
     market->levels[i][size] += nodes;
     *found += pack_in_pool(market->levels[i], size, demand, left);
   }
@@ -239,21 +238,21 @@ enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__mark
 /* ---- For whom --------------------------------------------------------------------------------------- */
 
 static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
-                             const struct hr_view *view, struct hr_moves *plan) {
-  uint32_t count = demand->count - demand->held, laid = hr__market_pack(queue, demand, count, false);
-  uint32_t left = count - laid, found = 0;
+                             const struct hr_view *view, struct hr_moves *moves) {
+  uint32_t count = demand->count - demand->held, packed = hr__market_pack(queue, demand, count, false);
+  uint32_t left = count - packed, found = 0;
   if (left == 0) return HR_OK;
   if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
-    return hr__market_acquire(queue, demand, left, false, view, plan, &found);
-  enum hr_status status = hr__market_acquire(queue, demand, left, true, view, plan, &found);
-  laid += found;
-  uint32_t impatient = demand->impatient > laid ? demand->impatient - laid : 0;
+    return hr__market_acquire(queue, demand, left, false, view, moves, &found);
+  enum hr_status status = hr__market_acquire(queue, demand, left, true, view, moves, &found);
+  packed += found;
+  uint32_t impatient = demand->impatient > packed ? demand->impatient - packed : 0;
   if (status != HR_OK || impatient == 0) return status;
-  return hr__market_acquire(queue, demand, impatient, false, view, plan, &found);
+  return hr__market_acquire(queue, demand, impatient, false, view, moves, &found);
 }
 
 /* Where the first job holds the others back, nodes are for that one before all others. */
-static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__market_demand **of) {
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
   *of = NULL;
@@ -264,16 +263,16 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
   one.count = 1;
   one.held = 0;
   one.impatient = market->patience_us[shape->head.job.id] == HR__IMPATIENT;
-  return supply(queue, &one, view, plan);
+  return supply(queue, &one, view, moves);
 }
 
-enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   struct hr__market_demand *of_first;
-  enum hr_status status = supply_first(queue, view, plan, &of_first);
+  enum hr_status status = supply_first(queue, view, moves, &of_first);
   if (of_first) of_first->held++; /* that one has been seen to */
   for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
-    if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, plan);
+    if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, moves);
   if (of_first) of_first->held--;
   return status;
 }
@@ -290,4 +289,3 @@ bool hr__market_could_ask(const struct hr__queue *queue, hr_job job) {
   }
   return false;
 }
-

@@ -230,12 +230,12 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
   return status;
 }
 
-static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct las *las = queue->order_state;
   struct hr_job_entry due;
   int64_t next_us = queue->preemptor ? hr__service_next_us(&las->service) : HR_NEVER_US;
   if (hr_job_tree_first(&las->promotions, &due) && due.key < next_us) next_us = due.key;
-  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
+  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
 }
 
 static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -390,10 +390,10 @@ static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct h
   return gittins->n_finished >= gittins->next_update ? rank_anew(queue, view) : HR_OK;
 }
 
-static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct gittins *gittins = queue->order_state;
   if (!hr__waiting_any(&queue->waiting) || !queue->preemptor) return HR_OK;
-  return hr__queue_wake(queue, view, plan, hr__service_next_us(&gittins->service));
+  return hr__queue_wake(queue, view, moves, hr__service_next_us(&gittins->service));
 }
 
 /* A lane is a level. */

@@ -57,7 +57,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct fairness *fairness = queue->order_state;
-  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_advance(&fairness->shares, view->now_us);
   fairness->account_of[job.id] = hr__shares_account(&fairness->shares, queue, job);
   return fairness->account_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
 }
@@ -66,16 +66,16 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   (void)placement;
   struct fairness *fairness = queue->order_state;
-  hr__shares_come_to(&fairness->shares, view->now_us);
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], (int64_t)hr__counted_milli(queue, job));
+  hr__shares_advance(&fairness->shares, view->now_us);
+  hr__shares_add_running(&fairness->shares, fairness->account_of[job.id], (int64_t)hr__counted_milli(queue, job));
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   struct fairness *fairness = queue->order_state;
   hr_job job = event->job;
-  hr__shares_come_to(&fairness->shares, view->now_us);
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__counted_milli(queue, job));
+  hr__shares_advance(&fairness->shares, view->now_us);
+  hr__shares_add_running(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__counted_milli(queue, job));
   return HR_OK;
 }
 
@@ -92,12 +92,12 @@ static enum hr_status rank_by_use(struct hr__queue *queue) {
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct fairness *fairness = queue->order_state;
   if (!hr__waiting_any(&queue->waiting)) return HR_OK;
-  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_advance(&fairness->shares, view->now_us);
   if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE) return rank_by_use(queue);
   if (view->now_us < fairness->next_us) return HR_OK;
   fairness->next_us = view->now_us + fairness->period_us;
   fairness->as_of_us = view->now_us;
-  hr__shares_work_out(&fairness->shares);
+  hr__shares_update(&fairness->shares);
   return hr__waiting_rerank_all(&queue->waiting);
 }
 

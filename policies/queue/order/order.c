@@ -185,7 +185,7 @@ static int64_t wfp3_key(struct hr__queue *queue, const struct hr_view *view, hr_
 }
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  hr__waiting_come_to(&queue->waiting, view->now_us);
+  hr__waiting_advance(&queue->waiting, view->now_us);
   return queue->waiting.line_of ? HR_OK : hr__waiting_rerank_all(&queue->waiting);
 }
 

@@ -35,7 +35,7 @@ struct hr__order {
   /* After a job started or stopped: ranks lanes anew whose keys that has changed. */
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
   /* After a pass: asks to be woken when time changes something that matters. */
-  enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+  enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
   /* Where all keys move: see hr__line_of; `self`: the queue. Used where lanes need not be walked. */
   hr__line_of *line_of;
 };

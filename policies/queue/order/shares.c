@@ -83,7 +83,7 @@ static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   return of->usage + gpus * (shares->half_life_us / LN_2) * of->x_at * grown;
 }
 
-void hr__shares_come_to(struct hr__shares *shares, int64_t now_us) {
+void hr__shares_advance(struct hr__shares *shares, int64_t now_us) {
   shares->now_us = now_us;
   if (shares->half_life_us <= 0) return;
   while ((double)(now_us - shares->moment_us) > FARTHEST * shares->half_life_us) {
@@ -109,7 +109,7 @@ static void run(struct hr__shares *shares, uint32_t account, int64_t milli) {
   of->running_milli += milli;
 }
 
-void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t milli) {
+void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t milli) {
   run(shares, account, milli);
   uint32_t parent = shares->accounts[account].parent;
   if (parent != HR_NONE) run(shares, parent, milli);
@@ -220,7 +220,7 @@ static void rank_down_the_tree(struct hr__shares *shares) {
   }
 }
 
-void hr__shares_work_out(struct hr__shares *shares) {
+void hr__shares_update(struct hr__shares *shares) {
   double total = total_usage(shares);
   for (uint32_t i = 0; i < shares->count; i++) {
     shares->accounts[i].factor = 0;

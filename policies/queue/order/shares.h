@@ -60,15 +60,15 @@ double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_tra
 /* The job's account, made when it is not there yet; HR_NONE: out of memory. */
 uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *queue, hr_job job);
 /* Time has come to `now_us`; to be told before all that follows. */
-void hr__shares_come_to(struct hr__shares *shares, int64_t now_us);
+void hr__shares_advance(struct hr__shares *shares, int64_t now_us);
 /* A job of the account starts (more thousandths of GPUs) or stops (fewer). */
-void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t milli);
+void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t milli);
 /* Usage now, in GPUs x microseconds, faded. */
 double hr__shares_usage(const struct hr__shares *shares, uint32_t account);
 /* A key by which accounts compare under the rule, the least the best off. It tells usages apart that differ by a
    millionth; under `tree` it never decreases with time, unless `moment_us` moves. */
 int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
 /* Works all factors out. */
-void hr__shares_work_out(struct hr__shares *shares);
+void hr__shares_update(struct hr__shares *shares);
 
 #endif

@@ -81,18 +81,18 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   if (hr__gpus(queue, job) == 0 || !may_be_stopped(queue, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
   if (min_run_us == 0) return list(queue, job, placement->pool, key);
-  struct hr__deadline_entry due = {view->now_us + min_run_us, job.id};
-  return hr__deadline_fifo_add(&preemptor->spared, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
+  struct hr__deadline_entry entry = {view->now_us + min_run_us, job.id};
+  return hr__deadline_fifo_add(&preemptor->protected_jobs, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* One that was told to leave has done so. */
 static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  if (!preemptor->leaves || !preemptor->leaves[event->job.id]) return true;
-  preemptor->leaves[event->job.id] = false;
+  if (!preemptor->leaving || !preemptor->leaving[event->job.id]) return true;
+  preemptor->leaving[event->job.id] = false;
   preemptor->n_leaving--;
-  bool killed = preemptor->terms.stopped == HR__STOPPED_KILLED && event->kind == HR_EVENT_INTERRUPT;
-  return !killed || hr__queue_give_up(queue, event->job, HR_REASON_KILLED);
+  bool killed = preemptor->terms.mode == HR__STOPPED_KILLED && event->kind == HR_EVENT_INTERRUPT;
+  return !killed || hr__queue_reject_later(queue, event->job, HR_REASON_KILLED);
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
@@ -115,9 +115,9 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   if (!preemptor) return false;
   size_t n_pools = hr_cluster_pools(env->cluster);
   uint32_t n_jobs = env->jobs->n_jobs;
-  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes, .promised = {HR_NONE}};
+  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes, .beneficiary = {HR_NONE}};
   bool gives_grace = terms->grace_us > 0;
-  if (gives_grace) preemptor->leaves = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaves);
+  if (gives_grace) preemptor->leaving = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaving);
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
   preemptor->key_of = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->key_of);
   uint32_t max_nodes = 0;
@@ -126,11 +126,11 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
     if (nodes > max_nodes) max_nodes = nodes;
   }
   preemptor->gain = hr_arena_alloc(env->arena, ((size_t)max_nodes + 1) * sizeof *preemptor->gain);
-  if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaves))
+  if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaving))
     return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   queue->preemptor = preemptor;
-  hr__queue_listen(queue, &listener);
+  hr__queue_add_listener(queue, &listener);
   return true;
 }
 
@@ -170,17 +170,18 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
   return status;
 }
 
-static enum hr_status end_sparing(struct hr__queue *queue, const struct hr_view *view) {
+static enum hr_status end_protection(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  struct hr__deadline_entry due;
+  struct hr__deadline_entry entry;
   enum hr_status status = HR_OK;
-  while (status == HR_OK && hr__deadline_fifo_take(&preemptor->spared, view->now_us, &due)) {
-    hr_job job = {due.id};
+  while (status == HR_OK && hr__deadline_fifo_take(&preemptor->protected_jobs, view->now_us, &entry)) {
+    hr_job job = {entry.id};
     struct hr_slice one;
     /* It may be over, and its state, forgotten, zero: no running one either. */
-    if (view->state[due.id] != HR_JOB_RUNNING || view->attempt_us[due.id] + preemptor->terms.min_run_us != due.at_us)
+    if (view->state[entry.id] != HR_JOB_RUNNING ||
+        view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
-    if (preemptor->key_of[due.id] != NOT_LISTED) continue;
+    if (preemptor->key_of[entry.id] != NOT_LISTED) continue;
     status =
         list(queue, job, hr_view_placement(view, job, &one).pool, preemptor->terms.rule->running_key(queue, view, job));
   }
@@ -189,65 +190,65 @@ static enum hr_status end_sparing(struct hr__queue *queue, const struct hr_view 
 
 /* ---- The moves -------------------------------------------------------------------------------------- */
 
-static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job) {
+static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                               hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
   struct hr_event event = {view->now_us, HR_EVENT_PREEMPT, HR_REASON_PREEMPTED, job, &placement, {HR_NONE}, {HR_NONE}};
-  bool killed = queue->preemptor->terms.stopped == HR__STOPPED_KILLED;
-  enum hr_status status = hr__preemption_keeps(queue, job) ? hr_moves_preempt(plan, job, HR_REASON_PREEMPTED)
-                                                           : hr_moves_requeue(plan, job, HR_REASON_PREEMPTED);
+  bool killed = queue->preemptor->terms.mode == HR__STOPPED_KILLED;
+  enum hr_status status = hr__preemption_keeps(queue, job) ? hr_moves_preempt(moves, job, HR_REASON_PREEMPTED)
+                                                           : hr_moves_requeue(moves, job, HR_REASON_PREEMPTED);
   if (status == HR_OK) status = hr__queue_job_stops(queue, view, &event);
   if (status != HR_OK) return status;
-  return killed ? hr_moves_reject(plan, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
+  return killed ? hr_moves_reject(moves, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
-static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job, hr_job promised) {
+static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  hr_job job, hr_job beneficiary) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
   hr_pool pool = hr_view_placement(view, job, &one).pool;
   int64_t at_us = view->now_us + preemptor->terms.grace_us;
-  enum hr_status status = hr_moves_notice(plan, job, at_us, hr__preemption_keeps(queue, job));
+  enum hr_status status = hr_moves_notice(moves, job, at_us, hr__preemption_keeps(queue, job));
   if (status != HR_OK) return status;
-  preemptor->leaves[job.id] = true;
+  preemptor->leaving[job.id] = true;
   preemptor->n_leaving++;
-  preemptor->promised = promised;
+  preemptor->beneficiary = beneficiary;
   return unlist(queue, job, pool);
 }
 
-static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
-    if (preemptor->victims[i].needed) status = stop_job(queue, view, plan, preemptor->victims[i].job);
+    if (preemptor->victims[i].needed) status = stop_job(queue, view, moves, preemptor->victims[i].job);
   return status;
 }
 
 /* The job starts when all have left; until then nobody else is stopped. */
-static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
-    if (preemptor->victims[i].needed) status = give_notice(queue, view, plan, preemptor->victims[i].job, job);
+    if (preemptor->victims[i].needed) status = give_notice(queue, view, moves, preemptor->victims[i].job, job);
   return status;
 }
 
-static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                          struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
-                                          bool *started) {
+static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
+                                  bool *started) {
   bool found;
-  enum hr_status status = hr__preemption_find_victims(queue, view, plan, head, &found);
+  enum hr_status status = hr__preemption_find_victims(queue, view, moves, head, &found);
   *started = false;
   if (status != HR_OK || !found) return status;
-  if (queue->preemptor->terms.grace_us > 0) return warn_needed(queue, view, plan, head.job);
+  if (queue->preemptor->terms.grace_us > 0) return warn_needed(queue, view, moves, head.job);
   struct hr_placement placement;
-  status = stop_needed(queue, view, plan);
+  status = stop_needed(queue, view, moves);
   if (status != HR_OK) return status;
   if (!hr__preemption_fits(queue, head.job, &placement)) return HR_INTERNAL;
   *started = true;
-  return hr__queue_start(queue, view, plan, shape, head, &placement, reason);
+  return hr__queue_start(queue, view, moves, shape, head, &placement, reason);
 }
 
 /*
@@ -373,7 +374,7 @@ static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
     if (pool != HR_NONE && !note_start(queue, at, pool, reason)) return false;
     if (pool == HR_NONE && !queue->backfill->passes_over) break;
     if (pool == HR_NONE) reason = HR_REASON_BACKFILL;
-    if (pool != HR_NONE && hr__walk_on(&queue->waiting, at)) continue;
+    if (pool != HR_NONE && hr__walk_next(&queue->waiting, at)) continue;
     if (!at->shape) return false;
     *at = walk->walks[--walk->n_walks];
   }
@@ -390,17 +391,17 @@ static bool has_several_pools(const struct hr_cluster *cluster) {
   return count > 1;
 }
 
-static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
   const struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_status status = HR_OK;
-  queue->preemptor->looks_again = walk->n_victims > 0 && has_several_pools(queue->cluster);
+  queue->preemptor->retries = walk->n_victims > 0 && has_several_pools(queue->cluster);
   for (uint32_t i = 0; i < walk->n_victims && status == HR_OK; i++)
-    status = stop_job(queue, view, plan, walk->victims[i]);
+    status = stop_job(queue, view, moves, walk->victims[i]);
   for (uint32_t i = 0; i < walk->n_starts && status == HR_OK; i++) {
     const struct hr__start *start = &walk->starts[i];
     struct hr_placement placement = {.pool = start->pool};
-    status = hr__queue_start(queue, view, plan, start->shape, start->entry, &placement, start->reason);
+    status = hr__queue_start(queue, view, moves, start->shape, start->entry, &placement, start->reason);
   }
   return status;
 }
@@ -416,7 +417,8 @@ struct candidate {
   struct hr__subqueue *subqueue; /* NULL where there are none */
 };
 
-static void consider(struct candidate *next, struct hr__shape *shape, struct hr_job_entry entry, struct hr__subqueue *subqueue) {
+static void consider(struct candidate *next, struct hr__shape *shape, struct hr_job_entry entry,
+                     struct hr__subqueue *subqueue) {
   if (next->shape && !hr__entry_before(entry, next->entry)) return;
   *next = (struct candidate){shape, entry, subqueue};
 }
@@ -455,24 +457,24 @@ static struct candidate next_in_order(struct hr__queue *queue) {
 }
 
 /* Starts a job, or stops others for it. */
-static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               const struct candidate *next, enum hr_reason reason, bool allowed, bool *started) {
   hr_job job = next->entry.job;
   struct hr_placement placement;
   *started = allowed && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
-  if (!*started) return preempt_for(queue, view, plan, next->shape, next->entry, reason, started);
-  return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, reason);
+  if (!*started) return preempt_for(queue, view, moves, next->shape, next->entry, reason, started);
+  return hr__queue_start(queue, view, moves, next->shape, next->entry, &placement, reason);
 }
 
-static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   enum hr_reason reason = HR_REASON_IN_ORDER;
   preemptor->n_passes++;
   for (struct candidate next; status == HR_OK && (next = next_in_order(queue)).shape;) {
     bool started, allowed = hr__quota_allows(queue, next.entry.job);
-    status = try_job(queue, view, plan, &next, reason, allowed, &started);
-    if (hr__preemption_holds(queue)) break;
+    status = try_job(queue, view, moves, &next, reason, allowed, &started);
+    if (hr__preemption_pending(queue)) break;
     if (started) continue;
     if (next.subqueue) next.subqueue->refused = preemptor->n_passes;
     if (allowed) next.shape->refused = preemptor->n_passes;
@@ -482,31 +484,31 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
-static enum hr_status keep_promise(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  hr_job job = preemptor->promised;
+  hr_job job = preemptor->beneficiary;
   struct hr_placement placement;
   if (job.id == HR_NONE) return HR_OK;
   bool fits = hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
-  if (fits || preemptor->n_leaving == 0) preemptor->promised = (hr_job){HR_NONE};
-  return fits ? hr__queue_start_job(queue, view, plan, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
+  if (fits || preemptor->n_leaving == 0) preemptor->beneficiary = (hr_job){HR_NONE};
+  return fits ? hr__queue_start_job(queue, view, moves, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
 }
 
-enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  enum hr_status status = end_sparing(queue, view);
-  return status == HR_OK ? keep_promise(queue, view, plan) : status;
+enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = end_protection(queue, view);
+  return status == HR_OK ? start_beneficiary(queue, view, moves) : status;
 }
 
-enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct hr__preemption_terms *terms = &queue->preemptor->terms;
   bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
   if (view->n_waiting == 0) return HR_OK;
-  return by_count ? preempt_by_count(queue, view, plan) : pass_on_nodes(queue, view, plan);
+  return by_count ? preempt_by_count(queue, view, moves) : pass_on_nodes(queue, view, moves);
 }
 
-enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  int64_t next_us = hr__deadline_fifo_first_us(&queue->preemptor->spared);
-  if (queue->preemptor->looks_again) next_us = view->now_us + 1;
-  queue->preemptor->looks_again = false;
-  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
+enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  int64_t next_us = hr__deadline_fifo_first_us(&queue->preemptor->protected_jobs);
+  if (queue->preemptor->retries) next_us = view->now_us + 1;
+  queue->preemptor->retries = false;
+  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
 }

@@ -37,7 +37,7 @@ enum hr__victims {
 
 struct hr__preemption_terms {
   const struct hr__preemption *rule;
-  enum hr__preemption_mode stopped;
+  enum hr__preemption_mode mode;
   enum hr__victims victims;
   int64_t min_run_us; /* a job is not stopped sooner after its start */
   int64_t grace_us;   /* between being told and being stopped */
@@ -46,7 +46,7 @@ struct hr__preemption_terms {
 /* A running job that may be stopped. */
 struct hr__victim {
   hr_job job;
-  int64_t key, lost_us, begun_us; /* lost: GPUs x microseconds */
+  int64_t key, lost_us, start_us; /* lost: GPUs x microseconds */
   int32_t priority;
   hr_pool pool;
   uint32_t n_slices;
@@ -57,15 +57,14 @@ struct hr__victim {
 struct hr__preemptor {
   struct hr__preemption_terms terms;
   const struct hr_class_spec *classes;
-  struct hr_job_tree *running; /* by pool: jobs that may be stopped, by their key; value: GPUs */
-  int64_t *key_of;             /* by job: its key there, while it runs; NOT_LISTED for one that is not */
-  struct hr__deadline_fifo spared;      /* jobs that have not run for long enough yet */
+  struct hr_job_tree *running;             /* by pool: jobs that may be stopped, by their key; value: GPUs */
+  int64_t *key_of;                         /* by job: its key there, while it runs; NOT_LISTED for one that is not */
+  struct hr__deadline_fifo protected_jobs; /* jobs that have not run for long enough yet */
   uint32_t n_passes;
-  bool
-      looks_again; /* one that has just started, or another pool, may be for a job that waits: a microsecond from now */
-  bool *leaves;    /* by job: it runs, and has been told to leave; NULL where there is no grace */
-  uint32_t n_leaving;            /* of those that leave for `promised` */
-  hr_job promised;               /* what they leave is for this job */
+  bool retries;  /* one that has just started, or another pool, may be for a job that waits: a microsecond from now */
+  bool *leaving; /* by job: it runs, and has been told to leave; NULL where there is no grace */
+  uint32_t n_leaving;                   /* of those that leave for `promised` */
+  hr_job beneficiary;                   /* what they leave is for this job */
   struct hr__preemption_walk *in_order; /* of preempt_count.c */
   /* Room for one search. */
   struct hr__victim *victims;
@@ -80,30 +79,30 @@ struct hr__preemptor {
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms);
 /* After the pass: asks to be woken when a job that was spared need not be any more. */
-enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* A running job has another key now. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
 /* All running jobs have other keys now: by the rule. */
 enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view);
 
-/* Before a pass: jobs whose minimum run time is over may be preempted from now on; a job that waited for others to leave
-   starts if it fits. */
-enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+/* Before a pass: jobs whose minimum run time is over may be preempted from now on; a job that waited for others to
+   leave starts if it fits. */
+enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 /* Starts waiting jobs in order, and preempts running jobs for those that do not fit. */
-enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
 /* ---- victims.c ---- */
 
 /* Returns whether a preempted job keeps all its work. */
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);
-/* Marks (`needed`) the victims for a waiting job that does not fit: `*found` if there are enough. Moves that are tried on
-   the way are rolled back. */
-enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+/* Marks (`needed`) the victims for a waiting job that does not fit: `*found` if there are enough. Moves that are tried
+   on the way are rolled back. */
+enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                            struct hr_job_entry head, bool *found);
 
 /* Returns whether freed capacity is promised to a job that waits for others to leave. No other job starts meanwhile. */
-static inline bool hr__preemption_holds(const struct hr__queue *queue) {
-  return queue->preemptor->promised.id != HR_NONE;
+static inline bool hr__preemption_pending(const struct hr__queue *queue) {
+  return queue->preemptor->beneficiary.id != HR_NONE;
 }
 
 /* Returns whether the job fits now, within its tenant's quota. */

@@ -8,9 +8,9 @@
 
 /*
  * Victims for a job that does not fit: those that may be stopped for it are stopped tentatively, one by one, until it
- * hr__preemption_fits; then, in reverse, each is put back where it sat if the job still hr__preemption_fits. What is left is needed to the last one.
- * All of it is rolled back, and the moves are made for good for those alone. One pool at a time: the first in which
- * enough could come free and the job can be placed.
+ * hr__preemption_fits; then, in reverse, each is put back where it sat if the job still hr__preemption_fits. What is
+ * left is needed to the last one. All of it is rolled back, and the moves are made for good for those alone. One pool
+ * at a time: the first in which enough could come free and the job can be placed.
  */
 
 static bool has_checkpoints(const struct hr__queue *queue, hr_job job) {
@@ -22,14 +22,14 @@ static bool has_checkpoints(const struct hr__queue *queue, hr_job job) {
 
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job) {
   const struct hr__preemption_terms *terms = &queue->preemptor->terms;
-  if (terms->stopped == HR__STOPPED_AUTO) return terms->rule->by_order && !has_checkpoints(queue, job);
-  return terms->stopped == HR__STOPPED_KEEPS;
+  if (terms->mode == HR__STOPPED_AUTO) return terms->rule->by_order && !has_checkpoints(queue, job);
+  return terms->mode == HR__STOPPED_KEEPS;
 }
 
 /* ---- Who comes first -------------------------------------------------------------------------------- */
 
 static int latest_first(const struct hr__victim *a, const struct hr__victim *b) {
-  if (a->begun_us != b->begun_us) return a->begun_us > b->begun_us ? -1 : 1;
+  if (a->start_us != b->start_us) return a->start_us > b->start_us ? -1 : 1;
   return a->job.id > b->job.id ? -1 : 1;
 }
 
@@ -91,7 +91,7 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
       (struct hr__victim){.job = job,
                           .key = entry.key,
                           .lost_us = lost_us * hr__gpus(queue, job),
-                          .begun_us = view->attempt_us[job.id],
+                          .start_us = view->attempt_us[job.id],
                           .priority = queue->trace->priority ? queue->trace->priority[job.id] : 0,
                           .pool = placement.pool,
                           .n_slices = placement.n_slices,
@@ -113,7 +113,7 @@ static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view
 /* Whether a running job may be stopped for one that waits. One that has only just started may not. */
 static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
   bool just_started = view->attempt_us[victim.id] == view->now_us;
-  queue->preemptor->looks_again = queue->preemptor->looks_again || just_started;
+  queue->preemptor->retries = queue->preemptor->retries || just_started;
   if (just_started || is_leaving(queue, view, victim)) return false;
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
@@ -160,7 +160,8 @@ static bool add_room(void *self, struct hr_job_entry entry) {
     *gain += placement.slices[i].gpu_milli / 1000;
     uint32_t room = hr_free_index_get(search->index, node) + *gain;
     search->whole += room == search->size;
-    search->enough = search->is_single ? room >= hr__gpus(search->queue, search->job) : search->whole >= search->whole_needed;
+    search->enough =
+        search->is_single ? room >= hr__gpus(search->queue, search->job) : search->whole >= search->whole_needed;
   }
   return !search->enough;
 }
@@ -185,31 +186,32 @@ static bool has_room(struct pool_search *search, uint32_t pool) {
 
 /* ---- How many are needed ---------------------------------------------------------------------------- */
 
-static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves *plan, struct hr__victim *victim) {
-  enum hr_status status = hr_moves_preempt(plan, victim->job, HR_REASON_PREEMPTED);
+static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
+  enum hr_status status = hr_moves_preempt(moves, victim->job, HR_REASON_PREEMPTED);
   victim->needed = true;
-  if (status == HR_OK) hr__quota_leave_out(queue, victim->job);
+  if (status == HR_OK) hr__quota_uncount(queue, victim->job);
   return status;
 }
 
-static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *plan, struct hr__victim *victim) {
+static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
   struct hr_placement placement = {victim->pool, victim->n_slices, queue->preemptor->slices + victim->first_slice};
-  enum hr_status status = hr_moves_start(plan, victim->job, &placement, HR_REASON_NONE);
+  enum hr_status status = hr_moves_start(moves, victim->job, &placement, HR_REASON_NONE);
   victim->needed = false;
-  if (status == HR_OK) hr__quota_put_back(queue, victim->job);
+  if (status == HR_OK) hr__quota_count(queue, victim->job);
   return status;
 }
 
-/* Stops victims tentatively until the job hr__preemption_fits; whether it does. Under quotas each may make the next one no fair game.
+/* Stops victims tentatively until the job hr__preemption_fits; whether it does. Under quotas each may make the next one
+ * no fair game.
  */
-static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *plan, hr_job job, bool *found) {
+static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *moves, hr_job job, bool *found) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
   *found = false;
   for (uint32_t i = 0; i < preemptor->n_victims && !*found; i++) {
     struct hr__victim *victim = &preemptor->victims[i];
     if (preemptor->terms.rule->by_quota && !hr__quota_may_reclaim(queue, job, victim->job)) continue;
-    enum hr_status status = stop_tentatively(queue, plan, victim);
+    enum hr_status status = stop_tentatively(queue, moves, victim);
     if (status != HR_OK) return status;
     *found = hr__preemption_fits(queue, job, &placement);
   }
@@ -217,18 +219,18 @@ static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *
 }
 
 /* In reverse, puts back each that was stopped if the job hr__preemption_fits all the same. */
-static enum hr_status add_back(struct hr__queue *queue, struct hr_moves *plan, hr_job job) {
+static enum hr_status add_back(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
   for (uint32_t i = preemptor->n_victims; i-- > 0;) {
     struct hr__victim *victim = &preemptor->victims[i];
     if (!victim->needed) continue;
-    uint32_t mark = hr_moves_mark(plan);
-    enum hr_status status = put_back(queue, plan, victim);
+    uint32_t mark = hr_moves_mark(moves);
+    enum hr_status status = put_back(queue, moves, victim);
     if (status != HR_OK) return status;
     if (hr__preemption_fits(queue, job, &placement)) continue;
-    hr_moves_rollback(plan, mark);
-    hr__quota_leave_out(queue, victim->job);
+    hr_moves_rollback(moves, mark);
+    hr__quota_uncount(queue, victim->job);
     victim->needed = true;
   }
   return HR_OK;
@@ -244,23 +246,23 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
 }
 
 /* Looks for victims in one pool; the needed ones are then marked. All that was tried is undone. */
-static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
-                                  uint32_t pool, int64_t bound, bool *found) {
+static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  hr_job job, uint32_t pool, int64_t bound, bool *found) {
   struct pool_search search = {.queue = queue, .view = view, .job = job, .bound = bound};
   if (!has_room(&search, pool)) return HR_OK;
   if (!gather(&search, pool)) return HR_NO_MEMORY;
   const struct hr__preemptor *preemptor = queue->preemptor;
-  uint32_t mark = hr_moves_mark(plan);
-  enum hr_status status = stop_until_fits(queue, plan, job, found);
-  if (status == HR_OK && *found) status = add_back(queue, plan, job);
+  uint32_t mark = hr_moves_mark(moves);
+  enum hr_status status = stop_until_fits(queue, moves, job, found);
+  if (status == HR_OK && *found) status = add_back(queue, moves, job);
   if (status != HR_OK) return status;
-  hr_moves_rollback(plan, mark);
+  hr_moves_rollback(moves, mark);
   for (uint32_t i = 0; i < preemptor->n_victims; i++)
-    if (preemptor->victims[i].needed) hr__quota_put_back(queue, preemptor->victims[i].job);
+    if (preemptor->victims[i].needed) hr__quota_count(queue, preemptor->victims[i].job);
   return HR_OK;
 }
 
-enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                            struct hr_job_entry head, bool *found) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job), gpus = hr__gpus(queue, head.job);
@@ -268,6 +270,6 @@ enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct
   *found = false;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK && !*found; i++)
     if (hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i}) && could_suffice(queue, i, gpus, bound))
-      status = search_pool(queue, view, plan, head.job, i, bound, found);
+      status = search_pool(queue, view, moves, head.job, i, bound, found);
   return status;
 }

@@ -10,10 +10,11 @@
 
 #include "policies/queue/quota/quota_tree.h"
 
-static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
+static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit) {
   const struct hr__queue *queue = self;
   uint64_t milli = hr__counted_milli(queue, subqueue->head.job);
-  return milli > 0 && hr__quota_tree_is_barred(queue->quota->tree, hr__tenant(queue, subqueue->head.job), milli, bar);
+  return milli > 0 &&
+         hr__quota_tree_find_limit(queue->quota->tree, hr__tenant(queue, subqueue->head.job), milli, limit);
 }
 
 static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {
@@ -28,16 +29,16 @@ static bool is_preferred(void *self, const struct hr__subqueue *subqueue) {
 struct hr__admission hr__quota_admission(const struct hr__queue *queue) {
   const struct hr__quota *quota = queue->quota;
   return (struct hr__admission){.is_held = is_held,
-                             .room = room,
-                             .is_preferred = quota->guarantees ? is_preferred : NULL,
-                             .n_places = hr__quota_tree_places(quota->tree),
-                             .n_owners = quota->n_tenants + 1};
+                                .room = room,
+                                .is_preferred = quota->guarantees ? is_preferred : NULL,
+                                .n_places = hr__quota_tree_n_places(quota->tree),
+                                .n_owners = quota->n_tenants + 1};
 }
 
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota) {
   uint64_t milli = hr__counted_milli(queue, job);
   if (!queue->quota || milli == 0) return false;
-  uint32_t place = hr__quota_tree_stop(queue->quota->tree, hr__tenant(queue, job), milli);
+  uint32_t place = hr__quota_tree_find_place(queue->quota->tree, hr__tenant(queue, job), milli);
   if (place == HR_NONE) return false;
   *quota = place == 0 ? HR_QUOTA_ROOT : place <= queue->quota->n_nodes ? place - 1 : HR_QUOTA_FALLBACK;
   return true;
@@ -47,12 +48,12 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   (void)view;
   struct hr__quota *quota = queue->quota;
   if (hr__counted_milli(queue, job) <= hr_quota_tree_potential(quota->tree, hr__tenant(queue, job))) return HR_OK;
-  return hr__queue_give_up(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
+  return hr__queue_reject_later(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status usage_changed(struct hr__queue *queue, hr_job job) {
   if (!queue->quota->guarantees) return HR_OK;
-  return hr__waiting_prefer_anew(&queue->waiting, hr__quota_owner(queue, job));
+  return hr__waiting_update_preferred(&queue->waiting, hr__quota_owner(queue, job));
 }
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
@@ -64,14 +65,14 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
 }
 
 /* What is given back may be used by all below the places that it was counted at. */
-static enum hr_status loosen(struct hr__queue *queue, uint32_t tenant) {
+static enum hr_status ease_limits(struct hr__queue *queue, uint32_t tenant) {
   const struct hr_quota_tree *tree = queue->quota->tree;
   struct hr__waiting *waiting = &queue->waiting;
-  enum hr_status status = hr__waiting_loosen(waiting, HR_NONE, HR__BAR_FULL);
+  enum hr_status status = hr__waiting_ease_limit(waiting, HR_NONE, HR__LIMIT_MAXIMUM);
   for (uint32_t place = hr__quota_tree_place(tree, tenant); place != HR_NONE && status == HR_OK;
-       place = hr__quota_tree_above(tree, place)) {
-    status = hr__waiting_loosen(waiting, place, HR__BAR_FULL);
-    if (status == HR_OK) status = hr__waiting_loosen(waiting, place, HR__BAR_LESS_SPARE);
+       place = hr__quota_tree_parent(tree, place)) {
+    status = hr__waiting_ease_limit(waiting, place, HR__LIMIT_MAXIMUM);
+    if (status == HR_OK) status = hr__waiting_ease_limit(waiting, place, HR__LIMIT_BORROWING);
   }
   return status;
 }
@@ -81,9 +82,9 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   uint32_t tenant = hr__tenant(queue, event->job);
   hr_quota_tree_give(queue->quota->tree, tenant, hr__counted_milli(queue, event->job));
   enum hr_status status = usage_changed(queue, event->job);
-  if (status == HR_OK && hr__quota_tree_keeps(queue->quota->tree, tenant))
-    status = hr__waiting_release(&queue->waiting, hr__quota_owner(queue, event->job));
-  return status == HR_OK ? loosen(queue, tenant) : status;
+  if (status == HR_OK && hr__quota_tree_keeps_capacity(queue->quota->tree, tenant))
+    status = hr__waiting_unpark_owner(&queue->waiting, hr__quota_owner(queue, event->job));
+  return status == HR_OK ? ease_limits(queue, tenant) : status;
 }
 
 static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
@@ -106,6 +107,6 @@ bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) 
                                      .n_nodes = env->quotas->n_nodes,
                                      .guarantees = any_guaranteed(env->quotas)};
   queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
-  hr__queue_listen(queue, &listener);
+  hr__queue_add_listener(queue, &listener);
   return queue->quota->tree != NULL;
 }

@@ -57,11 +57,11 @@ static inline bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job j
                                                    hr__counted_milli(queue, job), hr__tenant(queue, victim));
 }
 
-static inline void hr__quota_leave_out(const struct hr__queue *queue, hr_job job) {
+static inline void hr__quota_uncount(const struct hr__queue *queue, hr_job job) {
   if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
-static inline void hr__quota_put_back(const struct hr__queue *queue, hr_job job) {
+static inline void hr__quota_count(const struct hr__queue *queue, hr_job job) {
   if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 

@@ -39,11 +39,11 @@ struct hr_quota_tree {
   int64_t lent_to_root, guaranteed; /* by the root's children; by all */
 };
 
-static int64_t least(int64_t a, int64_t b) {
+static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static int64_t most(int64_t a, int64_t b) {
+static int64_t max_i64(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
@@ -103,7 +103,7 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
 static void sum_up(struct hr_quota_tree *tree) {
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
     struct quota_tree_node *node = &tree->nodes[i];
-    node->kept = node->kept == NO_LIMIT ? 0 : most(0, node->subtree - node->kept);
+    node->kept = node->kept == NO_LIMIT ? 0 : max_i64(0, node->subtree - node->kept);
     if (node->parent)
       tree->nodes[node->parent].subtree += node->subtree - node->kept;
     else
@@ -132,7 +132,7 @@ struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct 
 }
 
 void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli) {
-  tree->nodes[0].subtree = tree->lent_to_root + most(0, bounded(total_milli) - tree->guaranteed);
+  tree->nodes[0].subtree = tree->lent_to_root + max_i64(0, bounded(total_milli) - tree->guaranteed);
 }
 
 /* ---- Taking and giving ------------------------------------------------------------------------------ */
@@ -142,7 +142,7 @@ static uint32_t leaf_of(const struct hr_quota_tree *tree, uint32_t tenant) {
 }
 
 static int64_t beyond_kept(const struct quota_tree_node *node) {
-  return most(0, node->usage - node->kept);
+  return max_i64(0, node->usage - node->kept);
 }
 
 static void change(struct hr_quota_tree *tree, uint32_t tenant, int64_t milli) {
@@ -173,21 +173,21 @@ uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant) {
 /* `so_far`: what the nodes below add of what they keep. With it, each node on the way says how much can come from above
    at most, and the root what there is. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
-  int64_t so_far = 0, available = NO_LIMIT;
+  int64_t from_below = 0, available = NO_LIMIT;
   for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
     const struct quota_tree_node *node = &tree->nodes[i];
-    available = least(available, node->max - node->held);
-    if (i == 0) return least(available, so_far + node->subtree - node->usage);
-    so_far += most(0, node->kept - node->usage);
+    available = min_i64(available, node->max - node->held);
+    if (i == 0) return min_i64(available, from_below + node->subtree - node->usage);
+    from_below += max_i64(0, node->kept - node->usage);
     if (node->borrow != NO_LIMIT)
-      available = least(available, so_far + node->subtree - node->kept - beyond_kept(node) + node->borrow);
+      available = min_i64(available, from_below + node->subtree - node->kept - beyond_kept(node) + node->borrow);
   }
   return available;
 }
 
 /* ---- Bars ------------------------------------------------------------------------------------------- */
 
-uint32_t hr__quota_tree_places(const struct hr_quota_tree *tree) {
+uint32_t hr__quota_tree_n_places(const struct hr_quota_tree *tree) {
   return tree->n_nodes;
 }
 
@@ -195,47 +195,47 @@ uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant)
   return leaf_of(tree, tenant);
 }
 
-uint32_t hr__quota_tree_above(const struct hr_quota_tree *tree, uint32_t place) {
+uint32_t hr__quota_tree_parent(const struct hr_quota_tree *tree, uint32_t place) {
   return tree->nodes[place].parent;
 }
 
-bool hr__quota_tree_keeps(const struct hr_quota_tree *tree, uint32_t tenant) {
+bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tree, uint32_t tenant) {
   return tree->nodes[leaf_of(tree, tenant)].kept > 0;
 }
 
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind) {
   const struct quota_tree_node *node = &tree->nodes[place];
-  if (kind == HR__BAR_FULL) return node->max - node->held;
+  if (kind == HR__LIMIT_MAXIMUM) return node->max - node->held;
   if (place == 0) return node->subtree - node->usage;
   if (node->borrow == NO_LIMIT) return NO_LIMIT;
-  return most(0, node->kept - node->usage) + node->subtree - node->kept - beyond_kept(node) + node->borrow;
+  return max_i64(0, node->kept - node->usage) + node->subtree - node->kept - beyond_kept(node) + node->borrow;
 }
 
 /* The conditions of hr_quota_tree_available, one by one. */
-bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
-                              struct hr__admission_limit *bar) {
+bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                               struct hr__admission_limit *limit) {
   int64_t wanted = bounded(milli), spare = 0;
   bool others_keep = false;
   uint32_t leaf = leaf_of(tree, tenant);
   for (uint32_t i = leaf; i != HR_NONE; i = tree->nodes[i].parent) {
-    bool is_full = hr__quota_tree_room(tree, i, HR__BAR_FULL) < wanted;
-    if (is_full || hr__quota_tree_room(tree, i, HR__BAR_LESS_SPARE) < wanted - spare) {
-      *bar = (struct hr__admission_limit){i, is_full ? HR__BAR_FULL : HR__BAR_LESS_SPARE, wanted, spare};
-      if (others_keep) *bar = (struct hr__admission_limit){.place = HR_NONE};
+    bool is_full = hr__quota_tree_room(tree, i, HR__LIMIT_MAXIMUM) < wanted;
+    if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) {
+      *limit = (struct hr__admission_limit){i, is_full ? HR__LIMIT_MAXIMUM : HR__LIMIT_BORROWING, wanted, spare};
+      if (others_keep) *limit = (struct hr__admission_limit){.place = HR_NONE};
       return true;
     }
-    spare += most(0, tree->nodes[i].kept - tree->nodes[i].usage);
+    spare += max_i64(0, tree->nodes[i].kept - tree->nodes[i].usage);
     others_keep = others_keep || (i != leaf && tree->nodes[i].kept > 0);
   }
   return false;
 }
 
-uint32_t hr__quota_tree_stop(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
+uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
   int64_t wanted = bounded(milli), spare = 0;
   for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    bool is_full = hr__quota_tree_room(tree, i, HR__BAR_FULL) < wanted;
-    if (is_full || hr__quota_tree_room(tree, i, HR__BAR_LESS_SPARE) < wanted - spare) return i;
-    spare += most(0, tree->nodes[i].kept - tree->nodes[i].usage);
+    bool is_full = hr__quota_tree_room(tree, i, HR__LIMIT_MAXIMUM) < wanted;
+    if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) return i;
+    spare += max_i64(0, tree->nodes[i].kept - tree->nodes[i].usage);
   }
   return HR_NONE;
 }
@@ -243,31 +243,31 @@ uint32_t hr__quota_tree_stop(const struct hr_quota_tree *tree, uint32_t tenant, 
 /* ---- What could be ---------------------------------------------------------------------------------- */
 
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
-  int64_t so_far = 0, bound = NO_LIMIT;
+  int64_t from_below = 0, bound = NO_LIMIT;
   for (uint32_t i = from; i; i = tree->nodes[i].parent) {
     const struct quota_tree_node *node = &tree->nodes[i];
-    bound = least(bound, node->max);
-    if (node->borrow != NO_LIMIT) bound = least(bound, so_far + node->subtree + node->borrow);
-    so_far += node->kept;
+    bound = min_i64(bound, node->max);
+    if (node->borrow != NO_LIMIT) bound = min_i64(bound, from_below + node->subtree + node->borrow);
+    from_below += node->kept;
   }
-  return least(bound, so_far + tree->nodes[0].subtree);
+  return min_i64(bound, from_below + tree->nodes[0].subtree);
 }
 
 uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant) {
   return (uint64_t)potential(tree, leaf_of(tree, tenant));
 }
 
-static int64_t over(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
+static int64_t borrowed_milli(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
   const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
-  return most(0, leaf->usage + bounded(extra_milli) - leaf->subtree);
+  return max_i64(0, leaf->usage + bounded(extra_milli) - leaf->subtree);
 }
 
 uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)over(tree, tenant, 0);
+  return (uint64_t)borrowed_milli(tree, tenant, 0);
 }
 
 bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
-  return over(tree, tenant, milli) > 0;
+  return borrowed_milli(tree, tenant, milli) > 0;
 }
 
 static uint32_t common_ancestor(const struct hr_quota_tree *tree, uint32_t a, uint32_t b) {
@@ -287,14 +287,14 @@ bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant
   for (uint32_t i = from; i != common; i = tree->nodes[i].parent) {
     const struct quota_tree_node *node = &tree->nodes[i];
     if (node->usage + wanted <= node->subtree) return true;
-    wanted = most(0, wanted - most(0, node->kept - node->usage));
+    wanted = max_i64(0, wanted - max_i64(0, node->kept - node->usage));
   }
   return false;
 }
 
 double hr_quota_tree_share(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
   const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
-  int64_t borrowed = over(tree, tenant, extra_milli), lendable = potential(tree, leaf->parent);
+  int64_t borrowed = borrowed_milli(tree, tenant, extra_milli), lendable = potential(tree, leaf->parent);
   if (borrowed == 0) return 0;
   return lendable > 0 ? 1000.0 * (double)borrowed / (double)lendable / leaf->weight : HUGE_VAL;
 }

@@ -9,7 +9,7 @@
  * get through those of all places on its way to the root. Places are numbered from the root on.
  */
 
-enum hr__admission_limit_kind { HR__BAR_FULL, HR__BAR_LESS_SPARE, HR__BAR_KINDS };
+enum hr__admission_limit_kind { HR__LIMIT_MAXIMUM, HR__LIMIT_BORROWING, HR__N_LIMIT_KINDS };
 
 /* The one that stops a job, and how much room it would have to leave: `milli`, or what of that is not its own to
    `spare`. */
@@ -20,26 +20,27 @@ struct hr__admission_limit {
 };
 
 static inline uint32_t hr__admission_limit_number(uint32_t place, enum hr__admission_limit_kind kind) {
-  return HR__BAR_KINDS * place + (uint32_t)kind;
+  return HR__N_LIMIT_KINDS * place + (uint32_t)kind;
 }
-static inline int64_t hr__admission_limit_need(const struct hr__admission_limit *bar) {
-  return bar->kind == HR__BAR_FULL ? bar->milli : bar->milli - bar->spare;
+static inline int64_t hr__admission_limit_need(const struct hr__admission_limit *limit) {
+  return limit->kind == HR__LIMIT_MAXIMUM ? limit->milli : limit->milli - limit->spare;
 }
 
 /* The tree of quotas as bars that hold tenants back: each of its nodes is a place, the root the first of all. */
 
-uint32_t hr__quota_tree_places(const struct hr_quota_tree *tree);
+uint32_t hr__quota_tree_n_places(const struct hr_quota_tree *tree);
 /* The tenant's own place, and the one above another, HR_NONE above the root. */
 uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant);
-uint32_t hr__quota_tree_above(const struct hr_quota_tree *tree, uint32_t place);
+uint32_t hr__quota_tree_parent(const struct hr_quota_tree *tree, uint32_t place);
 /* Whether the tenant may not use `milli` more now, and the lowest of the bars that stop it. Its `spare` then changes
    with what the tenant itself uses alone; no bar is named where what others use would change it. */
-bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, struct hr__admission_limit *bar);
+bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                               struct hr__admission_limit *limit);
 /* The lowest place whose bar that is; HR_NONE: the tenant may. */
-uint32_t hr__quota_tree_stop(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
+uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* How much room a bar leaves. It shrinks when something is taken at or below its place, and grows when it is given. */
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind);
 /* Whether the tenant keeps something to itself, so that what it uses changes `spare`. */
-bool hr__quota_tree_keeps(const struct hr_quota_tree *tree, uint32_t tenant);
+bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tree, uint32_t tenant);
 
 #endif
