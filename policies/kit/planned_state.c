@@ -27,12 +27,6 @@ bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, cons
   return true;
 }
 
-bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
-  for (uint32_t i = 0; i < place->n_slices; i++)
-    if (place->slices[i].node.id == node.id) return true;
-  return false;
-}
-
 /* ---- Capacity --------------------------------------------------------------------------------------- */
 
 static bool is_up(const struct hr__planned_capacity *capacity, hr_node node) {
@@ -91,26 +85,18 @@ bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struc
 }
 
 /* The index counts down from what it has: an unsigned sum that wraps takes. */
-static void add(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool gives) {
+void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns) {
   uint32_t pool = place->pool.id;
   if (place->n_slices == 0)
     capacity->free_gpus[pool] =
-        gives ? capacity->free_gpus[pool] + place->gpus : capacity->free_gpus[pool] - place->gpus;
+        returns ? capacity->free_gpus[pool] + place->gpus : capacity->free_gpus[pool] - place->gpus;
   for (uint32_t i = 0; i < place->n_slices; i++) {
     if (!is_up(capacity, place->slices[i].node)) continue;
     uint32_t node = number_of(capacity, place->pool, place->slices[i].node), gpus = place->slices[i].gpu_milli / MILLI;
     uint32_t free = hr_free_index_get(capacity->index[pool], node);
-    hr_free_index_set(capacity->index[pool], node, gives ? free + gpus : free - gpus);
-    capacity->free_gpus[pool] = gives ? capacity->free_gpus[pool] + gpus : capacity->free_gpus[pool] - gpus;
+    hr_free_index_set(capacity->index[pool], node, returns ? free + gpus : free - gpus);
+    capacity->free_gpus[pool] = returns ? capacity->free_gpus[pool] + gpus : capacity->free_gpus[pool] - gpus;
   }
-}
-
-void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
-  add(capacity, place, false);
-}
-
-void hr__capacity_return(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
-  add(capacity, place, true);
 }
 
 void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable) {
@@ -124,13 +110,6 @@ void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool
 }
 
 /* ---- Searches --------------------------------------------------------------------------------------- */
-
-bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
-                       uint32_t accept_class, struct hr_placement *placement) {
-  const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
-                                  capacity->free_gpus};
-  return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
-}
 
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement) {

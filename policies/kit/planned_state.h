@@ -20,7 +20,6 @@ static inline struct hr_placement hr__place_placement(const struct hr__planned_p
 /* A copy, in memory that the place keeps; false: out of memory. */
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus);
-bool hr__place_has(const struct hr__planned_place *place, hr_node node);
 
 struct hr__planned_capacity {
   const struct hr_cluster *cluster;
@@ -39,14 +38,35 @@ enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct h
 /* So again. */
 void hr__capacity_reset(struct hr__planned_capacity *capacity);
 bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
-/* On nodes that are not up there is nothing to take, and nothing is given back. */
-void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
-void hr__capacity_return(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
 /* A node has come up, wholly free, or cannot be used any more. */
 void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable);
-/* By the placer's rule, in any pool that is accepted, or in this one only. */
-bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
-                       uint32_t accept_class, struct hr_placement *placement);
+
+static inline bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
+  for (uint32_t i = 0; i < place->n_slices; i++)
+    if (place->slices[i].node.id == node.id) return true;
+  return false;
+}
+
+/* Takes the GPUs of a place, or returns them. Nodes that are not up have nothing to take, and nothing is returned there. */
+void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns);
+
+static inline void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+  hr__capacity_change(capacity, place, false);
+}
+
+static inline void hr__capacity_return(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+  hr__capacity_change(capacity, place, true);
+}
+
+/* Finds a placement by the placer's rule in any pool that the class accepts. */
+static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
+                                     uint32_t accept_class, struct hr_placement *placement) {
+  const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
+                                  capacity->free_gpus};
+  return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
+}
+
+/* Finds a placement in one pool. */
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement);
 

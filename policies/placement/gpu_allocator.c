@@ -6,29 +6,6 @@
 #include "policies/placement/gang_groups.h"
 #include "policies/queue/dispatch.h"
 
-/* A state of the cluster, and who looks for places in it. */
-struct hr__cluster_snapshot {
-  struct hr_gpu_inventory *inventory;
-  struct hr_packer *packer;
-  struct hr__gang_groups *groups; /* NULL unless jobs are to be within some */
-  struct hr_packer *bare;         /* sharer_bare.c; NULL until it is asked */
-};
-
-struct hr__gpu_allocator {
-  struct hr__cluster_snapshot now;   /* follows what happens */
-  struct hr__cluster_snapshot empty; /* all nodes there, and no job; NULL unless some gang may never find places */
-  const struct hr_requests *requests;
-  struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
-  uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
-  uint32_t n_asked, n_pools;
-  const struct hr_typical_pods *typical;
-  struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
-  struct hr_slice *slices;         /* room for the largest gang */
-  const struct hr_cluster *cluster;
-  struct hr__gpu_allocator *bare; /* sharer_bare.c; likewise */
-  bool failed;                    /* out of memory while it was asked something */
-};
-
 /*
  * A gang may go to any pool that it accepts, but its tasks stay together. So its request stands in the packer once more
  * for each pool, as one that accepts that pool alone; pools are tried in the cluster's order.
@@ -51,24 +28,19 @@ static void change_node(const struct hr__cluster_snapshot *snapshot, hr_node nod
   if (snapshot->bare) hr_packer_changed(snapshot->bare, node);
 }
 
-static void take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                 uint32_t request, const struct hr_slice *slice) {
-  hr_gpu_inventory_take(snapshot->inventory, &allocator->asked[request], slice);
-  hr_packer_taken(snapshot->packer, request, slice->node);
-  change_node(snapshot, slice->node);
-}
-
-static void give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                 uint32_t request, const struct hr_slice *slice) {
-  hr_gpu_inventory_give(snapshot->inventory, &allocator->asked[request], slice);
-  hr_packer_given(snapshot->packer, request, slice->node);
-  change_node(snapshot, slice->node);
-}
-
-static void undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                 uint32_t request, const struct hr_slice *slice) {
-  hr_gpu_inventory_undo(snapshot->inventory, &allocator->asked[request], slice);
-  hr_packer_given(snapshot->packer, request, slice->node);
+static void change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                   uint32_t request, const struct hr_slice *slice, enum hr__gpu_change change) {
+  const struct hr_request *asked = &allocator->asked[request];
+  if (change == HR__GPUS_TAKE)
+    hr_gpu_inventory_take(snapshot->inventory, asked, slice);
+  else if (change == HR__GPUS_GIVE)
+    hr_gpu_inventory_give(snapshot->inventory, asked, slice);
+  else
+    hr_gpu_inventory_undo(snapshot->inventory, asked, slice);
+  if (change == HR__GPUS_TAKE)
+    hr_packer_taken(snapshot->packer, request, slice->node);
+  else
+    hr_packer_given(snapshot->packer, request, slice->node);
   change_node(snapshot, slice->node);
 }
 
@@ -77,8 +49,8 @@ static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr
                       uint32_t variant) {
   uint32_t tasks = allocator->asked[variant].tasks, placed = 0;
   while (placed < tasks && find_task(allocator, snapshot, variant, &allocator->slices[placed]))
-    take(allocator, snapshot, variant, &allocator->slices[placed++]);
-  for (uint32_t i = placed; i-- > 0;) undo(allocator, snapshot, variant, &allocator->slices[i]);
+    change(allocator, snapshot, variant, &allocator->slices[placed++], HR__GPUS_TAKE);
+  for (uint32_t i = placed; i-- > 0;) change(allocator, snapshot, variant, &allocator->slices[i], HR__GPUS_UNDO);
   return placed == tasks;
 }
 
@@ -101,28 +73,12 @@ static bool find(const struct hr__gpu_allocator *allocator, const struct hr__clu
   return false;
 }
 
-bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t request, struct hr_placement *placement) {
-  return find(allocator, &allocator->now, request, placement);
-}
-
-bool hr__cluster_snapshot_find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, struct hr_placement *placement) {
-  return find(allocator, snapshot, request, placement);
-}
-
-void hr__cluster_snapshot_take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement) {
-  for (uint32_t i = 0; i < placement->n_slices; i++) take(allocator, snapshot, request, &placement->slices[i]);
-}
-
-void hr__cluster_snapshot_give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement) {
-  for (uint32_t i = 0; i < placement->n_slices; i++) give(allocator, snapshot, request, &placement->slices[i]);
-}
-
-void hr__cluster_snapshot_undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement) {
-  for (uint32_t i = placement->n_slices; i-- > 0;) undo(allocator, snapshot, request, &placement->slices[i]);
+/* Tasks are undone in reverse, as they were taken. */
+void hr__cluster_snapshot_change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                                 uint32_t request, const struct hr_placement *placement, enum hr__gpu_change how) {
+  uint32_t n = placement->n_slices;
+  for (uint32_t i = 0; i < n; i++)
+    change(allocator, snapshot, request, &placement->slices[how == HR__GPUS_UNDO ? n - 1 - i : i], how);
 }
 
 void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapshot, const struct hr_view *view,
@@ -138,12 +94,12 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
 
 /* On parts of one node a task has the GPUs that hr_gpu_inventory_pick would take of them. */
 static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                         uint32_t request, const struct hr__group_place *place, bool by_priority,
+                         uint32_t request, const struct hr__group_place *place, bool splits_node,
                          struct hr_slice *slice) {
   const struct hr_request *asked = &allocator->asked[request];
   hr_node node = place->first;
   uint64_t gpus;
-  if (!by_priority) {
+  if (!splits_node) {
     if (!hr_packer_find_among(snapshot->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
   } else {
     if (!hr_gpu_inventory_fits(snapshot->inventory, asked, node)) return false;
@@ -156,11 +112,11 @@ static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct
 
 /* Each task as if those before it were there already. */
 static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                    uint32_t request, const struct hr__group_place *place, bool by_priority) {
+                    uint32_t request, const struct hr__group_place *place, bool splits_node) {
   uint32_t tasks = allocator->asked[request].tasks, placed = 0;
-  while (placed < tasks && find_task_in(allocator, snapshot, request, place, by_priority, &allocator->slices[placed]))
-    take(allocator, snapshot, request, &allocator->slices[placed++]);
-  for (uint32_t i = placed; i-- > 0;) undo(allocator, snapshot, request, &allocator->slices[i]);
+  while (placed < tasks && find_task_in(allocator, snapshot, request, place, splits_node, &allocator->slices[placed]))
+    change(allocator, snapshot, request, &allocator->slices[placed++], HR__GPUS_TAKE);
+  for (uint32_t i = placed; i-- > 0;) change(allocator, snapshot, request, &allocator->slices[i], HR__GPUS_UNDO);
   return placed == tasks;
 }
 
@@ -168,12 +124,12 @@ static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__
 static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                          uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
-  bool by_priority = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
+  bool splits_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
   for (;;) {
     uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool);
     if (group == HR_NONE) return false;
     struct hr__group_place place = hr__groups_place(snapshot->groups, tier, pool, group);
-    if (find_in(allocator, snapshot, request, &place, by_priority)) return true;
+    if (find_in(allocator, snapshot, request, &place, splits_node)) return true;
     hr__groups_exclude(snapshot->groups, request, tier, pool, group);
   }
 }
@@ -193,10 +149,10 @@ static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(allocator, asked, tier));
 }
 
-static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                         uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
   const struct hr_request *asked = &allocator->asked[request];
-  if (is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
+  if (tier == HR_TIER_ANY || is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
     return find(allocator, snapshot, request, placement);
   if (!hr__groups_update(snapshot->groups, request, tier)) {
     allocator->failed = true;
@@ -208,28 +164,6 @@ static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cl
     if (find_in_pool(allocator, snapshot, request, tier, (hr_pool){pool})) return true;
   }
   return false;
-}
-
-bool hr__gpu_allocator_find_within(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
-                                   struct hr_placement *placement) {
-  return find_within(allocator, &allocator->now, request, tier, placement);
-}
-
-bool hr__cluster_snapshot_find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                      uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
-  return find_within(allocator, snapshot, request, tier, placement);
-}
-
-uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
-  return hr_packer_finds(allocator->now.packer);
-}
-
-void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
-  hr_packer_rewind(allocator->now.packer, finds);
-}
-
-bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator) {
-  return allocator->failed;
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
@@ -250,7 +184,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   if (!allocator->empty.packer || !may_not_fit(&allocator->asked[request])) return HR_OK;
   if (!find(allocator, &allocator->empty, request, &unused))
     return hr__queue_reject_later(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
-  if (!must || find_within(allocator, &allocator->empty, request, locality.tier, &unused)) return HR_OK;
+  if (!must || hr__cluster_snapshot_find(allocator, &allocator->empty, request, locality.tier, &unused)) return HR_OK;
   return hr__queue_reject_later(queue, job, HR_REASON_NO_GROUP) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -261,13 +195,14 @@ static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   (void)view;
-  hr__cluster_snapshot_take(queue->allocator, &queue->allocator->now, request_of(queue, job), placement);
+  hr__cluster_snapshot_change(queue->allocator, &queue->allocator->now, request_of(queue, job), placement, HR__GPUS_TAKE);
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
-  hr__cluster_snapshot_give(queue->allocator, &queue->allocator->now, request_of(queue, event->job), event->placement);
+  hr__cluster_snapshot_change(queue->allocator, &queue->allocator->now, request_of(queue, event->job), event->placement,
+                              HR__GPUS_GIVE);
   return HR_OK;
 }
 
@@ -433,5 +368,5 @@ bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job)
   if (asked->cpu_milli == 0 && asked->mem_mib == 0) return false;
   if (!allocator->bare) allocator->bare = make_bare(queue->arena, allocator);
   if (!allocator->bare) allocator->failed = true;
-  return allocator->bare && hr__cluster_snapshot_find(allocator->bare, &allocator->bare->now, request, &unused);
+  return allocator->bare && find(allocator->bare, &allocator->bare->now, request, &unused);
 }

@@ -10,47 +10,81 @@
 #include "headroom/placement.h"
 
 struct hr__queue;
-struct hr__gpu_allocator;
+struct hr__gang_groups;
+
+/* A state of the cluster, and who looks for places in it. */
+struct hr__cluster_snapshot {
+  struct hr_gpu_inventory *inventory;
+  struct hr_packer *packer;
+  struct hr__gang_groups *groups; /* NULL unless jobs are to be within some */
+  struct hr_packer *bare;         /* sharer_bare.c; NULL until it is asked */
+};
+
+struct hr__gpu_allocator {
+  struct hr__cluster_snapshot now;   /* follows what happens */
+  struct hr__cluster_snapshot empty; /* all nodes there, and no job; NULL unless some gang may never find places */
+  const struct hr_requests *requests;
+  struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
+  uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
+  uint32_t n_asked, n_pools;
+  const struct hr_typical_pods *typical;
+  struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
+  struct hr_slice *slices;         /* room for the largest gang */
+  const struct hr_cluster *cluster;
+  struct hr__gpu_allocator *bare; /* sharer_bare.c; likewise */
+  bool failed;                    /* out of memory while it was asked something */
+};
 
 /* In the arena; it listens to the queue. NULL: out of memory. */
 struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, const struct hr_policy_env *env,
                                                    const struct hr_packing_rule *rule);
-/* Where a job of this request (its number) would go now; the placement is valid until the next question. */
-bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t request, struct hr_placement *placement);
-/* Likewise within one group of a tier, HR_TIER_ISLAND to HR_TIER_ZONE. */
-bool hr__gpu_allocator_find_within(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
-                                   struct hr_placement *placement);
-/* Draws go by how many places were looked for: that those looked for since then were only to know whether there is one.
- */
-uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator);
-void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds);
 /* Whether a job that finds no place would find one if it asked for no CPU or memory of nodes (sharer_bare.c). */
 bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job);
-/* Whether memory ran out while it was asked. */
-bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator);
 
 /* ---- Other states than the present one -------------------------------------------------------------- */
 
 /* In the arena; as the cluster is when it is made, before any job runs. NULL: out of memory. */
-struct hr__cluster_snapshot;
 struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator,
                                                          const struct hr_policy_env *env,
                                                          const struct hr_packing_rule *rule);
-/* As hr__gpu_allocator_find. */
-bool hr__cluster_snapshot_find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, struct hr_placement *placement);
-/* As hr__gpu_allocator_find_within. */
-bool hr__cluster_snapshot_find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                      uint32_t request, enum hr_tier tier, struct hr_placement *placement);
-/* A job of this request has a place there, which must be free; leaves it; or is taken back just after it came. */
-void hr__cluster_snapshot_take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement);
-void hr__cluster_snapshot_give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement);
-void hr__cluster_snapshot_undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement);
 /* A node has come, is to go, or has gone. */
 void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapshot, const struct hr_view *view,
                                        const struct hr_event *event);
+
+/* Finds a placement for a request in a state of the cluster, within one group of the tier (HR_TIER_ANY: anywhere). The
+   placement is valid until the next search of this allocator. Returns false if there is none. */
+bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, enum hr_tier tier, struct hr_placement *placement);
+
+enum hr__gpu_change {
+  HR__GPUS_TAKE,
+  HR__GPUS_GIVE,
+  HR__GPUS_UNDO /* of a take that was the last change */
+};
+
+/* Takes the GPUs of a placement for a job of the request, which must be free, or returns them. */
+void hr__cluster_snapshot_change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                                 uint32_t request, const struct hr_placement *placement, enum hr__gpu_change how);
+
+/* Finds a placement for a request now: see hr__cluster_snapshot_find. */
+static inline bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
+                                          struct hr_placement *placement) {
+  return hr__cluster_snapshot_find(allocator, &allocator->now, request, tier, placement);
+}
+
+/* Draws go by how many places were looked for: that those looked for since then were only to know whether there is one.
+ */
+static inline uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
+  return hr_packer_finds(allocator->now.packer);
+}
+
+static inline void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
+  hr_packer_rewind(allocator->now.packer, finds);
+}
+
+/* Whether memory ran out while it was asked. */
+static inline bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator) {
+  return allocator->failed;
+}
 
 #endif

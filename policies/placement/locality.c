@@ -45,14 +45,14 @@ uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t b
 /* ---- Places ----------------------------------------------------------------------------------------- */
 
 static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
-  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, placement)
+  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, HR_TIER_ANY, placement)
                           : hr_placer_find(queue->placer, gpus, base, placement);
 }
 
 bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t number, struct hr_placement *placement) {
   struct locality_kind kind = kind_of(number);
   if (kind.tier == HR_TIER_ANY) return fits_anywhere(queue, gpus, kind.base, placement);
-  bool found = queue->allocator ? hr__gpu_allocator_find_within(queue->allocator, kind.base, kind.tier, placement)
+  bool found = queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind.base, kind.tier, placement)
                                 : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
 }
@@ -67,9 +67,9 @@ static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct h
                              uint32_t number, struct hr_placement *placement) {
   struct locality_kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
-  if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, placement)) return true;
+  if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, HR_TIER_ANY, placement)) return true;
   return kind.tier != HR_TIER_ANY &&
-         hr__cluster_snapshot_find_within(allocator, snapshot, kind.base, kind.tier, placement);
+         hr__cluster_snapshot_find(allocator, snapshot, kind.base, kind.tier, placement);
 }
 
 /*
@@ -171,8 +171,8 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap 
 static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
-                            &placement);
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                            &placement, HR__GPUS_GIVE);
   gpu_calendar->side[end.job.id] = GONE;
   pop_end(&gpu_calendar->here);
   push_end(gpu_calendar, &gpu_calendar->gone, end);
@@ -181,8 +181,8 @@ static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const stru
 static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
-  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
-                            &placement);
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                            &placement, HR__GPUS_TAKE);
   gpu_calendar->side[end.job.id] = HERE;
   pop_end(&gpu_calendar->gone);
   push_end(gpu_calendar, &gpu_calendar->here, end);
@@ -206,7 +206,7 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
   struct hr_placement unused;
   return gpu_calendar->has_kinds
              ? fits_in_snapshot(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
-             : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, &unused);
+             : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
 }
 
 /* Whoever is overdue is expected to end at once, and who ends at the time that is told has left. */
@@ -250,9 +250,9 @@ static bool outlook_allows(struct hr__gpu_release_calendar *gpu_calendar, struct
     gpu_calendar->out_of_memory = true;
     return false;
   }
-  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, other, placement);
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, other, placement, HR__GPUS_TAKE);
   bool still_fits = fits_later(gpu_calendar, kind);
-  hr__cluster_snapshot_undo(gpu_calendar->allocator, gpu_calendar->later, other, placement);
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, other, placement, HR__GPUS_UNDO);
   return still_fits;
 }
 
@@ -275,8 +275,8 @@ static enum hr_status outlook_job_starts(struct hr__queue *queue, const struct h
   gpu_calendar->side[job.id] = leaves ? GONE : HERE;
   push_end(gpu_calendar, leaves ? &gpu_calendar->gone : &gpu_calendar->here, end);
   if (!leaves)
-    hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
-                              placement);
+    hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
+                              placement, HR__GPUS_TAKE);
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
@@ -286,8 +286,8 @@ static enum hr_status outlook_job_stops(struct hr__queue *queue, const struct hr
   uint32_t job = event->job.id;
   (void)view;
   if (gpu_calendar->side[job] == HERE)
-    hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
-                              event->placement);
+    hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
+                              event->placement, HR__GPUS_GIVE);
   gpu_calendar->side[job] = NOWHERE;
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }

@@ -5,15 +5,6 @@
 
 #include "policies/queue/quota/quota.h"
 
-void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener) {
-  queue->listeners[queue->n_listeners++] = listener;
-}
-
-/* Calls a function of each listener that has it, in the order in which they began to listen. */
-#define NOTIFY(queue, status, function, ...)                                                                           \
-  for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
-    if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
-
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view) {
   if (queue->waiting.failed) return HR_NO_MEMORY;
   if (queue->frozen) return HR_OK;
@@ -39,7 +30,7 @@ static struct hr__queued_job queued_job_for(struct hr__queue *queue, const struc
 
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   enum hr_status status = HR_OK;
-  NOTIFY(queue, status, job_waits, view, job);
+  HR__NOTIFY(queue, status, job_waits, view, job);
   if (status != HR_OK) return status;
   struct hr__queued_job queued = queued_job_for(queue, view, job);
   return hr__waiting_add(&queue->waiting, &queued);
@@ -48,16 +39,8 @@ enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   enum hr_status status = HR_OK;
   queue->freed = true;
-  NOTIFY(queue, status, job_stops, view, event);
+  HR__NOTIFY(queue, status, job_stops, view, event);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
-}
-
-enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr_event *event) {
-  enum hr_status status = HR_OK;
-  queue->freed = queue->freed || event->kind == HR_EVENT_NODE_UP;
-  NOTIFY(queue, status, node_changes, view, event);
-  return status;
 }
 
 /* ---- What is done ----------------------------------------------------------------------------------- */
@@ -66,7 +49,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason) {
   enum hr_status status = hr_moves_start(moves, entry.job, placement, reason);
-  NOTIFY(queue, status, job_starts, view, entry.job, placement);
+  HR__NOTIFY(queue, status, job_starts, view, entry.job, placement);
   if (status == HR_OK) status = hr__waiting_remove(&queue->waiting, shape, entry);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
@@ -113,7 +96,7 @@ static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view
   struct hr__shape *shape;
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
   enum hr_status status = hr_moves_reject(moves, job, reason);
-  NOTIFY(queue, status, job_rejected, view, job);
+  HR__NOTIFY(queue, status, job_rejected, view, job);
   return status == HR_OK ? hr__waiting_remove(&queue->waiting, shape, entry) : status;
 }
 
@@ -143,19 +126,3 @@ enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__waiting_add(&queue->waiting, &queued) : status;
 }
 
-enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                              int64_t at_us) {
-  bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
-  if (at_us == HR_NEVER_US || pending) return HR_OK;
-  queue->wake_us = at_us;
-  return hr_moves_wake_at(moves, at_us);
-}
-
-enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
-                              const struct hr_placement *from, const struct hr_placement *to) {
-  enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
-  if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
-  queue->freed = true;
-  NOTIFY(queue, status, job_moves, view, job, from, to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
-}

@@ -122,18 +122,14 @@ static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
   if (queue->locality) return hr__locality_fits(queue, gpus, kind, placement);
-  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, placement)
+  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, HR_TIER_ANY, placement)
                           : hr_placer_find(queue->placer, gpus, kind, placement);
 }
-
-void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener);
 
 /* ---- What happens (dispatch.c) -------------------------------------------------------------------- */
 
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr_event *event);
 
 /* ---- What is done ----------------------------------------------------------------------------------- */
 
@@ -157,11 +153,23 @@ enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view 
 enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
+
+static inline void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener) {
+  queue->listeners[queue->n_listeners++] = listener;
+}
+
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */
-enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                              int64_t at_us);
-/* Moves a running job to another place, its work kept, and tells all parts. */
-enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
-                              const struct hr_placement *from, const struct hr_placement *to);
+static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                              int64_t at_us) {
+  bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
+  if (at_us == HR_NEVER_US || pending) return HR_OK;
+  queue->wake_us = at_us;
+  return hr_moves_wake_at(moves, at_us);
+}
+
+/* Calls a function of each listener that has it, in the order in which they began to listen. */
+#define HR__NOTIFY(queue, status, function, ...)                                                                           \
+  for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
+    if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
 #endif

@@ -3,8 +3,6 @@
 
 #include "policies/queue/params.h"
 
-#include <string.h>
-
 #define TEXT(text, object) text,
 #define NAME(text) text,
 static const char *const order_names[] = {HR__ORDERS(TEXT) NULL};
@@ -222,12 +220,3 @@ const struct hr_param hr__queue_params[] = {
      .aside = true},
     {0}};
 
-const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key) {
-  size_t i = 0;
-  while (strcmp(hr__queue_params[i].key, key) != 0) i++;
-  return &env->params[i];
-}
-
-int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key) {
-  return (int64_t)(hr__queue_param(env, key)->real * (double)HR_SECOND_US + 0.5);
-}

@@ -6,6 +6,8 @@
 
 #include "headroom/policy.h"
 
+#include <string.h>
+
 /* What a scenario may choose from: text, what stands for it in queue.c. A value is a place in its list. */
 #define HR__ORDERS(X)                                                                                                  \
   X("fifo", &hr__order_fifo)                                                                                           \
@@ -75,8 +77,15 @@ extern const struct hr_param hr__queue_params[];
 extern const char *const hr__placement_names[];
 
 /* One that is in the table. */
-const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key);
+static inline const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key) {
+  size_t i = 0;
+  while (strcmp(hr__queue_params[i].key, key) != 0) i++;
+  return &env->params[i];
+}
+
 /* Of one in seconds. */
-int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key);
+static inline int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key) {
+  return (int64_t)(hr__queue_param(env, key)->real * (double)HR_SECOND_US + 0.5);
+}
 
 #endif

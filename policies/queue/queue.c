@@ -303,6 +303,14 @@ static uint32_t abilities(void *self) {
   return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
 }
 
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                      const struct hr_event *event) {
+  enum hr_status status = HR_OK;
+  queue->freed = queue->freed || event->kind == HR_EVENT_NODE_UP;
+  HR__NOTIFY(queue, status, node_changes, view, event);
+  return status;
+}
+
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
@@ -319,7 +327,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
   case HR_EVENT_OFFER:
-    return hr__queue_node_changes(queue, view, event);
+    return node_changes(queue, view, event);
   default:
     return HR_OK;
   }

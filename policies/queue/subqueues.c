@@ -48,29 +48,6 @@ void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *sh
   shape->head.value = waiting->subqueues[waiting->subqueue_of[shape->head.job.id]]->head.value;
 }
 
-/* The shape's lists have changed. */
-void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape) {
-  hr__shape_enrol(waiting, shape, false,
-                  (hr__has_tournament(waiting) ? shape->tournament.count : shape->subqueues.count) > 0);
-  if (waiting->admission.is_preferred) hr__shape_enrol(waiting, shape, true, shape->preferred.count > 0);
-  hr__shape_find_head(waiting, shape);
-}
-
-enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
-  struct hr__shape *shape = subqueue->shape;
-  if (!hr_job_tree_insert(&shape->subqueues, subqueue->listed)) return HR_NO_MEMORY;
-  if (subqueue->is_preferred && !hr_job_tree_insert(&shape->preferred, subqueue->listed)) return HR_NO_MEMORY;
-  hr__shape_settle(waiting, shape);
-  return HR_OK;
-}
-
-enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue) {
-  struct hr__shape *shape = subqueue->shape;
-  if (!hr_job_tree_remove(&shape->subqueues, subqueue->listed.key, subqueue->listed.job)) return HR_INTERNAL;
-  if (!subqueue->is_preferred) return HR_OK;
-  return hr_job_tree_remove(&shape->preferred, subqueue->listed.key, subqueue->listed.job) ? HR_OK : HR_INTERNAL;
-}
-
 /* ---- Groups ----------------------------------------------------------------------------------------- */
 
 static uint32_t limit_index(const struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind) {

@@ -63,12 +63,6 @@ struct hr__subqueue_group {
 
 /* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
 
-/* Into its shape's lists, and out of them. */
-enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
-enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue);
-/* The shape's lists have changed. */
-void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape);
-
 /* ---- Held back (waiting_park.c) --------------------------------------------------------------------- */
 
 /* Out of its group. */
@@ -107,5 +101,29 @@ enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueu
                                  const struct hr__admission_limit *limit);
 /* Lists all subqueues of groups of the shape that another one represents. */
 enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
+
+/* The shape's lists have changed. */
+static inline void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape) {
+  hr__shape_enrol(waiting, shape, false,
+                  (hr__has_tournament(waiting) ? shape->tournament.count : shape->subqueues.count) > 0);
+  if (waiting->admission.is_preferred) hr__shape_enrol(waiting, shape, true, shape->preferred.count > 0);
+  hr__shape_find_head(waiting, shape);
+}
+
+static inline enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue) {
+  struct hr__shape *shape = subqueue->shape;
+  if (!hr_job_tree_remove(&shape->subqueues, subqueue->listed.key, subqueue->listed.job)) return HR_INTERNAL;
+  if (!subqueue->is_preferred) return HR_OK;
+  return hr_job_tree_remove(&shape->preferred, subqueue->listed.key, subqueue->listed.job) ? HR_OK : HR_INTERNAL;
+}
+
+/* Into its shape's lists, and out of them. */
+static inline enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
+  struct hr__shape *shape = subqueue->shape;
+  if (!hr_job_tree_insert(&shape->subqueues, subqueue->listed)) return HR_NO_MEMORY;
+  if (subqueue->is_preferred && !hr_job_tree_insert(&shape->preferred, subqueue->listed)) return HR_NO_MEMORY;
+  hr__shape_settle(waiting, shape);
+  return HR_OK;
+}
 
 #endif

@@ -80,10 +80,6 @@ static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, u
   return number == HR_NONE ? make_shape(waiting, gpus, kind) : waiting->shapes[number];
 }
 
-struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
-  return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
-}
-
 /* A new lane goes behind the first of its name. */
 static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   struct hr__subqueue *subqueue = waiting->subqueues[number];
@@ -265,25 +261,6 @@ enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape 
 }
 
 /* ---- Who is first of all ---------------------------------------------------------------------------- */
-
-struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting, const struct hr__shape *shape) {
-  return hr__has_subqueues(waiting) ? hr__subqueue_listed(waiting, shape->head) : NULL;
-}
-
-struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  struct hr_job_entry listed = subqueue->listed;
-  bool found = hr_job_tree_next(&subqueue->shape->subqueues, listed.key, listed.job, INT64_MAX, &listed);
-  return found ? hr__subqueue_listed(waiting, listed) : NULL;
-}
-
-struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
-  struct hr__shape *first = NULL;
-  for (uint32_t i = 0; i < waiting->n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(waiting, i);
-    if (!first || hr__entry_before(shape->head, first->head)) first = shape;
-  }
-  return first;
-}
 
 /*
  * Which lane of a shape comes first, and what changes that: see policies/waiting.h. A lane is listed in its shape under
@@ -585,7 +562,3 @@ bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
          hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, bound, &unused);
 }
 
-bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
-  struct hr__admission_limit limit;
-  return hr__subqueue_is_held(waiting, walk->shape->cursors[0].subqueue, &limit);
-}

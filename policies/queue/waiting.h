@@ -111,13 +111,19 @@ struct hr__queued_job {
   uint32_t owner; /* of its lane; below warden.n_owners */
 };
 
+static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
+  return waiting->shapes[waiting->active[i]];
+}
+
+static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b) {
+  return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
+}
+
 /* `full_key` NULL: no lanes; then `warden` must be NULL too. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
                                 hr__full_key *full_key, const struct hr__admission *admission, void *self);
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
-/* The shape of jobs that ask for this, which has been seen. */
-struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind);
 /* Lanes of a name, or all lanes, have other keys now. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
@@ -141,13 +147,7 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
 static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
   return waiting->n_active > 0 || waiting->n_parked > 0;
 }
-/* The lane that the shape's first job is in, NULL where there are no lanes; and the one that is listed after it,
-   preferred or not. */
-struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting, const struct hr__shape *shape);
-struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue);
 
-/* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
-struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
 /* The shape's first job after `last` with a value of at most `bound`. With lanes: the first of all. Whoever is
    preferred does not matter; nor in walks. */
 bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
@@ -180,14 +180,39 @@ bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, 
 bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Whether a job from where it is on has a value of at most `bound`. */
 bool hr__walk_has(const struct hr__walk *walk, int64_t bound);
-/* Whether the job that it is at is held back by now. */
-bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk);
 
-static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
-  return waiting->shapes[waiting->active[i]];
+/* The shape of jobs that ask for this, which has been seen. */
+static inline struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
+  return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
 }
-static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b) {
-  return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
+
+/* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
+static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
+  struct hr__shape *first = NULL;
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    if (!first || hr__entry_before(shape->head, first->head)) first = shape;
+  }
+  return first;
+}
+
+/* Returns the subqueue of the shape's first job; NULL without subqueues. */
+static inline struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting, const struct hr__shape *shape) {
+  return waiting->full_key ? waiting->subqueues[waiting->subqueue_of[shape->head.job.id]] : NULL;
+}
+
+/* Returns the subqueue that is listed after another one, preferred or not; NULL at the end. */
+static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
+  struct hr_job_entry listed = subqueue->listed;
+  bool found = hr_job_tree_next(&subqueue->shape->subqueues, listed.key, listed.job, INT64_MAX, &listed);
+  return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;
+}
+
+/* Returns whether the job that the walk is at is held back by now. */
+static inline bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
+  struct hr__admission_limit limit;
+  return waiting->admission.is_held &&
+         waiting->admission.is_held(waiting->self, walk->shape->cursors[0].subqueue, &limit);
 }
 
 #endif

@@ -167,11 +167,21 @@ static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view 
   return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
 }
 
+/* Moves a running job to another place without loss of work. */
+static enum hr_status migrate(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
+                              const struct hr_placement *from, const struct hr_placement *to) {
+  enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
+  if (status == HR_OK) status = hr_moves_start(moves, job, to, HR_REASON_IN_ORDER);
+  queue->freed = true;
+  HR__NOTIFY(queue, status, job_moves, view, job, from, to);
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
+}
+
 static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__returning_job job, const struct hr_placement *to) {
   struct hr_slice slice = {{job.node}, hr__gpus(queue, job.job) * 1000, 0};
   struct hr_placement from = {{job.pool}, 1, &slice};
-  return hr__queue_move(queue, view, moves, job.job, &from, to);
+  return migrate(queue, view, moves, job.job, &from, to);
 }
 
 /* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
@@ -227,12 +237,23 @@ static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_moves *mov
   return status;
 }
 
+static enum hr_status job_waits_no_more(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct hr__market *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return HR_OK;
+  struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
+  demand->count--;
+  demand->impatient -= market->patience_us[job.id] == HR__IMPATIENT;
+  market->patience_us[job.id] = HR_NEVER_US;
+  return HR_OK;
+}
+
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   struct hr__market *market = queue->market;
   if (hr__gpus(queue, job) == 0) return HR_OK;
   const struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
-  hr__market_job_waits_no_more(queue, view, job);
+  job_waits_no_more(queue, view, job);
   bool would_return = market->limits.returns && demand->may_use_spot && placement->n_slices == 1;
   if (!would_return || !hr__market_is_elastic(queue, placement->pool.id) ||
       hr__market_is_spot(queue, placement->pool.id))
@@ -310,7 +331,7 @@ static uint32_t n_nodes(const struct hr_cluster *cluster) {
 
 static const struct hr__listener listener = {.job_waits = hr__market_job_waits,
                                              .job_starts = job_starts,
-                                             .job_rejected = hr__market_job_waits_no_more,
+                                             .job_rejected = job_waits_no_more,
                                              .job_stops = job_stops,
                                              .job_moves = job_moves,
                                              .node_changes = node_changes};

@@ -96,13 +96,8 @@ static inline uint32_t hr__nodes_per_job(uint32_t gpus, uint32_t size) {
 /* ---- Who waits (market_demand.c) -------------------------------------------------------------------- */
 
 enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* It has started, or is given up. */
-enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 
 /* ---- Laying jobs on what is there (market_lay.c) ---------------------------------------------------- */
-
-/* Fills `levels` with the nodes that are up or booting. */
-void hr__market_read_levels(struct hr__queue *queue);
 
 /* ---- Nodes (market_nodes.c) ------------------------------------------------------------------------- */
 
@@ -110,8 +105,6 @@ void hr__market_read_levels(struct hr__queue *queue);
 
 /* ---- Asking for nodes (market_ask.c) ---------------------------------------------------------------- */
 
-/* Whether spot nodes would be no more than their share, with so many more of them and so many fewer of the others. */
-bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others);
 /* Asks for nodes for `count` jobs, in spot pools alone or in all; how many jobs found room. */
 enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                                   bool spot_only, const struct hr_view *view, struct hr_moves *moves, uint32_t *found);
@@ -127,8 +120,6 @@ bool hr__market_count_demand(struct hr__queue *queue, int64_t now_us);
    jobs accept. Returns how many jobs found room. */
 uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
                          bool spot_only);
-/* Returns how many nodes are paid for in elastic pools: of spot pools, of on-demand pools, or of both. */
-uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand);
 
 /* Whether spot capacity has been on offer for long enough to be used. */
 static inline bool hr__market_is_stable(const struct hr__market *market, uint32_t pool, int64_t now_us) {
@@ -141,6 +132,40 @@ static inline int64_t hr__market_patience_us(const struct hr__queue *queue, hr_j
   int64_t until_us = queue->market->patience_us[job.id];
   bool waits = queue->market->limits.rule == HR__MARKET_SPOT_FIRST && until_us != HR__IMPATIENT;
   return waits ? until_us : HR_NEVER_US;
+}
+
+/* Returns how many nodes of a pool are paid for. */
+static inline uint32_t hr__market_n_active(const struct hr__queue *queue, uint32_t pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
+  return spec->nodes - hr_cluster_nodes_in(queue->cluster, (hr_pool){pool}, HR_NODE_OFF);
+}
+
+/* Returns how many nodes are paid for in elastic pools: of spot pools, of on-demand pools, or of both. */
+static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand)) sum += hr__market_n_active(queue, i);
+  return sum;
+}
+
+/* Returns whether spot nodes stay within their share with `more_spot` more of them and `fewer_others` fewer others. */
+static inline bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
+  double spot = hr__market_n_active_in(queue, true, false) + more_spot;
+  double others = hr__market_n_active_in(queue, false, true);
+  others = others > fewer_others ? others - fewer_others : 0;
+  return queue->market->limits.max_spot_share >= 1 ||
+         spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
+}
+
+/* Fills `levels` with the nodes that are up or booting. */
+static inline void hr__market_read_levels(struct hr__queue *queue) {
+  struct hr__market *market = queue->market;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
+    for (uint32_t free = 1; free <= market->gpus_per_node[i]; free++)
+      market->levels[i][free] = hr_free_index_count(index, free);
+    market->levels[i][market->gpus_per_node[i]] += hr_cluster_nodes_in(queue->cluster, (hr_pool){i}, HR_NODE_BOOTING);
+  }
 }
 
 #endif

@@ -8,16 +8,6 @@
 
 #include <math.h>
 
-void hr__market_read_levels(struct hr__queue *queue) {
-  struct hr__market *market = queue->market;
-  for (uint32_t i = 0; i < market->n_pools; i++) {
-    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
-    for (uint32_t free = 1; free <= market->gpus_per_node[i]; free++)
-      market->levels[i][free] = hr_free_index_count(index, free);
-    market->levels[i][market->gpus_per_node[i]] += hr_cluster_nodes_in(queue->cluster, (hr_pool){i}, HR_NODE_BOOTING);
-  }
-}
-
 /* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
 static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand, uint32_t count) {
   uint32_t gpus = demand->gpus, packed = 0;
@@ -90,17 +80,6 @@ enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_vie
   return hr__deadline_fifo_add(&market->patience, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
-  struct hr__market *market = queue->market;
-  if (hr__gpus(queue, job) == 0) return HR_OK;
-  struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
-  demand->count--;
-  demand->impatient -= market->patience_us[job.id] == HR__IMPATIENT;
-  market->patience_us[job.id] = HR_NEVER_US;
-  return HR_OK;
-}
-
 /* A job may be over before its while is: its column then says never, or zero once it has been forgotten. Neither is a
    time that is due: what is due at 0 is taken in the first pass, before which no job that waited can be over. */
 static void lose_patience(struct hr__market *market, int64_t now_us) {
@@ -143,18 +122,6 @@ bool hr__market_count_demand(struct hr__queue *queue, int64_t now_us) {
   return !queue->quota || count_held(queue);
 }
 
-static uint32_t n_active(const struct hr__queue *queue, uint32_t pool) {
-  const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
-  return spec->nodes - hr_cluster_nodes_in(queue->cluster, (hr_pool){pool}, HR_NODE_OFF);
-}
-
-uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
-  uint32_t sum = 0;
-  for (uint32_t i = 0; i < queue->market->n_pools; i++)
-    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand)) sum += n_active(queue, i);
-  return sum;
-}
-
 /* Asking for nodes, in the pool that the rule prefers, for jobs for which there is no room yet. */
 
 /* What a GPU-hour costs when what is lost to reclaims is counted in; more so where many nodes would be lost together.
@@ -162,17 +129,9 @@ uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool o
 static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   double price = (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
   uint32_t all = hr__market_n_active_in(queue, true, true);
-  double share = all ? (double)n_active(queue, pool) / all : 0;
+  double share = all ? (double)hr__market_n_active(queue, pool) / all : 0;
   double reclaims_per_h = hr_cluster_reclaims_per_h(queue->cluster, (hr_pool){pool});
   return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
-}
-
-bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
-  double spot = hr__market_n_active_in(queue, true, false) + more_spot;
-  double others = hr__market_n_active_in(queue, false, true);
-  others = others > fewer_others ? others - fewer_others : 0;
-  return queue->market->limits.max_spot_share >= 1 ||
-         spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
 }
 
 /* How many nodes of the pool may be asked for now. */

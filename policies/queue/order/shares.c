@@ -19,19 +19,7 @@ struct hr__standing_of {
 /* Half-lives after which usage is scaled to a later moment. */
 enum { FARTHEST = 256 };
 
-void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
-                     const struct hr_quota_spec *weights) {
-  *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};
-}
-
 /* ---- Accounts --------------------------------------------------------------------------------------- */
-
-double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace, uint32_t tenant) {
-  for (uint32_t i = 0; quotas && tenant != HR_NONE && i < quotas->n_nodes; i++)
-    if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, trace->tenants.text[tenant]) == 0)
-      return quotas->nodes[i].weight;
-  return quotas && quotas->fallback.weight > 0 ? quotas->fallback.weight : 1;
-}
 
 static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
   if (shares->count < shares->capacity) return true;

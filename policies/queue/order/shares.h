@@ -21,6 +21,8 @@
 
 #include "policies/queue/dispatch.h"
 
+#include <string.h>
+
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 
 struct hr__share_account {
@@ -53,10 +55,6 @@ struct hr__shares {
   uint32_t n_ranked, n_seen; /* in `room`; of all accounts, when they were ranked */
 };
 
-void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
-                     const struct hr_quota_spec *weights);
-/* What the quotas say of a tenant, 1 when nothing. */
-double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace, uint32_t tenant);
 /* The job's account, made when it is not there yet; HR_NONE: out of memory. */
 uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *queue, hr_job job);
 /* Time has come to `now_us`; to be told before all that follows. */
@@ -70,5 +68,18 @@ double hr__shares_usage(const struct hr__shares *shares, uint32_t account);
 int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
 /* Works all factors out. */
 void hr__shares_update(struct hr__shares *shares);
+
+static inline void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
+                     const struct hr_quota_spec *weights) {
+  *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};
+}
+
+/* What the quotas say of a tenant, 1 when nothing. */
+static inline double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace, uint32_t tenant) {
+  for (uint32_t i = 0; quotas && tenant != HR_NONE && i < quotas->n_nodes; i++)
+    if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, trace->tenants.text[tenant]) == 0)
+      return quotas->nodes[i].weight;
+  return quotas && quotas->fallback.weight > 0 ? quotas->fallback.weight : 1;
+}
 
 #endif

@@ -23,22 +23,6 @@
 
 #define NO_LIMIT (INT64_C(1) << 60)
 
-struct quota_tree_node {
-  uint32_t parent, depth; /* HR_NONE and 0 of the root */
-  int64_t subtree, kept;
-  int64_t usage; /* of what its cohort may count: a cohort's is without what its members use of what they keep */
-  int64_t held;  /* all that is used at and below it */
-  int64_t borrow, max;
-  double weight;
-};
-
-struct hr_quota_tree {
-  struct quota_tree_node *nodes;
-  uint32_t n_nodes, n_tenants;
-  uint32_t *leaf;                   /* [n_tenants + 1]: of each tenant, and of none */
-  int64_t lent_to_root, guaranteed; /* by the root's children; by all */
-};
-
 static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
@@ -65,7 +49,7 @@ static int by_its_name(const void *name, const void *node) {
 static void add_node(struct hr_quota_tree *tree, const struct hr_quota_node *spec, uint32_t parent) {
   uint64_t guaranteed = spec->guaranteed_milli;
   tree->nodes[tree->n_nodes++] =
-      (struct quota_tree_node){.parent = parent,
+      (struct hr__quota_tree_node){.parent = parent,
                                .depth = tree->nodes[parent].depth + 1,
                                .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
                                .kept = bounded(spec->lend_milli), /* the limit, until all below is known */
@@ -102,7 +86,7 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
 /* What each node keeps and lends, children before parents. */
 static void sum_up(struct hr_quota_tree *tree) {
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
-    struct quota_tree_node *node = &tree->nodes[i];
+    struct hr__quota_tree_node *node = &tree->nodes[i];
     node->kept = node->kept == NO_LIMIT ? 0 : max_i64(0, node->subtree - node->kept);
     if (node->parent)
       tree->nodes[node->parent].subtree += node->subtree - node->kept;
@@ -123,7 +107,7 @@ struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct 
   tree->nodes = hr_arena_alloc(arena, ((size_t)spec->n_nodes + tree->n_tenants + 2) * sizeof *tree->nodes);
   if (!tree->leaf || !tree->nodes) return NULL;
   tree->nodes[tree->n_nodes++] =
-      (struct quota_tree_node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};
+      (struct hr__quota_tree_node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};
   for (uint32_t i = 0; i < spec->n_nodes; i++) add_node(tree, &spec->nodes[i], place_of(spec->nodes[i].parent));
   add_leaves(tree, spec, trace, sorted);
   sum_up(tree);
@@ -137,18 +121,14 @@ void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli) {
 
 /* ---- Taking and giving ------------------------------------------------------------------------------ */
 
-static uint32_t leaf_of(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
-}
-
-static int64_t beyond_kept(const struct quota_tree_node *node) {
+static int64_t beyond_kept(const struct hr__quota_tree_node *node) {
   return max_i64(0, node->usage - node->kept);
 }
 
 static void change(struct hr_quota_tree *tree, uint32_t tenant, int64_t milli) {
   int64_t passed_on = milli;
-  for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    struct quota_tree_node *node = &tree->nodes[i];
+  for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
+    struct hr__quota_tree_node *node = &tree->nodes[i];
     int64_t before = beyond_kept(node);
     node->held += milli;
     node->usage += passed_on;
@@ -167,15 +147,15 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
 uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)tree->nodes[leaf_of(tree, tenant)].held;
+  return (uint64_t)tree->nodes[hr__quota_tree_place(tree, tenant)].held;
 }
 
 /* `so_far`: what the nodes below add of what they keep. With it, each node on the way says how much can come from above
    at most, and the root what there is. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
   int64_t from_below = 0, available = NO_LIMIT;
-  for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    const struct quota_tree_node *node = &tree->nodes[i];
+  for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
+    const struct hr__quota_tree_node *node = &tree->nodes[i];
     available = min_i64(available, node->max - node->held);
     if (i == 0) return min_i64(available, from_below + node->subtree - node->usage);
     from_below += max_i64(0, node->kept - node->usage);
@@ -187,24 +167,8 @@ int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenan
 
 /* ---- Bars ------------------------------------------------------------------------------------------- */
 
-uint32_t hr__quota_tree_n_places(const struct hr_quota_tree *tree) {
-  return tree->n_nodes;
-}
-
-uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return leaf_of(tree, tenant);
-}
-
-uint32_t hr__quota_tree_parent(const struct hr_quota_tree *tree, uint32_t place) {
-  return tree->nodes[place].parent;
-}
-
-bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return tree->nodes[leaf_of(tree, tenant)].kept > 0;
-}
-
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind) {
-  const struct quota_tree_node *node = &tree->nodes[place];
+  const struct hr__quota_tree_node *node = &tree->nodes[place];
   if (kind == HR__LIMIT_MAXIMUM) return node->max - node->held;
   if (place == 0) return node->subtree - node->usage;
   if (node->borrow == NO_LIMIT) return NO_LIMIT;
@@ -216,7 +180,7 @@ bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant
                                struct hr__admission_limit *limit) {
   int64_t wanted = bounded(milli), spare = 0;
   bool others_keep = false;
-  uint32_t leaf = leaf_of(tree, tenant);
+  uint32_t leaf = hr__quota_tree_place(tree, tenant);
   for (uint32_t i = leaf; i != HR_NONE; i = tree->nodes[i].parent) {
     bool is_full = hr__quota_tree_room(tree, i, HR__LIMIT_MAXIMUM) < wanted;
     if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) {
@@ -232,7 +196,7 @@ bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant
 
 uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
   int64_t wanted = bounded(milli), spare = 0;
-  for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
+  for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
     bool is_full = hr__quota_tree_room(tree, i, HR__LIMIT_MAXIMUM) < wanted;
     if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) return i;
     spare += max_i64(0, tree->nodes[i].kept - tree->nodes[i].usage);
@@ -245,7 +209,7 @@ uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t te
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
   int64_t from_below = 0, bound = NO_LIMIT;
   for (uint32_t i = from; i; i = tree->nodes[i].parent) {
-    const struct quota_tree_node *node = &tree->nodes[i];
+    const struct hr__quota_tree_node *node = &tree->nodes[i];
     bound = min_i64(bound, node->max);
     if (node->borrow != NO_LIMIT) bound = min_i64(bound, from_below + node->subtree + node->borrow);
     from_below += node->kept;
@@ -254,11 +218,11 @@ static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
 }
 
 uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)potential(tree, leaf_of(tree, tenant));
+  return (uint64_t)potential(tree, hr__quota_tree_place(tree, tenant));
 }
 
 static int64_t borrowed_milli(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
-  const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
+  const struct hr__quota_tree_node *leaf = &tree->nodes[hr__quota_tree_place(tree, tenant)];
   return max_i64(0, leaf->usage + bounded(extra_milli) - leaf->subtree);
 }
 
@@ -279,13 +243,13 @@ static uint32_t common_ancestor(const struct hr_quota_tree *tree, uint32_t a, ui
 }
 
 bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, uint32_t victim) {
-  uint32_t from = leaf_of(tree, tenant), to = leaf_of(tree, victim), common = common_ancestor(tree, from, to);
+  uint32_t from = hr__quota_tree_place(tree, tenant), to = hr__quota_tree_place(tree, victim), common = common_ancestor(tree, from, to);
   if (from == to) return false;
   for (uint32_t i = to; i != common; i = tree->nodes[i].parent)
     if (tree->nodes[i].usage <= tree->nodes[i].subtree) return false;
   int64_t wanted = bounded(milli);
   for (uint32_t i = from; i != common; i = tree->nodes[i].parent) {
-    const struct quota_tree_node *node = &tree->nodes[i];
+    const struct hr__quota_tree_node *node = &tree->nodes[i];
     if (node->usage + wanted <= node->subtree) return true;
     wanted = max_i64(0, wanted - max_i64(0, node->kept - node->usage));
   }
@@ -293,7 +257,7 @@ bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant
 }
 
 double hr_quota_tree_share(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
-  const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
+  const struct hr__quota_tree_node *leaf = &tree->nodes[hr__quota_tree_place(tree, tenant)];
   int64_t borrowed = borrowed_milli(tree, tenant, extra_milli), lendable = potential(tree, leaf->parent);
   if (borrowed == 0) return 0;
   return lendable > 0 ? 1000.0 * (double)borrowed / (double)lendable / leaf->weight : HUGE_VAL;
