@@ -2,6 +2,7 @@
 
 #include "headroom/policy.h"
 #include "headroom/unstable/policies.h"
+#include "policies/queue/order/order.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,15 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a policy's name is a file's: it has a slash. */
-static bool hr__policy_is_path(const char *name);
-/* HR_BAD_INPUT with the words for what it lacks. */
-static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error);
-/* Loads a shared object; its policy lives until it is unloaded. */
-static enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
-                                      struct hr_error *error);
-static void hr__policy_unload(void *library);
-
 /* Policies from shared objects. */
 
 #define ENTRY "headroom_policy"
@@ -28,11 +20,11 @@ static void hr__policy_unload(void *library);
 /* The first size that a policy may have been built with: all that it cannot do without. */
 #define MIN_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
 
-static bool hr__policy_is_path(const char *name) {
+static bool is_path(const char *name) {
   return strchr(name, '/') != NULL;
 }
 
-static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error) {
+static enum hr_status check_ops(const struct hr_policy_ops *ops, struct hr_error *error) {
   if (ops->abi != HR_POLICY_ABI)
     return hr_fail(error, HR_BAD_INPUT, "it was built for interface %u; this is interface %u: build it again",
                    (unsigned)ops->abi, HR_POLICY_ABI);
@@ -53,8 +45,12 @@ static enum hr_status refuse(const char *path, const struct hr_error *inner, str
   return hr_fail(error, HR_BAD_INPUT, "the policy %.300s cannot be used: %.400s", path, inner->text);
 }
 
-static enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
-                                      struct hr_error *error) {
+static void unload_library(void *library) {
+  if (library) dlclose(library);
+}
+
+static enum hr_status load_library(const char *path, void **library, const struct hr_policy_ops **ops,
+                                   struct hr_error *error) {
   struct hr_error inner = {0};
   *ops = NULL;
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -70,15 +66,11 @@ static enum hr_status hr__policy_load(const char *path, void **library, const st
   if (!*ops)
     status = hr_fail(&inner, HR_BAD_INPUT,
                      "it has no '" ENTRY "', which HR_POLICY(name) = {...} of headroom/policy.h makes");
-  if (status == HR_OK) status = hr__policy_check(*ops, &inner);
+  if (status == HR_OK) status = check_ops(*ops, &inner);
   if (status == HR_OK) return HR_OK;
-  hr__policy_unload(*library);
+  unload_library(*library);
   *library = NULL;
   return refuse(path, &inner, error);
-}
-
-static void hr__policy_unload(void *library) {
-  if (library) dlclose(library);
 }
 
 /* The built-in policies, names for settings of theirs, and parameters from text. A new policy or setting is one line in
@@ -93,22 +85,8 @@ const struct hr_policy_ops *const *hr_policies(void) {
   return policies;
 }
 
-static const struct hr_policy_setting settings[] = {{"fifo", "queue", {{"order", "fifo"}}},
-                                                    {"sjf", "queue", {{"order", "sjf"}}},
-                                                    {"smallest", "queue", {{"order", "smallest"}}},
-                                                    {"largest", "queue", {{"order", "largest"}}},
-                                                    {"priority", "queue", {{"order", "priority"}}},
-                                                    {"srtf", "queue", {{"order", "srtf"}}},
-                                                    {"las", "queue", {{"order", "las"}}},
-                                                    {"gittins", "queue", {{"order", "gittins"}}},
-                                                    {"edf", "queue", {{"order", "edf"}}},
-                                                    {"f1", "queue", {{"order", "f1"}}},
-                                                    {"wfp3", "queue", {{"order", "wfp3"}}},
-                                                    {"qssf", "queue", {{"order", "qssf"}}},
-                                                    {"fair-share", "queue", {{"order", "fair-share"}}},
-                                                    {"drf", "queue", {{"order", "drf"}}},
-                                                    {"multifactor", "queue", {{"order", "multifactor"}}},
-                                                    {"easy", "queue", {{"backfill", "easy"}}},
+#define ORDER_SETTING(text, name, help) {text, "queue", {{"order", text}}},
+static const struct hr_policy_setting settings[] = {HR__ORDERS(ORDER_SETTING){"easy", "queue", {{"backfill", "easy"}}},
                                                     {"conservative", "queue", {{"backfill", "conservative"}}},
                                                     {0}};
 
@@ -235,8 +213,8 @@ enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char
   *choice = (struct hr_policy_choice){0};
   const struct hr_policy_setting *setting = hr_policy_setting_find(name);
   enum hr_status status = HR_OK;
-  if (hr__policy_is_path(name))
-    status = hr__policy_load(name, &choice->library, &choice->ops, error);
+  if (is_path(name))
+    status = load_library(name, &choice->library, &choice->ops, error);
   else if (!(choice->ops = hr_policy_find(setting ? setting->policy : name, error)))
     status = HR_BAD_INPUT;
   if (status == HR_OK) status = set_defaults(choice, error);
@@ -291,6 +269,6 @@ bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
 
 void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   free(choice->params);
-  hr__policy_unload(choice->library);
+  unload_library(choice->library);
   *choice = (struct hr_policy_choice){0};
 }

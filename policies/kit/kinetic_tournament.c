@@ -12,12 +12,6 @@ enum { FIRST_CAPACITY = 4 };
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
 
-struct hr__kinetic_node {
-  uint32_t first;   /* a place, HR_NONE while there is none below */
-  int64_t until_us; /* no game below comes out otherwise before that */
-  int64_t least;    /* of the values below */
-};
-
 /* ---- A game ----------------------------------------------------------------------------------------- */
 
 /* (now - since) x slowness of the other: a side of the comparison of two values. */
@@ -136,10 +130,6 @@ void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us) {
 }
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
-
-uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {
-  return kinetic->count ? kinetic->places[kinetic->nodes[1].first].name : HR_NONE;
-}
 
 static void search(const struct hr__kinetic *kinetic, uint32_t at, int64_t bound, hr__kinetic_visit *visit,
                    void *self) {

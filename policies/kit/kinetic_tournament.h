@@ -28,7 +28,11 @@ struct hr__contestant {
   uint32_t name; /* HR_NONE: the place is free */
 };
 
-struct hr__kinetic_node;
+struct hr__kinetic_node {
+  uint32_t first;   /* a place, HR_NONE while there is none below */
+  int64_t until_us; /* no game below comes out otherwise before that */
+  int64_t least;    /* of the values below */
+};
 
 struct hr__kinetic {
   struct hr_arena *arena;
@@ -49,8 +53,6 @@ void hr__kinetic_rebuild(struct hr__kinetic *kinetic);
 void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place);
 /* Time goes on. To be told before asking: what was added meanwhile is compared as of the last time told. */
 void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us);
-/* The name of the first of all; HR_NONE: nobody races. */
-uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic);
 
 /* Called with the first of several, and with one alone (`alone`), whose value is at most the bound of a search. Returns
    whether one of those that come after it could matter. */
@@ -58,5 +60,10 @@ typedef bool hr__kinetic_visit(void *self, uint32_t name, bool alone);
 /* Goes to those with a value of at most `bound` whom `visit` does not rule out by who is before them, the likely ones
    first. */
 void hr__kinetic_search(const struct hr__kinetic *kinetic, int64_t bound, hr__kinetic_visit *visit, void *self);
+
+/* The name of the first of all; HR_NONE: nobody races. */
+static inline uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {
+  return kinetic->count ? kinetic->places[kinetic->nodes[1].first].name : HR_NONE;
+}
 
 #endif

@@ -47,7 +47,8 @@ static inline bool hr__place_has(const struct hr__planned_place *place, hr_node 
   return false;
 }
 
-/* Takes the GPUs of a place, or returns them. Nodes that are not up have nothing to take, and nothing is returned there. */
+/* Takes the GPUs of a place, or returns them. Nodes that are not up have nothing to take, and nothing is returned
+ * there. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns);
 
 static inline void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
@@ -59,8 +60,8 @@ static inline void hr__capacity_return(struct hr__planned_capacity *capacity, co
 }
 
 /* Finds a placement by the placer's rule in any pool that the class accepts. */
-static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
-                                     uint32_t accept_class, struct hr_placement *placement) {
+static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer,
+                                     uint32_t gpus, uint32_t accept_class, struct hr_placement *placement) {
   const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
                                   capacity->free_gpus};
   return hr_placer_find_in(placer, &all, gpus, accept_class, placement);

@@ -131,16 +131,6 @@ static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
   return one << (part * shape->gpus_per_group);
 }
 
-struct hr__group_place hr__groups_place(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
-                                        uint32_t group) {
-  const struct hr_pool_spec *spec = &groups->cluster->pools[pool.id];
-  struct gang_groups_shape shape = shape_of(spec, tier);
-  uint32_t number = group / shape.groups_per_node * shape.nodes_per_group;
-  return (struct hr__group_place){.first = {groups->first_node[pool.id] + number},
-                                  .n_nodes = (uint32_t)min_u64(shape.nodes_per_group, spec->nodes - number),
-                                  .gpus = mask_of(&shape, group % shape.groups_per_node)};
-}
-
 /* ---- Questions -------------------------------------------------------------------------------------- */
 
 static struct room_query *make_question(struct hr__gang_groups *groups, enum hr_tier tier) {
@@ -204,10 +194,23 @@ static struct pool_groups *pool_of(const struct hr__gang_groups *groups, uint32_
   return &groups->queries[(size_t)request * HR_N_TIERS + tier]->pools[pool.id];
 }
 
-uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool) {
+static struct hr__group_place place_of_group(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
+                                             uint32_t group) {
+  const struct hr_pool_spec *spec = &groups->cluster->pools[pool.id];
+  struct gang_groups_shape shape = shape_of(spec, tier);
+  uint32_t number = group / shape.groups_per_node * shape.nodes_per_group;
+  return (struct hr__group_place){.first = {groups->first_node[pool.id] + number},
+                                  .n_nodes = (uint32_t)min_u64(shape.nodes_per_group, spec->nodes - number),
+                                  .gpus = mask_of(&shape, group % shape.groups_per_node)};
+}
+
+uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                             struct hr__group_place *place) {
   const struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
-  bool any = hr__tournament_root(&of_pool->shape, of_pool->tree, 1, 0) != 0;
-  return any ? hr__tournament_best(&of_pool->shape, of_pool->tree, 1, 0) : HR_NONE;
+  if (hr__tournament_root(&of_pool->shape, of_pool->tree, 1, 0) == 0) return HR_NONE;
+  uint32_t group = hr__tournament_best(&of_pool->shape, of_pool->tree, 1, 0);
+  *place = place_of_group(groups, tier, pool, group);
+  return group;
 }
 
 void hr__groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
@@ -215,7 +218,7 @@ void hr__groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum h
   struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
   uint32_t none = 0;
   hr__tournament_set(&of_pool->shape, of_pool->tree, 1, false, group, &none);
-  hr__groups_changed(groups, hr__groups_place(groups, tier, pool, group).first);
+  hr__groups_changed(groups, place_of_group(groups, tier, pool, group).first);
 }
 
 void hr__groups_changed(struct hr__gang_groups *groups, hr_node node) {

@@ -26,9 +26,8 @@ void hr__groups_changed(struct hr__gang_groups *groups, hr_node node);
 bool hr__groups_update(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier);
 /* As of the last look: of the groups in a pool that have room for all tasks of the request, the one with the least
    room, the lowest number among equals, HR_NONE if there is none. */
-uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool);
-struct hr__group_place hr__groups_place(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
-                                        uint32_t group);
+uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                             struct hr__group_place *place);
 /* The group has no room until the next look. */
 void hr__groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
                         uint32_t group);

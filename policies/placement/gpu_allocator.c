@@ -126,9 +126,9 @@ static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
   bool splits_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
   for (;;) {
-    uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool);
+    struct hr__group_place place;
+    uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool, &place);
     if (group == HR_NONE) return false;
-    struct hr__group_place place = hr__groups_place(snapshot->groups, tier, pool, group);
     if (find_in(allocator, snapshot, request, &place, splits_node)) return true;
     hr__groups_exclude(snapshot->groups, request, tier, pool, group);
   }
@@ -150,7 +150,7 @@ static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr
 }
 
 bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                        uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
+                               uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
   const struct hr_request *asked = &allocator->asked[request];
   if (tier == HR_TIER_ANY || is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
     return find(allocator, snapshot, request, placement);
@@ -195,7 +195,8 @@ static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   (void)view;
-  hr__cluster_snapshot_change(queue->allocator, &queue->allocator->now, request_of(queue, job), placement, HR__GPUS_TAKE);
+  hr__cluster_snapshot_change(queue->allocator, &queue->allocator->now, request_of(queue, job), placement,
+                              HR__GPUS_TAKE);
   return HR_OK;
 }
 

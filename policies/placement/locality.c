@@ -19,7 +19,6 @@ struct hr__locality_state {
   struct wait *heap;
   uint32_t n_waits, capacity;
   int64_t anywhere_us; /* when a head was last found to fit anywhere */
-  bool expires;        /* some wait will be over */
 };
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
@@ -68,8 +67,7 @@ static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct h
   struct locality_kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
   if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, HR_TIER_ANY, placement)) return true;
-  return kind.tier != HR_TIER_ANY &&
-         hr__cluster_snapshot_find(allocator, snapshot, kind.base, kind.tier, placement);
+  return kind.tier != HR_TIER_ANY && hr__cluster_snapshot_find(allocator, snapshot, kind.base, kind.tier, placement);
 }
 
 /*
@@ -172,7 +170,7 @@ static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const stru
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
   hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
-                            &placement, HR__GPUS_GIVE);
+                              &placement, HR__GPUS_GIVE);
   gpu_calendar->side[end.job.id] = GONE;
   pop_end(&gpu_calendar->here);
   push_end(gpu_calendar, &gpu_calendar->gone, end);
@@ -182,7 +180,7 @@ static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct 
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, end.job, &one);
   hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
-                            &placement, HR__GPUS_TAKE);
+                              &placement, HR__GPUS_TAKE);
   gpu_calendar->side[end.job.id] = HERE;
   pop_end(&gpu_calendar->gone);
   push_end(gpu_calendar, &gpu_calendar->here, end);
@@ -276,7 +274,7 @@ static enum hr_status outlook_job_starts(struct hr__queue *queue, const struct h
   push_end(gpu_calendar, leaves ? &gpu_calendar->gone : &gpu_calendar->here, end);
   if (!leaves)
     hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
-                              placement, HR__GPUS_TAKE);
+                                placement, HR__GPUS_TAKE);
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
@@ -287,7 +285,7 @@ static enum hr_status outlook_job_stops(struct hr__queue *queue, const struct hr
   (void)view;
   if (gpu_calendar->side[job] == HERE)
     hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
-                              event->placement, HR__GPUS_GIVE);
+                                event->placement, HR__GPUS_GIVE);
   gpu_calendar->side[job] = NOWHERE;
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
@@ -496,9 +494,7 @@ enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_
   bool any = false;
   while (status == HR_OK && (first = first_wait(locality, view)) && first->until_us <= view->now_us) {
     hr_job job = first->job;
-    status = hr__queue_take_out(queue, view, job);
-    locality->is_over[job.id] = true;
-    if (status == HR_OK) status = hr__queue_put_in(queue, view, job);
+    status = hr__queue_change_kind(queue, view, job, &locality->is_over[job.id]);
     queue->freed = any = true;
   }
   return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
@@ -510,18 +506,14 @@ enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_vi
   return first ? hr__queue_wake(queue, view, moves, first->until_us) : HR_OK;
 }
 
-bool hr__locality_expires(const struct hr__queue *queue) {
-  return queue->locality->expires;
-}
-
 struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__locality_state *locality = hr_arena_alloc(env->arena, sizeof *locality);
   if (!locality) return NULL;
   locality->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *locality->is_over);
   if (!locality->is_over) return NULL;
-  for (uint32_t i = 0; i < env->jobs->n_jobs && !locality->expires; i++) {
+  for (uint32_t i = 0; i < env->jobs->n_jobs && !queue->locality_expires; i++) {
     struct hr_locality of_job = hr_cluster_locality(env->cluster, (hr_job){i});
-    locality->expires = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
+    queue->locality_expires = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
     hr_arena_passed_job(env->arena, (hr_job){i});
   }
   hr__queue_add_listener(queue, &wait_listener);

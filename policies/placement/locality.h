@@ -22,8 +22,6 @@ bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t ki
 
 /* Whether such a job fits, but for having to be within its tier. */
 bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
-/* Whether the wait of some job will be over. */
-bool hr__locality_expires(const struct hr__queue *queue);
 
 /* When the first job of a shape that does not fit now could start, by what is known of the ends of what runs
    (hr_release_calendar_earliest, hr__gpu_release_calendar_earliest); that its wait is over before counts. Of any jobs,

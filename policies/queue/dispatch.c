@@ -108,15 +108,13 @@ enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_
   return status;
 }
 
-enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag) {
   struct hr__shape *shape;
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
-  return hr__waiting_remove(&queue->waiting, shape, entry);
-}
-
-enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  enum hr_status status = hr__waiting_remove(&queue->waiting, shape, entry);
+  *flag = true;
   struct hr__queued_job queued = queued_job_for(queue, view, job);
-  return hr__waiting_add(&queue->waiting, &queued);
+  return status == HR_OK ? hr__waiting_add(&queue->waiting, &queued) : status;
 }
 
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key) {
@@ -125,4 +123,3 @@ enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *vi
   enum hr_status status = hr__waiting_remove(&queue->waiting, shape, (struct hr_job_entry){old_key, job, queued.value});
   return status == HR_OK ? hr__waiting_add(&queue->waiting, &queued) : status;
 }
-

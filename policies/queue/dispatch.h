@@ -88,6 +88,7 @@ struct hr__queue {
   struct hr__gpu_release_calendar
       *gpu_calendar;                   /* likewise, and unless the backfill looks ahead; instead of `releases` */
   struct hr__locality_state *locality; /* NULL unless a job is to be within a group */
+  bool locality_expires;               /* the topology constraint of some job is required for a limited time only */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
@@ -148,9 +149,6 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
 /* A waiting job is to be given up: it is, at the next pass. False: out of memory. */
 bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason);
 enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
-/* Takes a waiting job out of the queue for the moment, as it has stood there, and puts it in as it is now. */
-enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 
@@ -160,7 +158,7 @@ static inline void hr__queue_add_listener(struct hr__queue *queue, const struct 
 
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */
 static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                              int64_t at_us) {
+                                            int64_t at_us) {
   bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
   if (at_us == HR_NEVER_US || pending) return HR_OK;
   queue->wake_us = at_us;
@@ -168,8 +166,11 @@ static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struc
 }
 
 /* Calls a function of each listener that has it, in the order in which they began to listen. */
-#define HR__NOTIFY(queue, status, function, ...)                                                                           \
+#define HR__NOTIFY(queue, status, function, ...)                                                                       \
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
+
+/* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape that it then has. */
+enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag);
 
 #endif

@@ -3,9 +3,13 @@
 
 #include "policies/queue/params.h"
 
+#include "policies/queue/order/order.h"
+
 #define TEXT(text, object) text,
 #define NAME(text) text,
-static const char *const order_names[] = {HR__ORDERS(TEXT) NULL};
+#define ORDER_NAME(text, name, help) text,
+#define ORDER_HELP(text, name, help) " " text " (" help "),"
+static const char *const order_names[] = {HR__ORDERS(ORDER_NAME) NULL};
 static const char *const backfill_names[] = {HR__BACKFILLS(TEXT) NULL};
 const char *const hr__placement_names[] = {HR__PLACEMENTS(TEXT) HR__PACKINGS(NAME) NULL};
 static const char *const market_names[] = {HR__MARKETS(TEXT) NULL};
@@ -21,10 +25,7 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "fifo",
      .choices = order_names,
-     .help = "which waiting job comes first: by submit, estimated run time, GPUs (few or many first), priority, "
-             "remaining time, attained service, Gittins index, deadline, the learned formula F1, (wait / run time)^3 x "
-             "GPUs, "
-             "predicted GPU-time, use of what is due to a tenant, dominant share, a weighted sum of factors"},
+     .help = "which waiting job comes first:" HR__ORDERS(ORDER_HELP) " ties by submit time"},
     {.key = "backfill",
      .type = HR_PARAM_CHOICE,
      .fallback = "strict",
@@ -219,4 +220,3 @@ const struct hr_param hr__queue_params[] = {
      .help = "qssf: how alike the names of two jobs must be, 1 for equal, for one to speak for the other",
      .aside = true},
     {0}};
-

@@ -9,22 +9,6 @@
 #include <string.h>
 
 /* What a scenario may choose from: text, what stands for it in queue.c. A value is a place in its list. */
-#define HR__ORDERS(X)                                                                                                  \
-  X("fifo", &hr__order_fifo)                                                                                           \
-  X("sjf", &hr__order_sjf)                                                                                             \
-  X("smallest", &hr__order_smallest)                                                                                   \
-  X("largest", &hr__order_largest)                                                                                     \
-  X("priority", &hr__order_priority)                                                                                   \
-  X("srtf", &hr__order_srtf)                                                                                           \
-  X("las", &hr__order_las)                                                                                             \
-  X("gittins", &hr__order_gittins)                                                                                     \
-  X("edf", &hr__order_edf)                                                                                             \
-  X("f1", &hr__order_f1)                                                                                               \
-  X("wfp3", &hr__order_wfp3)                                                                                           \
-  X("qssf", &hr__order_qssf)                                                                                           \
-  X("fair-share", &hr__order_fair_share)                                                                               \
-  X("drf", &hr__order_drf)                                                                                             \
-  X("multifactor", &hr__order_multifactor)
 #define HR__BACKFILLS(X)                                                                                               \
   X("strict", &hr__backfill_strict)                                                                                    \
   X("skip", &hr__backfill_skip)                                                                                        \

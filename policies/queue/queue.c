@@ -11,7 +11,8 @@
 enum choice { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
 
 #define OBJECT(text, object) object,
-static const struct hr__order *const orders[] = {HR__ORDERS(OBJECT)};
+#define ORDER(text, name, help) &hr__order_##name,
+static const struct hr__order *const orders[] = {HR__ORDERS(ORDER)};
 static const struct hr__backfill *const backfills[] = {HR__BACKFILLS(OBJECT)};
 static const enum hr_placement_rule rules[] = {HR__PLACEMENTS(OBJECT)};
 static const enum hr__market_rule markets[] = {HR__MARKETS(OBJECT)};
@@ -82,13 +83,12 @@ static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct 
   return entry.key;
 }
 
-static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
+static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env,
+                                     const struct hr__admission *admission) {
   hr__full_key *full_key = queue->order->full_key;
   if ((env->quotas || queue->by_priority) && !full_key) full_key = same_key;
-  struct hr__admission admission = {0};
-  if (queue->quota) admission = hr__quota_admission(queue);
   enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key,
-                                           queue->quota ? &admission : NULL, queue);
+                                           queue->quota ? admission : NULL, queue);
   queue->waiting.keys_grow = queue->order->keys_only_grow;
   return status;
 }
@@ -143,9 +143,10 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
   queue->by_priority = keeps_priorities_apart(queue, env);
-  if (env->quotas && !hr__quota_create(queue, env)) return HR_NO_MEMORY;
+  struct hr__admission admission = {0};
+  if (env->quotas && !hr__quota_create(queue, env, &admission)) return HR_NO_MEMORY;
   enum hr_status status = create_locality(queue, env, error);
-  if (status == HR_OK) status = create_waiting(queue, env);
+  if (status == HR_OK) status = create_waiting(queue, env, &admission);
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_add_listener(queue, queue->order->listener);
@@ -282,7 +283,7 @@ static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_
 
 static uint32_t explains_by(const struct hr__queue *queue) {
   bool by_promise = queue->preemptor && queue->preemptor->terms.grace_us > 0;
-  bool by_wait = queue->locality && hr__locality_expires(queue);
+  bool by_wait = queue->locality_expires;
   if (queue->deadlines || by_promise || by_wait) return HR_POLICY_HOLDS_BY_JOB;
   return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
 }
@@ -303,8 +304,7 @@ static uint32_t abilities(void *self) {
   return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
 }
 
-static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr_event *event) {
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   enum hr_status status = HR_OK;
   queue->freed = queue->freed || event->kind == HR_EVENT_NODE_UP;
   HR__NOTIFY(queue, status, node_changes, view, event);

@@ -515,11 +515,14 @@ static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   return true;
 }
 
-bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
+bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
+                    struct hr__walk *walk) {
   *walk = (struct hr__walk){.shape = shape, .came = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
   if (!hr__has_subqueues(waiting)) {
     walk->next = shape->only;
     walk->next_entry = shape->head;
+    if (after && !hr_job_tree_next(&shape->only->jobs, after->key, after->job, INT64_MAX, &walk->next_entry))
+      return false;
     return find_entry(waiting, walk);
   }
   if (!list_all(waiting, shape)) {
@@ -527,13 +530,6 @@ bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct
     return false;
   }
   find_next_subqueue(waiting, walk);
-  return find_entry(waiting, walk);
-}
-
-bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
-                          struct hr__walk *walk) {
-  *walk = (struct hr__walk){.shape = shape, .next = shape->only, .number = ++waiting->n_walks};
-  if (!hr_job_tree_next(&shape->only->jobs, last.key, last.job, INT64_MAX, &walk->next_entry)) return false;
   return find_entry(waiting, walk);
 }
 
@@ -561,4 +557,3 @@ bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
   return walk->next->listed.value <= bound ||
          hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, bound, &unused);
 }
-

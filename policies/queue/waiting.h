@@ -171,11 +171,10 @@ struct hr__walk {
   struct hr_job_entry next_entry;
   uint32_t n_cursors, number;
 };
-/* False: out of memory. */
-bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk);
-/* Likewise from behind an entry on, where there are no lanes; false also when there is no job: `shape` is as below. */
-bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
-                          struct hr__walk *walk);
+/* Begins a walk at the shape's first job or, without subqueues, after an entry (`after` not NULL). Returns false if
+   there is no job, or if memory is out; then walk->shape is NULL. */
+bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
+                    struct hr__walk *walk);
 /* False at the end of it, or when out of memory: then `shape` is NULL. */
 bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Whether a job from where it is on has a value of at most `bound`. */
@@ -197,12 +196,14 @@ static inline struct hr__shape *hr__waiting_first(const struct hr__waiting *wait
 }
 
 /* Returns the subqueue of the shape's first job; NULL without subqueues. */
-static inline struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting, const struct hr__shape *shape) {
+static inline struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting,
+                                                              const struct hr__shape *shape) {
   return waiting->full_key ? waiting->subqueues[waiting->subqueue_of[shape->head.job.id]] : NULL;
 }
 
 /* Returns the subqueue that is listed after another one, preferred or not; NULL at the end. */
-static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
+static inline struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting,
+                                                             const struct hr__subqueue *subqueue) {
   struct hr_job_entry listed = subqueue->listed;
   bool found = hr_job_tree_next(&subqueue->shape->subqueues, listed.key, listed.job, INT64_MAX, &listed);
   return found ? waiting->subqueues[waiting->subqueue_of[listed.job.id]] : NULL;

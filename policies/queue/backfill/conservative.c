@@ -28,17 +28,6 @@ struct hr__reservations {
   uint32_t n_slices, slices_capacity;
 };
 
-static void reservations_clear(struct hr__reservations *all);
-/* Adds what is made, its place set from the placement of each of its jobs. False: out of memory. */
-static bool reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
-                             const struct hr_placement *placement);
-/* Those that start at `now_us` become what is due, instead of what was. False: one should have started before; or out
-   of memory. */
-static bool reservations_advance(struct hr__reservations *all, int64_t now_us);
-/* The i-th of those that are due, and the placement of each of its jobs. */
-static const struct hr__reservation *reservations_due(const struct hr__reservations *all, uint32_t i,
-                                                      struct hr_placement *placement);
-
 /*
  * The waiting jobs in order, handed out in batches: jobs that follow one another and ask for the same, for the same
  * time. Where keys stay as they are, what was handed out is remembered, and handed out again without a walk; else
@@ -63,29 +52,9 @@ struct hr__batches {
   uint32_t n_known, n_next, n_jobs, n_walks, known_capacity, jobs_capacity, walks_capacity;
 };
 
-/* `remembers`: the queue has no lanes, and jobs keep their keys. */
-static void batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
-                         bool remembers);
-/* From the first job on. `state`: of all jobs, enum hr_job_state. */
-static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *state);
-/* On from behind the last job that was handed out; to be asked only of batches that remember. */
-static void batches_continue(struct hr__batches *batches);
-/* The next batch, of no job when its only one is held back; NULL at the end. It stands until the next one, or with
-   batches that remember, until all begins again. */
-static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch);
-/* The pass is over: what was not handed out is forgotten. */
-static void batches_end(struct hr__batches *batches);
-/* A job comes to wait that stands before the last one handed out. */
-static void batches_forget(struct hr__batches *batches);
-
 static inline const struct hr_job_entry *batches_jobs(const struct hr__batches *batches, uint32_t first_job) {
   return batches->jobs + first_job;
 }
-
-/* The shapes that may have jobs not yet handed out, and whether one of these has a value of at most `bound`. */
-static uint32_t batches_shapes(const struct hr__batches *batches);
-static const struct hr__shape *batches_shape(const struct hr__batches *batches, uint32_t i);
-static bool batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound);
 
 static void reservations_clear(struct hr__reservations *all) {
   all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
@@ -119,6 +88,7 @@ static uint32_t pop(struct hr__reservations *all) {
   return top;
 }
 
+/* Adds what is made, its place set from the placement of each of its jobs. False: out of memory. */
 static bool reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
                              const struct hr_placement *placement) {
   if (!make_room(all)) return false;
@@ -136,12 +106,15 @@ static bool reservations_add(struct hr__reservations *all, const struct hr__rese
   return true;
 }
 
+/* Those that start at `now_us` become what is due, instead of what was. False: one should have started before; or out
+   of memory. */
 static bool reservations_advance(struct hr__reservations *all, int64_t now_us) {
   all->n_due = 0;
   while (all->n_heap > 0 && all->reservation[all->heap[0]].start_us == now_us) all->due[all->n_due++] = pop(all);
   return all->n_heap == 0 || all->reservation[all->heap[0]].start_us > now_us;
 }
 
+/* The i-th of those that are due, and the placement of each of its jobs. */
 static const struct hr__reservation *reservations_due(const struct hr__reservations *all, uint32_t i,
                                                       struct hr_placement *placement) {
   const struct hr__reservation *due = &all->reservation[all->due[i]];
@@ -151,11 +124,13 @@ static const struct hr__reservation *reservations_due(const struct hr__reservati
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
 
+/* `remembers`: the queue has no lanes, and jobs keep their keys. */
 static void batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
                          bool remembers) {
   *batches = (struct hr__batches){.arena = arena, .waiting = waiting, .remembers = remembers, .at = before_all};
 }
 
+/* A job comes to wait that stands before the last one handed out. */
 static void batches_forget(struct hr__batches *batches) {
   batches->n_known = batches->n_next = batches->n_jobs = 0;
   batches->at = before_all;
@@ -220,8 +195,7 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
     struct hr__walk *walk = &batches->walks[batches->n_walks];
-    batches->n_walks += batches->remembers ? hr__walk_begin_after(waiting, shape, batches->at, walk)
-                                           : hr__walk_begin(waiting, shape, walk);
+    batches->n_walks += hr__walk_begin(waiting, shape, batches->remembers ? &batches->at : NULL, walk);
     if (!walk->shape) return HR_NO_MEMORY;
   }
   return HR_OK;
@@ -272,6 +246,7 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
 
 /* ---- Handing out ------------------------------------------------------------------------------------ */
 
+/* From the first job on. `state`: of all jobs, enum hr_job_state. */
 static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *state) {
   batches->n_next = 0;
   batches->at = before_all;
@@ -281,10 +256,13 @@ static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *
   return HR_OK;
 }
 
+/* On from behind the last job that was handed out; to be asked only of batches that remember. */
 static void batches_continue(struct hr__batches *batches) {
   batches->walking = false;
 }
 
+/* The next batch, of no job when its only one is held back; NULL at the end. It stands until the next one, or with
+   batches that remember, until all begins again. */
 static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   enum hr_status status = HR_OK;
   *batch = NULL;
@@ -300,12 +278,14 @@ static enum hr_status batches_next(struct hr__batches *batches, const struct hr_
   return HR_OK;
 }
 
+/* The pass is over: what was not handed out is forgotten. */
 static void batches_end(struct hr__batches *batches) {
   batches->n_known = batches->n_next;
   const struct hr__batch *last = &batches->known[batches->n_known - (batches->n_known > 0)];
   batches->n_jobs = batches->n_known > 0 ? last->first_job + last->n_jobs : 0;
 }
 
+/* The shapes that may have jobs not yet handed out, and whether one of these has a value of at most `bound`. */
 static uint32_t batches_shapes(const struct hr__batches *batches) {
   return batches->remembers ? batches->waiting->n_active : batches->n_walks;
 }

@@ -144,7 +144,8 @@ static inline uint32_t hr__market_n_active(const struct hr__queue *queue, uint32
 static inline uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
-    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand)) sum += hr__market_n_active(queue, i);
+    if (hr__market_is_elastic(queue, i) && (hr__market_is_spot(queue, i) ? spot : on_demand))
+      sum += hr__market_n_active(queue, i);
   return sum;
 }
 

@@ -40,9 +40,28 @@ struct hr__order {
   hr__line_of *line_of;
 };
 
-extern const struct hr__order hr__order_fifo, hr__order_sjf, hr__order_smallest, hr__order_largest, hr__order_priority;
-extern const struct hr__order hr__order_srtf, hr__order_las, hr__order_gittins, hr__order_edf, hr__order_f1;
-extern const struct hr__order hr__order_wfp3, hr__order_qssf, hr__order_fair_share, hr__order_multifactor,
-    hr__order_drf;
+/* All orders: the text in a scenario, the suffix of the object's name, and the help text. A policy of the same name
+   stands for `queue` with this order. A new order is one line here, its object in a file of this folder, and its name
+   in the scenario schema. */
+#define HR__ORDERS(X)                                                                                                  \
+  X("fifo", fifo, "submit time")                                                                                       \
+  X("sjf", sjf, "estimated run time")                                                                                  \
+  X("smallest", smallest, "fewest GPUs")                                                                               \
+  X("largest", largest, "most GPUs")                                                                                   \
+  X("priority", priority, "priority, optionally with aging")                                                           \
+  X("srtf", srtf, "remaining run time")                                                                                \
+  X("las", las, "attained service")                                                                                    \
+  X("gittins", gittins, "Gittins index")                                                                               \
+  X("edf", edf, "deadline")                                                                                            \
+  X("f1", f1, "the learned function F1")                                                                               \
+  X("wfp3", wfp3, "(wait / run time)^3 x GPUs")                                                                        \
+  X("qssf", qssf, "predicted GPU time")                                                                                \
+  X("fair-share", fair_share, "usage relative to the tenant's share")                                                  \
+  X("drf", drf, "dominant share of the tenant")                                                                        \
+  X("multifactor", multifactor, "weighted sum of factors, as in Slurm")
+
+#define HR__DECLARE_ORDER(text, name, help) extern const struct hr__order hr__order_##name;
+HR__ORDERS(HR__DECLARE_ORDER)
+#undef HR__DECLARE_ORDER
 
 #endif

@@ -70,12 +70,13 @@ int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
 void hr__shares_update(struct hr__shares *shares);
 
 static inline void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
-                     const struct hr_quota_spec *weights) {
+                                   const struct hr_quota_spec *weights) {
   *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};
 }
 
 /* What the quotas say of a tenant, 1 when nothing. */
-static inline double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace, uint32_t tenant) {
+static inline double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace,
+                                       uint32_t tenant) {
   for (uint32_t i = 0; quotas && tenant != HR_NONE && i < quotas->n_nodes; i++)
     if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, trace->tenants.text[tenant]) == 0)
       return quotas->nodes[i].weight;

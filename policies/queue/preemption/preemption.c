@@ -300,7 +300,7 @@ static bool begin(struct hr__queue *queue) {
     walk->debt[i] = -(int64_t)(hr_cluster_free_milli(queue->cluster, (hr_pool){i}) / 1000);
   bool ok = true;
   for (uint32_t i = 0; i < n_shapes && ok; i++)
-    ok = hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), &walk->walks[i]);
+    ok = hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), NULL, &walk->walks[i]);
   return ok;
 }
 

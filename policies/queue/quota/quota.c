@@ -26,7 +26,7 @@ static bool is_preferred(void *self, const struct hr__subqueue *subqueue) {
   return hr__quota_is_guaranteed(self, subqueue->head.job);
 }
 
-struct hr__admission hr__quota_admission(const struct hr__queue *queue) {
+static struct hr__admission admission_of(const struct hr__queue *queue) {
   const struct hr__quota *quota = queue->quota;
   return (struct hr__admission){.is_held = is_held,
                                 .room = room,
@@ -95,7 +95,7 @@ static bool any_guaranteed(const struct hr_quota_spec *spec) {
   return spec->fallback.guaranteed_milli > 0;
 }
 
-bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) {
+bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission) {
   uint64_t total_milli = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
@@ -108,5 +108,7 @@ bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) 
                                      .guarantees = any_guaranteed(env->quotas)};
   queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
   hr__queue_add_listener(queue, &listener);
-  return queue->quota->tree != NULL;
+  if (!queue->quota->tree) return false;
+  *admission = admission_of(queue);
+  return true;
 }

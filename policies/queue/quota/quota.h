@@ -14,11 +14,10 @@ struct hr__quota {
   bool guarantees;             /* somebody is guaranteed something */
 };
 
-/* Makes queue->quota, which listens; before queue->waiting is. False: out of memory. */
-bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* For hr__waiting: lanes are held back whose jobs are beyond what their tenant may use now, and preferred while they
-   are within its guarantee. */
-struct hr__admission hr__quota_admission(const struct hr__queue *queue);
+/* Creates queue->quota, which listens to the queue, before queue->waiting is initialized. Subqueues whose jobs exceed
+   what their tenant may use now are held back by `admission`; those within their tenant's guarantee are preferred.
+   False: out of memory. */
+bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
 /* Whose a job's lane is; 0 where there are no quotas. */
 /* Whether anybody is guaranteed anything. */
 /* Whether the job may go now: while the preferred alone count, those within their tenants' guarantees. */

@@ -48,14 +48,14 @@ static int by_its_name(const void *name, const void *node) {
 
 static void add_node(struct hr_quota_tree *tree, const struct hr_quota_node *spec, uint32_t parent) {
   uint64_t guaranteed = spec->guaranteed_milli;
-  tree->nodes[tree->n_nodes++] =
-      (struct hr__quota_tree_node){.parent = parent,
-                               .depth = tree->nodes[parent].depth + 1,
-                               .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
-                               .kept = bounded(spec->lend_milli), /* the limit, until all below is known */
-                               .borrow = bounded(spec->borrow_milli),
-                               .max = bounded(spec->max_milli),
-                               .weight = spec->weight};
+  tree->nodes[tree->n_nodes++] = (struct hr__quota_tree_node){
+      .parent = parent,
+      .depth = tree->nodes[parent].depth + 1,
+      .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
+      .kept = bounded(spec->lend_milli), /* the limit, until all below is known */
+      .borrow = bounded(spec->borrow_milli),
+      .max = bounded(spec->max_milli),
+      .weight = spec->weight};
 }
 
 static uint32_t place_of(uint32_t spec_index) {
@@ -243,7 +243,8 @@ static uint32_t common_ancestor(const struct hr_quota_tree *tree, uint32_t a, ui
 }
 
 bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, uint32_t victim) {
-  uint32_t from = hr__quota_tree_place(tree, tenant), to = hr__quota_tree_place(tree, victim), common = common_ancestor(tree, from, to);
+  uint32_t from = hr__quota_tree_place(tree, tenant), to = hr__quota_tree_place(tree, victim),
+           common = common_ancestor(tree, from, to);
   if (from == to) return false;
   for (uint32_t i = to; i != common; i = tree->nodes[i].parent)
     if (tree->nodes[i].usage <= tree->nodes[i].subtree) return false;
