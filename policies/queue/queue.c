@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The composed policy: order x backfill x placement x preemption x market. */
+/* Orders of waiting jobs. */
 
 #include "policies/deadline/deadlines.h"
 #include "policies/queue/dispatch.h"
@@ -31,15 +31,14 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
   if (queue->locality)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where jobs are to be 'within' a group it is 'static'");
-  if (queue->allocator)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where GPUs are told apart it is 'static'");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': topology constraints ('within') need 'static'");
+  if (queue->allocator) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Who may be stopped for whom; NULL: nobody. */
+/* The key of a job when it begins to wait. The smallest key goes first; ties go by id, the order of (submit, row). */
 static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
                                         const struct hr__preemption **rule, struct hr_error *error) {
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
@@ -51,10 +50,9 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   if (choice == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
   if (choice == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
   if (choice != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
-  return hr_fail(
-      error, HR_BAD_INPUT,
-      "parameter 'preemption': 'order' is not for this order, which does not say who of those that run comes "
-      "after one that waits; 'priority' is");
+  return hr_fail(error, HR_BAD_INPUT,
+                 "parameter 'preemption': 'order' is not supported by this order, which does not rank running jobs; "
+                 "use 'priority'");
 }
 
 static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,
@@ -69,14 +67,15 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Among jobs that ask for the same, those behind the first may stop others that it may not. */
+/* For orders whose keys change while jobs wait; both are NULL in other orders. Jobs whose keys change together share a
+   subqueue, in which the order never changes. */
 static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
-/* Where an order has no lanes of its own but quotas, or preemption, need some. */
+/* `self`: the queue */
 static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
   (void)subqueue;
@@ -93,25 +92,24 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
   return status;
 }
 
-/* Where GPUs are told apart. */
+/* subqueues need to be ranked again only when they come first */
 static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
                                        struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   bool per_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL;
   if (!per_gpu && choice >= sizeof rules / sizeof *rules)
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "parameter 'placement': '%s' looks at single GPUs, which are not told apart; 'cluster.by_gpu' does that, "
-        "or a pool with 'sharing'",
-        hr__placement_names[choice]);
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
+                   hr__placement_names[choice]);
   if (!per_gpu) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, which are told apart");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' does not support per-GPU allocation");
   const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
   if (!rule) return HR_BAD_INPUT;
   if (queue->backfill == &hr__backfill_conservative)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'backfill': where GPUs are told apart it is 'strict', 'skip' or 'easy'");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
   queue->allocator = hr__gpu_allocator_create(queue, env, rule);
   if (!queue->allocator) return HR_NO_MEMORY;
   if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
@@ -119,21 +117,24 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
   return HR_OK;
 }
 
-/* Where jobs are to be near together. */
+/* The key of a running job, if it differs from its key while waiting, and the key above which running jobs come after a
+   waiting one. Such orders preempt by default. Both are NULL in other orders. */
 static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env,
                                       struct hr_error *error) {
   if (!hr_cluster_any_within(env->cluster)) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'placement': 'pool' counts GPUs, and jobs are to be 'within' a group");
+                   "parameter 'placement': 'pool' does not support topology constraints ('within')");
   if (queue->backfill->walks)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'backfill': where jobs are to be 'within' a group it is 'strict', 'skip' or 'easy'");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'backfill': 'conservative' does not support topology constraints ('within'); use 'strict', "
+        "'skip' or 'easy'");
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     if (spec->mig && spec->nodes > 0)
       return hr_fail(error, HR_BAD_INPUT,
-                     "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
+                     "policy 'queue' does not support topology constraints ('within') in pools with MIG");
   }
   queue->locality = hr__locality_create(queue, env);
   return queue->locality ? HR_OK : HR_NO_MEMORY;
@@ -153,16 +154,16 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   status = create_preemption(queue, env, error);
   if (status == HR_OK) status = create_allocator(queue, env, error);
   if (status == HR_OK && queue->locality && queue->preemptor)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where jobs are to be 'within' a group it is 'none'");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': topology constraints ('within') need 'none'");
   if (status == HR_OK && queue->allocator && queue->preemptor)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where GPUs are told apart it is 'none'");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': per-GPU allocation needs 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_calendar && !queue->allocator && !hr__release_calendar_create(queue)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
-/* Of nodes by their free GPUs; those that look at single GPUs are none of these. */
+/* Whether a waiting job precedes all but finitely many future arrivals. NULL: no. */
 static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
@@ -184,17 +185,13 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return status == HR_OK ? create_market(queue, env, error) : status;
 }
 
-/* ---- Wait reasons ---- */
+/* For orders with state. Each may be NULL. */
 
-/*
- * A waiting job is asked about in the order in which the pass would meet what holds it: a quota, whatever is free; want
- * of a place (there is none either where quotas leave nothing because all is in use); and where it has one, the job
- * that nobody may pass, or whose start was promised.
- */
+/* Before a pass: updates what depends on time. */
 
-/* ---- Who is before it ------------------------------------------------------------------------------- */
+/* After a job started or stopped: ranks the subqueues again whose keys changed. */
 
-/* Who stopped the pass; under orders whose keys change with each start it need not be the first in order any more. */
+/* After a pass: requests a wake-up for the next time at which the order changes. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -205,7 +202,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* The first job of its lane where that is held back and it is not; HR_NONE. */
+/* For orders in which all keys change (hr__line_of; `self`: the queue). Used unless subqueues are walked. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
@@ -213,7 +210,7 @@ static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   return is_held ? subqueue->head.job : (hr_job){HR_NONE};
 }
 
-/* It would fit. */
+/* A waiting job was rejected. */
 static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   hr_job held = held_predecessor(queue, job), first = held.id != HR_NONE ? held : find_head(queue, view);
   if (queue->preemptor && hr__preemption_pending(queue)) {
@@ -228,9 +225,9 @@ static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr
   if (!is_order) wait->until_us = queue->reserved_us;
 }
 
-/* ---- Places ----------------------------------------------------------------------------------------- */
+/* A running job was moved to another placement. */
 
-/* Whether it would fit now. A rule that draws draws as if it had not been asked. */
+/* The number of available nodes changed, or a node came up or went down. */
 static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
   struct hr_placement unused;
   uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
@@ -260,7 +257,7 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
     wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* A waiting job that can never start. */
 
 static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   if (queue->deadlines) {
@@ -288,8 +285,7 @@ static uint32_t explains_by(const struct hr__queue *queue) {
   return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
 }
 
-/* In an order in which a job that waits comes ever closer to the front, and cannot be passed for ever once it is there.
- */
+/* NULL unless the backfill uses it */
 static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
@@ -333,7 +329,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* Jobs that fit: in order, then as the backfill has it. */
+/* by job: its end in `calendar`; NULL: computed from start and limit */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
@@ -341,7 +337,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 
-/* Those within their guarantees. `blocked`: nobody may pass those that are left. */
+/* jobs may be stopped before their end */
 static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
@@ -351,7 +347,7 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
   return status == HR_OK ? hr__waiting_select_preferred(&queue->waiting, false) : status;
 }
 
-/* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
+/* capacity came free since this was last reset */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
@@ -363,7 +359,7 @@ static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_vie
   return pass(queue, view, moves, queue->backfill);
 }
 
-/* What is free, or comes free, may be promised to one job. */
+/* subqueues are split by priority */
 static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, moves) : HR_OK;
   if (status != HR_OK || (queue->preemptor && hr__preemption_pending(queue))) return status;
@@ -392,7 +388,7 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
 
 HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .name = "queue",
-                    .summary = "a queue in some order, with backfill and a placement rule",
+                    .summary = "a queue with an order, a backfill and a placement rule",
                     .params = hr__queue_params,
                     .create = create,
                     .observe = observe,
