@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the rules by deadlines share. */
 
 #include "policies/deadline/deadlines.h"
 
 #include "policies/queue/dispatch.h"
 
-/* A job that is not done. On an owned or reserved pool it has no nodes of its own. */
+/* A job that has not ended. On an owned or reserved pool it has no nodes of its own. */
 struct hr__deadline_job {
   hr_job job;
-  int64_t from_us, deadline_us; /* HR_NEVER_US: none */
-  uint32_t pool;                /* that it holds nodes of, HR_NONE */
+  int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US if it has none */
+  uint32_t pool;                /* whose nodes it holds; HR_NONE: none */
   uint32_t n_nodes;
-  hr_node *nodes;         /* room for the most that it may hold */
-  struct hr_slice *seats; /* likewise */
-  bool committed;         /* on-demand to the end */
-  bool can_hurry;         /* there is an on-demand pool that could hold it */
+  hr_node *nodes;         /* room for the maximum that it may hold */
+  struct hr_slice *seats; /* room for the maximum that it may hold */
+  bool committed;         /* to on-demand until its end */
+  bool can_hurry;         /* some on-demand pool could hold it */
   struct hr__itinerary itinerary;
   uint32_t next_step;
 };
@@ -22,30 +21,30 @@ struct hr__deadline_job {
 struct hr__deadlines {
   enum hr__market_rule rule;
   int64_t changeover_us;
-  struct hr__deadline_job *jobs; /* in order of their ids */
+  struct hr__deadline_job *jobs; /* by id */
   uint32_t count, capacity;
   bool *owned; /* by node */
   struct hr_error *error;
   int64_t wake_us;
 };
 
-/* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
+/* Returns the cheapest pool of the market that offers the job its nodes now; HR_NONE: none. */
 static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
                                     enum hr_market market, int64_t now_us);
 
 /*
- * Jobs that must be done by a deadline, each on nodes of its own: spot where it can, on-demand where it must (Wu et
- * al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d
- * the time that a change of nodes costs, all rules go on-demand to the end once R < C + 2 d; they differ before that:
+ * Market rules by deadline: each job has nodes of its own, spot if possible, on-demand if necessary (Wu et al., "Can't
+ * Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d the time of
+ * a change of nodes, all rules use on-demand until the end once R < C + 2 d. Before that they differ:
  *
- *   deadline-greedy   on spot capacity while there is any, else on nothing;
- *   uniform-progress  work is to be done evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): who is on
- *                     nothing and behind goes on-demand, and stays there until cp(t) >= ep(t + 2 d);
- *   omniscient        by the itinerary that is the cheapest of all, made at the job's arrival.
+ *   deadline-greedy   uses spot capacity while available, else no nodes;
+ *   uniform-progress  spreads the work evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): a job without
+ *                     nodes that is behind uses on-demand until cp(t) >= ep(t + 2 d);
+ *   omniscient        follows the cheapest itinerary, computed at the job's arrival (omniscient.c).
  *
- * Who is on spot capacity stays until it is taken. Nodes that are paid for anyway come first of all: a job that holds
- * nothing goes to an owned or reserved pool where it fits, and stays there. Who may not use spot capacity is on-demand
- * from the beginning.
+ * A job on spot capacity stays there until it is reclaimed. Capacity that is paid for anyway comes first: a job without
+ * nodes goes to an owned or reserved pool in which it fits, and stays there. A job that may not use spot capacity uses
+ * on-demand from the beginning.
  */
 
 __extension__ typedef __int128 wide;
@@ -65,14 +64,14 @@ static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job
   return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
 }
 
-/* Whether some pool of the market could hold the job, were all of its nodes there. */
+/* Returns whether some pool of the market could hold the job if all of the pool's nodes were available. */
 static bool has_room_in(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
     if (may_use(queue, dated, i, market) && nodes_for(queue, dated->job, i) <= spec_of(queue, i)->nodes) return true;
   return false;
 }
 
-/* ---- Making one; jobs come and go ------------------------------------------------------------------- */
+/* ---- Creation and jobs ---- */
 
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error) {
@@ -124,14 +123,14 @@ static struct hr__deadline_job *find(struct hr__deadlines *self, hr_job job) {
   return NULL;
 }
 
-/* What a job had is given back in the next pass, as far as it is still there. */
+/* The nodes of a job are released in the next pass, if they still exist. */
 static void let_go(struct hr__deadlines *self, struct hr__deadline_job *dated) {
   for (uint32_t i = 0; i < dated->n_nodes; i++) self->owned[dated->nodes[i].id] = false;
   dated->n_nodes = 0;
   dated->pool = HR_NONE;
 }
 
-/* A node that goes takes its job with it, even one that still boots. */
+/* A node that goes down interrupts its job, even if the node was still booting. */
 static void lose_node(struct hr__deadlines *self, hr_node node) {
   if (!self->owned[node.id]) return;
   for (uint32_t i = 0; i < self->count; i++)
@@ -163,9 +162,8 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
   }
 }
 
-/* ---- What there is ---------------------------------------------------------------------------------- */
+/* ---- Conditions ---- */
 
-/* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
 static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
                                     enum hr_market market, int64_t now_us) {
   uint32_t best = HR_NONE;
@@ -189,13 +187,13 @@ static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job
   return view->jobs->work_us[dated->job.id] - hr_view_done_us(view, dated->job);
 }
 
-/* 2 d; where a change takes no time, the microsecond by which R < C would be too late. */
+/* Returns 2 d; at least one microsecond, as R < C would be too late by that if a change takes no time. */
 static int64_t reserve_us(const struct hr__deadlines *self) {
   return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
 }
 
-/* How far ahead of the even pace on-demand is left again: 2 d, and a minute at least, as who leaves on the dot is
-   behind a microsecond later. */
+/* Returns how far a job must be ahead of even progress to leave on-demand again: 2 d, and at least a minute, as it
+   would be behind again a microsecond later. */
 static int64_t lead_us(const struct hr__deadlines *self) {
   const int64_t min_us = 60 * HR_SECOND_US;
   return 2 * self->changeover_us > min_us ? 2 * self->changeover_us : min_us;
@@ -208,7 +206,7 @@ static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *v
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
-/* Whether the work done at a time when it should be `done_us` is behind: done x span < work x elapsed. */
+/* Returns whether the work done is behind at a time when it should be `done_us`: done x span < work x elapsed. */
 static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us,
                       int64_t at_us) {
   if (dated->deadline_us == HR_NEVER_US) return false;
@@ -216,13 +214,13 @@ static bool is_behind(const struct hr_view *view, const struct hr__deadline_job 
          (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
 }
 
-/* ---- Nodes that are there anyway --------------------------------------------------------------------- */
+/* ---- Fixed capacity ---- */
 
 static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
   return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
 }
 
-/* Starts a job that holds nothing on the first owned or reserved pool where it fits. */
+/* Starts a job without nodes on the first owned or reserved pool in which it fits. */
 static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                              struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
@@ -238,9 +236,9 @@ static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view
   return HR_OK;
 }
 
-/* ---- The rules -------------------------------------------------------------------------------------- */
+/* ---- Rules ---- */
 
-/* Where the job is to be: a pool, or HR_NONE. */
+/* Returns the pool that the job should use; HR_NONE: none. */
 static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE) return dated->pool;
   dated->committed = dated->committed || must_hurry(queue->deadlines, view, dated);
@@ -263,14 +261,14 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
   return HR_NONE;
 }
 
-/* What was planned cannot be followed: the nodes are not to be had, as others took them, or the last step is over and
-   the job is not, as work was lost. */
+/* Returns whether the itinerary cannot be followed: its nodes are not available, as other jobs took them, or its last
+   step is over and the job is not, as work was lost. */
 static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_job *dated, uint32_t pool) {
   if (pool == HR_NONE) return dated->next_step == dated->itinerary.n_steps;
   return pool != dated->pool && hr_cluster_offer(queue->cluster, (hr_pool){pool}) < nodes_for(queue, dated->job, pool);
 }
 
-/* Who has none, for want of a deadline, or as it cannot be met or followed, goes by greed. */
+/* A job without an itinerary (it has no deadline, or its deadline cannot be met or followed) uses the greedy rule. */
 static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view,
                              struct hr__deadline_job *dated) {
   struct hr__itinerary *itinerary = &dated->itinerary;
@@ -289,10 +287,10 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
   return by_itinerary(queue, view, dated);
 }
 
-/* ---- When to look again ----------------------------------------------------------------------------- */
+/* ---- Wake-ups ---- */
 
-/* The first time after now at which something that only time changes would make the rule decide anew; what is true by
-   now has been decided upon. */
+/* Returns the first time after now at which the rule would decide otherwise because time has passed. What is true by
+   now has been decided. */
 static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view,
                             const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
@@ -315,7 +313,7 @@ static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view 
   return next_us > now_us ? next_us : HR_NEVER_US;
 }
 
-/* ---- Moves ------------------------------------------------------------------------------------------ */
+/* ---- Moves ---- */
 
 static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__deadline_job *dated) {
@@ -325,7 +323,7 @@ static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view,
   return status;
 }
 
-/* The nodes asked for just now are those that boot since now and belong to nobody. */
+/* The nodes just acquired are those that boot since now and have no owner. */
 static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               struct hr__deadline_job *dated, uint32_t pool) {
   uint32_t wanted = nodes_for(queue, dated->job, pool),
@@ -360,7 +358,7 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   return hr_moves_start(moves, dated->job, &placement, HR_REASON_IN_ORDER);
 }
 
-/* Nodes that are of no job any more. */
+/* Releases nodes without a job. */
 static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t pool = 0; pool < hr_cluster_pools(queue->cluster); pool++) {
@@ -391,7 +389,7 @@ static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, 
 
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
-  enum hr_status status = release_unowned(queue, moves); /* for others to have at once */
+  enum hr_status status = release_unowned(queue, moves); /* for other jobs to use at once */
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct hr__deadline_job *dated = &self->jobs[i];
     status = settle(queue, view, moves, dated);
@@ -405,10 +403,9 @@ enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view 
   return status == HR_OK ? wake(queue, view, moves) : status;
 }
 
-/* Why a job waits that is placed by its deadline: for nodes of its own to boot; for the rule, which has it wait for
-   spot capacity while on-demand nodes are to be had, and does not put it beside others; or for want of nodes. */
+/* Wait reasons: the job's own nodes are booting; the rule waits for spot capacity while on-demand nodes are available;
+   or there are no nodes. Jobs are sorted by id. */
 
-/* Jobs come in order of their ids, and keep it. */
 static const struct hr__deadline_job *explain_find(const struct hr__deadlines *self, hr_job job) {
   uint32_t from = 0, to = self->count;
   while (from < to) {

@@ -2,8 +2,9 @@
 #ifndef HR_POLICIES_KIT_DEADLINE_FIFO_H
 #define HR_POLICIES_KIT_DEADLINE_FIFO_H
 
-/* Times at which something of a job or of a node becomes due, first in, first out: all dues of one list are equally far
-   ahead, so they are in order of time. What has changed since is for the one who takes them to find out. */
+/* A timer queue: times at which something of a job or a node is due, first in, first out. All times of one queue are
+   equally far ahead when they are added, so they are in order. Entries are not removed when they become stale; the
+   caller that takes them checks. */
 
 #include "headroom/policy.h"
 
@@ -12,7 +13,7 @@ struct hr__deadline_entry {
   uint32_t id;
 };
 
-/* All zero: none. */
+/* All zero: empty. The ring is in the arena and doubles. */
 struct hr__deadline_fifo {
   struct hr__deadline_entry *ring;
   uint32_t first, count, capacity; /* a power of two */

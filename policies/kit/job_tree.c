@@ -2,11 +2,11 @@
 /*
  * A B+-tree of jobs with aggregates: see headroom/policy_kit.h.
  *
- * Leaves and inner nodes have room for 32 entries or children, in columns, so that a search in a node is a scan of
- * a few cache lines. Nodes are named by their place in the store (32 bits). A node that becomes empty is given back;
- * nodes are not merged otherwise: queues are drained from one end or at random, and either leaves few thin nodes. A
- * full leaf at the right edge splits off an empty right part when the new entry comes last, so that a queue in
- * arrival order fills its leaves.
+ * Leaves and inner nodes have room for 32 entries or children, in columns, so that a search in a node scans a few cache
+ * lines. Nodes are identified by their place in the store (32 bits). A node that becomes empty is freed; nodes are not
+ * merged otherwise, as queues are drained from one end or at random, and both leave few thin nodes. If a full leaf at
+ * the right edge is split by an entry that comes last, the right part is empty, so that a queue in arrival order fills
+ * its leaves.
  */
 
 #include "headroom/policy.h"
@@ -15,7 +15,7 @@
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
 
-/* Its entries stand from `begin` on: a queue that is served from its front need not move the rest up. */
+/* Entries start at `begin`: a queue that is served from its front need not move the rest. */
 struct leaf {
   int64_t key[FANOUT];
   int64_t value[FANOUT];
@@ -23,7 +23,7 @@ struct leaf {
   uint32_t begin, count;
 };
 
-/* Child i holds what is at or after (key[i], job[i]); that of child 0 is not looked at. */
+/* Child i has the entries at or after (key[i], job[i]); the key of child 0 is not used. */
 struct inner {
   int64_t key[FANOUT];
   int64_t least[FANOUT], sum[FANOUT]; /* of the values below each child */
@@ -32,7 +32,7 @@ struct inner {
   uint32_t count;
 };
 
-/* Nodes live in blocks that never move. */
+/* Nodes are in blocks that never move. */
 struct hr_tree_store {
   struct hr_arena *arena;
   struct leaf **leaf_blocks;
@@ -42,7 +42,7 @@ struct hr_tree_store {
   uint32_t free_leaf, free_inner; /* heads of lists linked through job[0] */
 };
 
-/* ---- Nodes ------------------------------------------------------------------------------------------ */
+/* ---- Nodes ---- */
 
 struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena) {
   struct hr_tree_store *store = hr_arena_alloc(arena, sizeof *store);
@@ -110,9 +110,9 @@ static void drop_inner(struct hr_tree_store *store, uint32_t place) {
   store->free_inner = place;
 }
 
-/* ---- Searching in a node ---------------------------------------------------------------------------- */
+/* ---- Search in a node ---- */
 
-/* How many of the node's sorted entries are before (key, job), or at it when `inclusive`. */
+/* Returns how many of the node's sorted entries are before (key, job), or at it if `inclusive`. */
 static uint32_t rank_in(const int64_t *keys, const uint32_t *jobs, uint32_t count, int64_t key, uint32_t job,
                         bool inclusive) {
   uint32_t low = 0, high = count;
@@ -137,7 +137,7 @@ static int64_t least_of(const int64_t *values, uint32_t count) {
   return least;
 }
 
-/* The same when it is known that none is less than `bound`. */
+/* The same if no value is known to be less than `bound`. */
 static int64_t min_above(const int64_t *values, uint32_t count, int64_t bound) {
   return count > 0 && values[0] == bound ? bound : least_of(values, count);
 }
@@ -148,9 +148,9 @@ static int64_t sum_of(const int64_t *values, uint32_t count) {
   return sum;
 }
 
-/* ---- Inserting -------------------------------------------------------------------------------------- */
+/* ---- Insertion ---- */
 
-/* The way from the root to a leaf: inner nodes and the child taken in each. */
+/* The path from the root to a leaf: inner nodes and the child taken in each. */
 struct path {
   struct inner *inner[MAX_DEPTH];
   uint32_t place[MAX_DEPTH], slot[MAX_DEPTH];
@@ -175,7 +175,7 @@ static void descend(const struct hr_job_tree *tree, int64_t key, uint32_t job, s
   memmove((column) + (at), (column) + (at) + 1, ((count) - (at)-1) * sizeof *(column))
 #define MOVE_TAIL(to, from, at, count) memcpy((to), (from) + (at), ((count) - (at)) * sizeof *(to))
 
-/* How many of the leaf's entries are before (key, job), or at it when `inclusive`. */
+/* Returns how many of the leaf's entries are before (key, job), or at it if `inclusive`. */
 static uint32_t leaf_rank(const struct leaf *leaf, int64_t key, uint32_t job, bool inclusive) {
   return rank_in(leaf->key + leaf->begin, leaf->job + leaf->begin, leaf->count, key, job, inclusive);
 }
@@ -219,14 +219,14 @@ static const int64_t *leaf_values(const struct leaf *leaf) {
   return leaf->value + leaf->begin;
 }
 
-/* What a split hands up: a new child and where it begins. */
+/* The result of a split: a new child and its first entry. */
 struct job_tree_split {
   uint32_t place; /* 0: no split */
   int64_t key, least, sum;
   uint32_t job;
 };
 
-/* Splits a full leaf, which begins at 0, and puts the entry into the right half of it. */
+/* Splits a full leaf, which starts at 0, and inserts the entry into the correct half. */
 static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
                        struct job_tree_split *split) {
   split->place = make_leaf(store);
@@ -262,7 +262,7 @@ static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_sp
   inner->count++;
 }
 
-/* Puts the split's new child after child `slot`; splits the inner node in turn when it is full. */
+/* Inserts the new child of a split after child `slot`; splits the inner node in turn if it is full. */
 static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
                         const struct job_tree_split *below, struct job_tree_split *split) {
   split->place = make_inner(store);
@@ -303,7 +303,7 @@ static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *spl
   return true;
 }
 
-/* Hands a split up along the path; `least` and `sum` are those of the node that was split, after the split. */
+/* Propagates a split up the path; `least` and `sum` are those of the node that was split, after the split. */
 static bool hand_up(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t least,
                     int64_t sum) {
   for (uint32_t level = tree->depth; level-- > 0;) {
@@ -353,7 +353,7 @@ bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
   return true;
 }
 
-/* ---- Removing --------------------------------------------------------------------------------------- */
+/* ---- Removal ---- */
 
 static void inner_take(struct inner *inner, uint32_t at) {
   SHIFT_DOWN(inner->key, at, inner->count);
@@ -364,7 +364,7 @@ static void inner_take(struct inner *inner, uint32_t at) {
   inner->count--;
 }
 
-/* Takes an emptied leaf out of its parents, which may become empty in turn, and flattens a root with one child. */
+/* Removes an empty leaf from its parents, which may become empty in turn, and flattens a root with one child. */
 static void prune(struct hr_job_tree *tree, struct path *path) {
   drop_leaf(tree->store, path->leaf);
   uint32_t level = tree->depth;
@@ -386,8 +386,8 @@ static void prune(struct hr_job_tree *tree, struct path *path) {
   }
 }
 
-/* Takes a value, already gone from the leaf, out of the aggregates of the path. Only if it was the least of a node
-   can it have been the least of the node's parent. */
+/* Removes a value, already gone from the leaf, from the aggregates of the path. It can be the minimum of a parent only
+   if it was the minimum of the node. */
 static void count_out(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf, int64_t value) {
   const int64_t *values = leaf_values(leaf);
   uint32_t count = leaf->count;
@@ -420,7 +420,7 @@ bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
   return true;
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------- */
+/* ---- Queries ---- */
 
 static struct hr_job_entry entry_at(const struct leaf *leaf, uint32_t rank) {
   uint32_t at = leaf->begin + rank;
@@ -455,8 +455,8 @@ static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, str
   return false;
 }
 
-/* The first entry below `place` (a node `height` levels above the leaves) with a value of at most `bound`; there is
- * one. */
+/* Finds the first entry below `place` (a node `height` levels above the leaves) with a value of at most `bound`, which
+   must exist. */
 static void lead_to(const struct hr_tree_store *store, uint32_t place, uint32_t height, int64_t bound,
                     struct hr_job_entry *entry) {
   while (height-- > 0) {

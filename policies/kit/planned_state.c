@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * A planned state is a free index for each pool, or only counts. A search in one pool sees nothing free in all
- * others. What is not up is read from the cluster: a job that is still on a node which is to go holds nothing there.
- */
+/* Planned capacity: see planned_state.h. It is a free index for each pool, or only counts. A search in one pool uses
+   empty indexes for all others. Whether a node is up is read from the cluster: a job on a node that is about to go down
+   holds nothing there. */
 
 #include "policies/kit/planned_state.h"
 
@@ -10,7 +9,7 @@
 
 enum { MILLI = 1000 };
 
-/* ---- Places ----------------------------------------------------------------------------------------- */
+/* ---- Places ---- */
 
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus) {
@@ -27,7 +26,7 @@ bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, cons
   return true;
 }
 
-/* ---- Capacity --------------------------------------------------------------------------------------- */
+/* ---- Capacity ---- */
 
 static bool is_up(const struct hr__planned_capacity *capacity, hr_node node) {
   return hr_cluster_node_state(capacity->cluster, node) == HR_NODE_UP;
@@ -84,7 +83,7 @@ bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struc
   return true;
 }
 
-/* The index counts down from what it has: an unsigned sum that wraps takes. */
+/* Unsigned sums that wrap around subtract. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns) {
   uint32_t pool = place->pool.id;
   if (place->n_slices == 0)
@@ -109,7 +108,7 @@ void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool
   hr_free_index_set(index, number, gpus);
 }
 
-/* ---- Searches --------------------------------------------------------------------------------------- */
+/* ---- Search ---- */
 
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement) {

@@ -2,40 +2,40 @@
 #ifndef HR_POLICIES_KIT_PLANNED_STATE_H
 #define HR_POLICIES_KIT_PLANNED_STATE_H
 
-/* Places of jobs, and planned states of capacity that they are taken from and given back to. */
+/* Places of jobs, and a planned state of the capacity, from which they are taken and to which they are returned. */
 
 #include "headroom/policy.h"
 
-/* Where a job is or will be. */
+/* The current or future placement of a job. */
 struct hr__planned_place {
   hr_pool pool;
   uint32_t gpus;
   uint32_t n_slices, slices_capacity;
-  struct hr_slice *slices; /* none where GPUs are only counted */
+  struct hr_slice *slices; /* none if GPUs are only counted */
 };
 
 static inline struct hr_placement hr__place_placement(const struct hr__planned_place *place) {
   return (struct hr_placement){place->pool, place->n_slices, place->slices};
 }
-/* A copy, in memory that the place keeps; false: out of memory. */
+/* Copies a placement into memory that the place owns. False: out of memory. */
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus);
 
 struct hr__planned_capacity {
   const struct hr_cluster *cluster;
   uint32_t n_pools;
-  bool by_count;                     /* GPUs are counted by pool; there are no nodes */
-  struct hr_free_index **index;      /* by pool; NULL where by count */
+  bool by_count;                     /* GPUs are counted by pool */
+  struct hr_free_index **index;      /* by pool; NULL if counted */
   uint64_t *free_gpus;               /* by pool */
   const struct hr_free_index **only; /* by pool, for a search in one of them */
-  const struct hr_free_index *none;  /* of a pool that has nothing free */
+  const struct hr_free_index *none;  /* of a pool without free GPUs */
   uint64_t *only_gpus;
 };
 
-/* All nodes wholly free, those that are not up not at all. */
+/* Initializes the capacity: nodes that are up are wholly free, others have nothing free. */
 enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct hr_arena *arena,
                                  const struct hr_cluster *cluster, enum hr_placement_rule rule);
-/* So again. */
+/* Resets the capacity to that state. */
 void hr__capacity_reset(struct hr__planned_capacity *capacity);
 bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
 /* A node has come up, wholly free, or cannot be used any more. */

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What releases.c and releases_within.c share, and nobody else. */
+/*
+ * The release calendar: see headroom/policy_kit.h.
+ *
+ * Each bin keeps its running jobs in a tree by expected end, so the time T(bin, g) at which it has g GPUs free is one
+ * search for a running sum. For each (pool, g) that was ever queried, a tournament over the pool's bins has T(bin, g)
+ * at its leaves; its root is the first bin to have them, and the k smallest are found by descending from the root. A
+ * change of one bin replays one leaf of each of the pool's tournaments.
+ *
+ * A start is noted on a list and enters the trees at the next query; a job that ends before that never does. If no job
+ * waits there are no queries.
+ *
+ * For gangs within one group of a tier, each (pool, nodes per group, GPUs) that was ever queried has a tournament over
+ * groups, by the times at which they have room. Groups whose bins have changed are updated at the next query.
+ */
 
 #include "base/heap.h"
 #include "headroom/policy.h"
@@ -9,13 +22,13 @@
 
 struct hr__release_bin {
   uint32_t size, free; /* GPUs */
-  bool away;           /* a node that jobs may not start on: nothing that it has comes free */
+  bool away;           /* jobs may not start on the node: nothing on it comes free */
   struct hr_job_tree ends;
 };
 
 struct hr__release_tournament {
   uint32_t gpus;
-  int64_t *time; /* [2 * leaves]; the root is 1, bin i's leaf is leaves + i */
+  int64_t *time; /* [2 * leaves]; the root is 1, the leaf of bin i is leaves + i */
   struct hr__release_tournament *next;
 };
 
@@ -26,7 +39,7 @@ struct hr__release_group { /* the bins of a pool */
   struct hr__release_race *races;
 };
 
-/* A subtree of a tournament that may hold the next smallest time. */
+/* A subtree of a tournament that may have the next smallest time. */
 struct hr__release_contender {
   int64_t time;
   uint32_t at;
@@ -36,7 +49,7 @@ struct hr__release_contender {
 struct hr__release_note {
   int64_t end_us;
   hr_job job;
-  uint32_t bin, gpus; /* no GPUs: crossed out */
+  uint32_t bin, gpus; /* no GPUs: deleted */
 };
 
 struct hr_release_calendar {
@@ -44,7 +57,7 @@ struct hr_release_calendar {
   const struct hr_cluster *cluster;
   struct hr__release_note *notes;
   uint32_t n_notes, n_crossed, notes_capacity;
-  uint32_t *noted_at; /* by job: the place of its first note + 1, 0 for none; its parts follow each other */
+  uint32_t *noted_at; /* by job: the index of its first note + 1, 0 for none; its notes are consecutive */
   bool by_node;
   uint32_t n_groups, n_bins;
   struct hr__release_group *groups;
@@ -62,7 +75,7 @@ static inline int64_t hr__earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* A leaf has another time: so have those above it, as far as it matters. */
+/* Sets a leaf, and updates the nodes above it as far as they change. */
 static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time) {
   times[leaf] = time;
   for (uint32_t at = leaf / 2; at > 0; at /= 2) {
@@ -72,45 +85,29 @@ static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time)
   }
 }
 
-/* ---- releases.c ------------------------------------------------------------------------------------- */
-
-/* Brings the trees up to date. */
+/* Applies all notes and updates the tournaments. */
 static void hr__release_calendar_settle(struct hr_release_calendar *calendar);
-/* Whether a job sits on one node. */
+/* Returns whether a job fits on one node. */
 static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
                                         uint32_t accept_class);
-/* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
+/* Returns the times at which the group's bins have `gpus` GPUs free; NULL: out of memory. */
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
-/* The k-th smallest time of a range of bins, k from 1. */
+/* Returns the k-th smallest time of a range of bins, k from 1. */
 static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
                                              const struct hr__release_group *group,
                                              const struct hr__release_tournament *tournament,
                                              struct hr__bin_range range, uint32_t k);
-/* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
+/* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
 static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                         uint32_t gpus, bool back);
-
-/* ---- releases_within.c ------------------------------------------------------------------------------ */
 
 /* A bin has changed. */
 static void hr__races_mark(struct hr__release_race *races, uint32_t number);
 
-/*
- * The future of what runs: see headroom/policy_kit.h.
- *
- * Each bin keeps its running jobs in a tree by expected end, so the time T(bin, g) at which it has g GPUs free is one
- * search for a running sum. For each (pool, g) that was ever asked about, a tournament over the pool's bins holds
- * T(bin, g) at its leaves; its root is the first bin to have them, and the k smallest are found by walking down from
- * the root. A change of one bin replays one leaf of each of the pool's tournaments.
- *
- * A start is noted on a list and goes into the trees when something is asked; a job that ends before that never does.
- * Where nothing waits, nothing is asked.
- */
-
 enum { MILLI = 1000 };
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction ---- */
 
 static bool is_up(const struct hr_cluster *cluster, hr_pool pool, uint32_t number) {
   hr_node node = {hr_cluster_first_node(cluster, pool).id + number};
@@ -154,7 +151,7 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
   return calendar;
 }
 
-/* ---- Tournaments ------------------------------------------------------------------------------------ */
+/* ---- Tournaments ---- */
 
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   int64_t time = HR_NEVER_US;
@@ -185,7 +182,6 @@ static struct hr__release_tournament *make_tournament(struct hr_release_calendar
   return made;
 }
 
-/* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
@@ -210,7 +206,7 @@ static struct hr__release_contender pop(struct hr__release_contender *heap, uint
   return top;
 }
 
-/* The subtrees that make up a range of leaves. */
+/* Returns the subtrees that make up a range of leaves. */
 static uint32_t push_range(struct hr__release_contender *heap, const struct hr__release_tournament *tournament,
                            uint32_t from, uint32_t end) {
   uint32_t count = 0;
@@ -237,7 +233,7 @@ static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calenda
   uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
   while (count > 0) {
     struct hr__release_contender best = pop(heap, count--);
-    while (best.at < group->leaves) { /* follow the winner down; the loser of each pairing stays a contender */
+    while (best.at < group->leaves) { /* follow the winner down; the loser of each pair remains a contender */
       uint32_t left = 2 * best.at, right = left + 1;
       bool left_wins = tournament->time[left] <= tournament->time[right];
       uint32_t loser = left_wins ? right : left;
@@ -250,7 +246,7 @@ static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calenda
   return HR_NEVER_US;
 }
 
-/* ---- Notes ------------------------------------------------------------------------------------------ */
+/* ---- Notes ---- */
 
 static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint32_t to) {
   struct hr__release_note note = calendar->notes[from];
@@ -258,7 +254,7 @@ static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint3
   if (calendar->noted_at[note.job.id] == from + 1) calendar->noted_at[note.job.id] = to + 1;
 }
 
-/* Makes room for one more: closes up the list when half of it is crossed out, else doubles it. */
+/* Makes room for one more note: compacts the list if half of it is deleted, else doubles it. */
 static bool make_room(struct hr_release_calendar *calendar) {
   if (2 * calendar->n_crossed > calendar->n_notes) {
     uint32_t kept = 0;
@@ -301,7 +297,6 @@ static struct hr__release_group *group_of_bin(struct hr_release_calendar *calend
   return &calendar->groups[low];
 }
 
-/* Brings the trees up to date. */
 static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
   for (uint32_t i = 0; i < calendar->n_notes; i++) {
     struct hr__release_note note = calendar->notes[i];
@@ -314,7 +309,7 @@ static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
   calendar->n_notes = calendar->n_crossed = 0;
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------- */
+/* ---- Queries ---- */
 
 static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
                                         uint32_t accept_class) {
@@ -333,8 +328,8 @@ static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__releas
   return k == 1 ? tournament->time[1] : hr__release_calendar_kth_time(calendar, group, tournament, all, k);
 }
 
-/* A gang over whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r: the wholly free
-   ones have r too, so that is when whole + 1 nodes have it. */
+/* A gang of whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r. The wholly free
+   ones have r, too, so that is when whole + 1 nodes have r. */
 static int64_t group_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
                           bool is_single) {
   if (is_single) return group->bin_size >= gpus ? bins_time(calendar, group, gpus, 1) : HR_NEVER_US;
@@ -356,7 +351,7 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint3
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-/* ---- Changing --------------------------------------------------------------------------------------- */
+/* ---- Changes ---- */
 
 static uint32_t bin_of(const struct hr_release_calendar *calendar, const struct hr_placement *placement,
                        uint32_t slice) {
@@ -408,7 +403,6 @@ void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_poo
   replay_all(calendar, group, bin);
 }
 
-/* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
 static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                         uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
@@ -445,16 +439,12 @@ const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calenda
   return calendar->bins[bin].away ? &none : &calendar->bins[bin].ends;
 }
 
-/*
- * When a gang fits one group of a tier: for each (pool, nodes of a group, GPUs) that was ever asked about, a tournament
- * over groups of the times at which they have room. Groups whose bins have changed are looked at again when the next
- * question comes.
- */
+/* ---- Gangs within groups of a tier ---- */
 
 struct hr__release_race {
   uint32_t gpus, nodes_per_group, n_groups, leaves;
-  int64_t *time;      /* [2 * leaves]; the root is 1, group i's leaf is leaves + i */
-  uint32_t *marked;   /* [n_groups], the first n_marked: groups to look at again */
+  int64_t *time;      /* [2 * leaves]; the root is 1, the leaf of group i is leaves + i */
+  uint32_t *marked;   /* [n_groups], of which n_marked are set: groups to update */
   uint8_t *is_marked; /* [n_groups] */
   uint32_t n_marked;
   struct hr__release_race *next;
@@ -497,8 +487,7 @@ static struct hr__release_race *race_for(struct hr_release_calendar *calendar, s
   return made;
 }
 
-/* A gang fits once its whole nodes are wholly free and, for its rest, one node more has as much, as in the whole pool.
- */
+/* The gang fits in the range under the same condition as in a whole pool. */
 static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool,
                           struct hr__bin_range range, uint32_t gpus) {
   uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;

@@ -3,11 +3,11 @@
 #define HR_POLICIES_KIT_TOURNAMENT_H
 
 /*
- * Values of places under a tree, in so many lanes side by side, each a tournament of its own: one walk up the tree
- * changes a place in all of them. Entries stand in groups of four; above a group stand the greatest values of its
- * lanes (best) or their sums (tally). Level 0 has an entry for each place, the last level the root alone; those of
- * other levels are filled up with zeros to whole groups. shape.size x lanes values, in memory that the caller owns; all
- * zero is a tree of zeros. `lanes` is a number that the compiler knows, where it counts.
+ * Trees of values over places, in several lanes side by side, each a tournament of its own: one walk up the tree
+ * changes a place in all lanes. Entries are in groups of four; above a group is the maximum of its lanes (best) or
+ * their sum (tally). Level 0 has one entry per place, the last level the root only; other levels are padded with zeros
+ * to whole groups. The caller owns the memory of shape.size x lanes values; all zero is a tree of zeros. `lanes` should
+ * be a compile-time constant where speed matters.
  */
 
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *sh
   return tree[(shape->size - 1) * lanes + lane];
 }
 
-/* Four lanes; compilers do not find them in loops. */
+/* Four lanes; compilers do not vectorize the loops by themselves. */
 __extension__ typedef uint32_t hr__lane_vector __attribute__((vector_size(16), aligned(4), may_alias));
 enum { HR__VECTOR = 4 };
 
@@ -55,7 +55,7 @@ static inline uint32_t hr__one_above(uint32_t a, uint32_t b, bool tally) {
   return tally ? a + b : a > b ? a : b;
 }
 
-/* What stands above a group. */
+/* Computes the entry above a group. */
 static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, bool tally, uint32_t *above) {
   if (lanes == 1) {
     *above = hr__one_above(hr__one_above(group[0], group[1], tally), hr__one_above(group[2], group[3], tally), tally);
@@ -70,7 +70,7 @@ static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, b
   }
 }
 
-/* Once all places have their values. */
+/* To be called when all places have their values. */
 static inline void hr__tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
                                         bool tally) {
   for (uint32_t level = 1; level < shape->n_levels; level++)
@@ -91,7 +91,7 @@ static inline void hr__tournament_set(const struct hr__tournament_shape *shape, 
   }
 }
 
-/* The first place with the greatest value in the lane. */
+/* Returns the first place with the maximum value in the lane. */
 static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *shape, const uint32_t *tree,
                                            uint32_t lanes, uint32_t lane) {
   uint32_t best = hr__tournament_root(shape, tree, lanes, lane), at = 0;
@@ -103,7 +103,7 @@ static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *sh
   return at;
 }
 
-/* Of a tally: the place of the n-th unit in the lane, n from 0, less than the root. */
+/* For a tally: returns the place of the n-th unit in the lane, n from 0 and less than the root. */
 static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree, uint32_t lanes,
                                        uint32_t lane, uint32_t n) {
   uint32_t at = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For each (request, tier) that was ever asked for, each pool has a tournament over its groups: a group that has room
- * for all tasks of the request stands in it with the more, the less room it has; others with 0. Room is the sum of what
- * the group's nodes have room for. Nodes stand in a list by when they last changed, of which a question walks those
- * that have changed since it was last asked.
+ * Room for gangs in the groups of a tier: see gang_groups.h. For each (request, tier) that was ever queried, each pool
+ * has a tournament over its groups: the value of a group with room for all tasks is larger the less room it has, that
+ * of others is 0. Room is the sum over the group's nodes. Nodes are in a list by their last change; an update visits
+ * those that have changed since the last one.
  */
 
 #include "policies/placement/gang_groups.h"
@@ -12,12 +12,12 @@
 
 struct pool_groups {
   struct hr__tournament_shape shape;
-  uint32_t *tree; /* of one lane, by group */
+  uint32_t *tree; /* one lane, by group */
   uint64_t *room; /* by group: tasks */
 };
 
 struct room_query {
-  uint64_t updated_at; /* groups->changes + 1 when it was last made good; 0: never */
+  uint64_t updated_at; /* groups->changes + 1 at the last update; 0: never */
   uint64_t *node_room; /* by node */
   struct pool_groups *pools;
 };
@@ -56,13 +56,13 @@ struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct h
   return groups;
 }
 
-/* ---- Room ------------------------------------------------------------------------------------------- */
+/* ---- Room ---- */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Tasks that one GPU has room for, which has some for one. */
+/* Returns the number of tasks for which a GPU has room, at least one. */
 static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                             size_t gpu) {
   uint64_t room = inventory->gpu_milli[gpu] / hr_gpu_inventory_milli(inventory, request, node);
@@ -73,7 +73,7 @@ static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const stru
   return room;
 }
 
-/* How much of `tasks` tasks, each of another GPU of those that one task takes, the GPUs have room for. */
+/* Returns how many fractions of `tasks` tasks the GPUs have room for. A task uses distinct GPUs. */
 static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus, uint64_t tasks) {
   size_t first = (size_t)node.id * inventory->max_gpus;
@@ -83,8 +83,8 @@ static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const str
   return sum;
 }
 
-/* The most tasks whose shares could be laid out, each on as many GPUs as it asks for: t tasks can if GPUs with room for
-   at most t of them have room for t times as many shares. */
+/* Returns the maximum number of tasks whose fractions fit, each on as many GPUs as it requests: t tasks fit if the GPUs
+   have room for t times as many fractions, at most t of them counted on each GPU. */
 static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
@@ -111,9 +111,9 @@ static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct h
   return request->gpus ? min_u64(room, room_on_gpus(inventory, request, node, gpus)) : room;
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups ---- */
 
-/* Of a pool and a tier: a group is some nodes, or a node is some groups. */
+/* The groups of a tier in a pool: a group is several nodes, or a node is several groups. */
 struct gang_groups_shape {
   uint32_t nodes_per_group, groups_per_node, gpus_per_group, n_groups;
 };
@@ -131,7 +131,7 @@ static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
   return one << (part * shape->gpus_per_group);
 }
 
-/* ---- Questions -------------------------------------------------------------------------------------- */
+/* ---- Queries ---- */
 
 static struct room_query *make_question(struct hr__gang_groups *groups, enum hr_tier tier) {
   struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
@@ -156,7 +156,7 @@ static void set_room(struct pool_groups *pool, const struct hr_request *request,
   hr__tournament_set(&pool->shape, pool->tree, 1, false, group, &value);
 }
 
-/* Its groups, or the one that it is in, have as much room as they have now. */
+/* Updates the room of the node's groups, or of the group that it is in. */
 static void look_at(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
                     enum hr_tier tier, hr_node node) {
   uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];

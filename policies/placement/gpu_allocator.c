@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the sharer's own files share. */
+/* Per-GPU allocation: see gpu_allocator.h. A gang may go to any pool that it accepts, but its tasks stay together. The
+   packer therefore has a variant of its request for each pool, which accepts that pool only; pools are tried in the
+   cluster's order. */
 
 #include "policies/placement/gpu_allocator.h"
 
 #include "policies/placement/gang_groups.h"
 #include "policies/queue/dispatch.h"
 
-/*
- * A gang may go to any pool that it accepts, but its tasks stay together. So its request stands in the packer once more
- * for each pool, as one that accepts that pool alone; pools are tried in the cluster's order.
- */
-
-/* ---- Finding ---------------------------------------------------------------------------------------- */
+/* ---- Search ---- */
 
 static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t request, struct hr_slice *slice) {
@@ -44,7 +41,7 @@ static void change(const struct hr__gpu_allocator *allocator, const struct hr__c
   change_node(snapshot, slice->node);
 }
 
-/* Each task as if those before it were there already. */
+/* Each task is placed as if those before it were started. */
 static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t variant) {
   uint32_t tasks = allocator->asked[variant].tasks, placed = 0;
@@ -90,9 +87,9 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
   change_node(snapshot, event->node);
 }
 
-/* ---- Within groups ---------------------------------------------------------------------------------- */
+/* ---- Groups of a tier ---- */
 
-/* On parts of one node a task has the GPUs that hr_gpu_inventory_pick would take of them. */
+/* On parts of one node a task gets the GPUs that hr_gpu_inventory_pick would choose of them. */
 static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                          uint32_t request, const struct hr__group_place *place, bool splits_node,
                          struct hr_slice *slice) {
@@ -110,7 +107,7 @@ static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct
   return true;
 }
 
-/* Each task as if those before it were there already. */
+/* Each task is placed as if those before it were started. */
 static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                     uint32_t request, const struct hr__group_place *place, bool splits_node) {
   uint32_t tasks = allocator->asked[request].tasks, placed = 0;
@@ -120,7 +117,7 @@ static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__
   return placed == tasks;
 }
 
-/* Groups that have room by their number are tried, the tightest first, until the tasks find their places in one. */
+/* Tries groups with enough room by number, the tightest first, until all tasks find a place in one. */
 static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                          uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
@@ -134,7 +131,7 @@ static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct
   }
 }
 
-/* Whether the tier parts the nodes of some pool that is accepted. */
+/* Returns whether the tier splits the nodes of some acceptable pool. */
 static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   for (uint32_t i = 0; i < allocator->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, (hr_pool){i});
@@ -144,7 +141,7 @@ static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct 
   return false;
 }
 
-/* A single task is on one node, and on one GPU of it in one group of everything. */
+/* A single task is on one node; if it uses one GPU it is in one group of every tier. */
 static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(allocator, asked, tier));
 }
@@ -166,14 +163,14 @@ bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct
   return false;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
-/* Tasks with shares of several GPUs may get in each other's way: that they fit by their number is not enough. */
+/* Tasks with fractions of several GPUs may block each other, so it is not enough that they fit by number. */
 static bool may_not_fit(const struct hr_request *request) {
   return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
 }
 
-/* What finds no place on the empty cluster never will. */
+/* A job that does not fit on the empty cluster never will. */
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__gpu_allocator *allocator = queue->allocator;
@@ -207,7 +204,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-/* Who was on a node that goes has been interrupted before. */
+/* Jobs on a node that goes down have been interrupted before. */
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   hr__cluster_snapshot_node_changes(&queue->allocator->now, view, event);
   return HR_OK;
@@ -216,7 +213,7 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction ---- */
 
 static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena *arena,
                             const struct hr_cluster *cluster) {
@@ -236,7 +233,7 @@ static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena
   return true;
 }
 
-/* The gang's request for each pool alone; for one that it does not accept, it accepts none. */
+/* The gang's request for each pool. For a pool that it does not accept, the variant accepts none. */
 static void add_variants(struct hr__gpu_allocator *allocator, uint32_t request) {
   struct hr_request asked = allocator->asked[request];
   const uint8_t *accepted = allocator->acceptance.row + (size_t)asked.accept_class * allocator->n_pools;
@@ -287,7 +284,7 @@ static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struc
   return snapshot->groups != NULL;
 }
 
-/* As the cluster is before anything has happened. */
+/* The state before any event. */
 static bool make_present(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
                          const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
   const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(env->cluster);
@@ -326,10 +323,8 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
   return allocator;
 }
 
-/*
- * Whether it is for want of CPU or memory that a job finds no place: the same stock, looked at by a packer to which all
- * requests are for GPUs alone. It is made when it is first asked, as only explanations do.
- */
+/* Whether a job lacks CPU or memory: the same inventory is searched by a packer whose requests are for GPUs only. It is
+   created at the first call, as only explanations need it. */
 
 static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr__gpu_allocator *allocator) {
   struct hr_request *bare = hr_arena_alloc(arena, ((size_t)allocator->n_asked + 1) * sizeof *bare);
@@ -341,7 +336,7 @@ static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr_
   return bare;
 }
 
-/* Its slices are those of the sharer: whoever finds a place is told so before the next question. */
+/* Its slices are those of the allocator: a placement is used before the next search. */
 static struct hr__gpu_allocator *make_bare(struct hr_arena *arena, struct hr__gpu_allocator *allocator) {
   struct hr__gpu_allocator *bare = hr_arena_alloc(arena, sizeof *bare);
   const struct hr_packing_rule *rule = hr_packing_rule_find("first-fit", NULL);

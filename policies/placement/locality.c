@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A kind is (what tells jobs apart otherwise, tier, whether the tier is only preferred). Waits that will be over stand
- * in a heap by (time, job); what it holds of jobs that run by then, or stand in it twice, is dropped when it comes up.
+ * Where and when jobs fit, with topology constraints and per-GPU allocation: see locality.h. Parts of this file: kinds
+ * and placements; the GPU release calendar; expected ends for the node release calendar; earliest times; expiring
+ * constraints.
+ *
+ * A kind is (base, tier, whether the tier is only preferred). Constraints that will expire are in a heap by (time,
+ * job); entries of jobs that run by then, or that are in it twice, are dropped when they reach the top.
  */
 
 #include "policies/placement/locality.h"
@@ -15,13 +19,13 @@ struct wait {
 };
 
 struct hr__locality_state {
-  uint8_t *is_over; /* by job: its wait */
+  uint8_t *is_over; /* by job: its constraint has expired */
   struct wait *heap;
   uint32_t n_waits, capacity;
   int64_t anywhere_us; /* when a head was last found to fit anywhere */
 };
 
-/* ---- Kinds ------------------------------------------------------------------------------------------ */
+/* ---- Kinds ---- */
 
 struct locality_kind {
   uint32_t base;
@@ -41,7 +45,7 @@ uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t b
   return base * KINDS_OF_BASE + 2 * (uint32_t)locality.tier + queue->locality->is_over[job.id];
 }
 
-/* ---- Places ----------------------------------------------------------------------------------------- */
+/* ---- Placements ---- */
 
 static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
   return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, HR_TIER_ANY, placement)
@@ -70,13 +74,12 @@ static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct h
   return kind.tier != HR_TIER_ANY && hr__cluster_snapshot_find(allocator, snapshot, kind.base, kind.tier, placement);
 }
 
-/*
- * A second state of the cluster, as it will be at some time: without the jobs that are expected to end by then. Jobs
- * that run are on two heaps, those that have left it, the last to end on next_end, and those that have not, the first
- * on next_end. To ask for another time is to move a few jobs from one to the other, mostly none: it changes little from
- * pass to pass. What a heap says of a job is out of date when the job has ended, or is on the other one; it is then
- * left aside when it comes to the next_end.
- */
+/* ---- The GPU release calendar
+
+A second state of the cluster, as of a future time: without the jobs that are expected to end by then. Running jobs are
+on two heaps: those that have ended by then (the last one on top) and those that have not (the first one on top). To
+move to another time transfers a few jobs between the heaps, mostly none, as the time changes little from pass to pass.
+An entry is stale if the job has ended or is on the other heap; it is dropped when it reaches the top. ---- */
 
 struct job_end {
   int64_t at_us;
@@ -95,11 +98,11 @@ _Static_assert(NOWHERE == 0, "what is forgotten of a job that is over reads as z
 struct hr__gpu_release_calendar {
   struct hr_arena *arena;
   struct hr__gpu_allocator *allocator;
-  bool has_kinds;             /* jobs are to be within groups */
+  bool has_kinds;             /* there are topology constraints */
   const uint32_t *request_of; /* by job */
   struct hr__cluster_snapshot *later;
   struct heap gone, here;
-  int64_t until_us; /* who is expected to end by then has left, all others stay */
+  int64_t until_us; /* jobs that are expected to end by then are gone, all others are here */
   int64_t *end_us;  /* by job, while it runs */
   uint8_t *side;    /* by job: enum side */
   struct hr_slice *slices;
@@ -107,7 +110,7 @@ struct hr__gpu_release_calendar {
   bool out_of_memory;
 };
 
-/* ---- Heaps ------------------------------------------------------------------------------------------ */
+/* ---- Heaps ---- */
 
 static bool ends_before(struct job_end a, struct job_end b) {
   return a.at_us != b.at_us ? a.at_us < b.at_us : a.job.id < b.job.id;
@@ -120,14 +123,14 @@ static bool end_is_above(const void *self, struct job_end a, struct job_end b) {
 
 HR__HEAP(ends, struct job_end, end_is_above)
 
-/* Whether the job is on this heap, with this end. One that is over is NOWHERE, which is zero, as what has been
-   forgotten of it. */
+/* Returns whether the job is on this heap with this end. A job that has ended is NOWHERE, which is zero, as is the
+   state of a job that has been forgotten. */
 static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct heap *heap, struct job_end end) {
   enum side side = heap == &gpu_calendar->gone ? GONE : HERE;
   return gpu_calendar->side[end.job.id] == side && gpu_calendar->end_us[end.job.id] == end.at_us;
 }
 
-/* Without what is out of date, which need never come to the next_end. */
+/* Removes stale entries, which might never reach the top. */
 static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap) {
   uint32_t count = heap->count;
   heap->count = 0;
@@ -154,7 +157,7 @@ static void pop_end(struct heap *heap) {
   ends_sink(heap->end, heap->count, last, heap);
 }
 
-/* The first that is_valid; false: there is none. */
+/* Returns the first entry that is not stale; false: there is none. */
 static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap, struct job_end *end) {
   while (heap->count > 0) {
     *end = heap->end[0];
@@ -164,7 +167,7 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap 
   return false;
 }
 
-/* ---- Moving in time --------------------------------------------------------------------------------- */
+/* ---- Moving in time ---- */
 
 static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
@@ -207,7 +210,7 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
              : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
 }
 
-/* Whoever is overdue is expected to end at once, and who ends at the time that is told has left. */
+/* Overdue jobs are expected to end at once. Jobs that end at the returned time are gone. */
 static int64_t outlook_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
                                    uint32_t kind, int64_t by_us) {
   struct job_end end;
@@ -230,7 +233,7 @@ static int64_t outlook_earliest(struct hr__gpu_release_calendar *gpu_calendar, c
   return outlook_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
 }
 
-/* Its slices in memory of the outlook's own. */
+/* Copies the slices into memory of the calendar. */
 static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
   while (placement->n_slices > gpu_calendar->slices_capacity) {
     gpu_calendar->slices = hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity,
@@ -254,9 +257,9 @@ static bool outlook_allows(struct hr__gpu_release_calendar *gpu_calendar, struct
   return still_fits;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
-/* When a job that has started is expected to end: by its limit. Work that was kept need not be done again. */
+/* Returns the expected end of a job that has started, by its limit. Work that was kept need not be done again. */
 static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_limit_us(queue->trace, job);
   if (!view->kept_us) return view->attempt_us[job.id] + left_us;
@@ -320,8 +323,8 @@ struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queu
   return gpu_calendar;
 }
 
-/* The expected ends of what runs. A job that was never stopped ends a limit after its start; where jobs may be stopped,
-   the end that was expected is kept, since what it follows from has changed when it is asked for again. */
+/* Expected ends for the node release calendar. A job that was never stopped ends a limit after its start. If jobs may
+   be stopped, the expected end is stored, since its inputs have changed when it is needed again. */
 
 static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                           const struct hr_placement *placement) {
@@ -371,9 +374,9 @@ bool hr__release_calendar_create(struct hr__queue *queue) {
   return true;
 }
 
-/* ---- Times ------------------------------------------------------------------------------------------ */
+/* ---- Earliest times ---- */
 
-/* When the shape's first job may go anywhere; what has come already: INT64_MIN. */
+/* Returns when the shape's first job may go anywhere; INT64_MIN if it may now. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
   if (!queue->locality) return INT64_MIN;
   struct locality_kind kind = kind_of(shape->kind);
@@ -393,7 +396,7 @@ static int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* By node. */
+/* For allocation by node. */
 static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr_release_calendar *calendar = queue->calendar;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
@@ -404,8 +407,8 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
   return earlier(within_us, later(until, hr_release_calendar_earliest(calendar, gpus, base, view->now_us)));
 }
 
-/* Where GPUs are told apart. The outlook is left at the time that is told, all who end by then gone: it is not to go
-   beyond that, as it would be brought back at each pass. */
+/* For per-GPU allocation. The calendar is left at the returned time, with all jobs that end by then gone. It must not
+   move beyond that time, as it would be moved back in each pass. */
 static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_view *view,
                                       const struct hr__shape *head) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
@@ -441,7 +444,7 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
                                           at_us, now_us);
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------ */
+/* ---- Expiring constraints ---- */
 
 static bool wait_is_before(const void *self, struct wait a, struct wait b) {
   (void)self;
@@ -466,8 +469,8 @@ static void pop_wait(struct hr__locality_state *locality) {
   waits_sink(locality->heap, locality->n_waits, last, NULL);
 }
 
-/* The first that is not over of a job that waits; NULL: there is none. A job that is over does not wait, also where its
-   state has been forgotten and is zero. */
+/* Returns the first constraint that has not expired of a job that waits; NULL: none. A job that has ended does not
+   wait, also if its state has been forgotten and is zero. */
 static const struct wait *first_wait(struct hr__locality_state *locality, const struct hr_view *view) {
   while (locality->n_waits > 0) {
     hr_job job = locality->heap[0].job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders of waiting jobs. */
+/* The composed policy: order x backfill x placement x preemption x market. */
 
 #include "policies/deadline/deadlines.h"
 #include "policies/queue/dispatch.h"
@@ -32,13 +32,14 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
   if (queue->locality)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': topology constraints ('within') need 'static'");
-  if (queue->allocator) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
+  if (queue->allocator)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* The key of a job when it begins to wait. The smallest key goes first; ties go by id, the order of (submit, row). */
+/* Who may be stopped for whom; NULL: nobody. */
 static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
                                         const struct hr__preemption **rule, struct hr_error *error) {
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
@@ -50,9 +51,9 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   if (choice == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
   if (choice == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
   if (choice != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT,
-                 "parameter 'preemption': 'order' is not supported by this order, which does not rank running jobs; "
-                 "use 'priority'");
+  return hr_fail(
+      error, HR_BAD_INPUT,
+      "parameter 'preemption': 'order' is not supported by this order, which does not rank running jobs; use 'priority'");
 }
 
 static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,
@@ -67,15 +68,14 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* For orders whose keys change while jobs wait; both are NULL in other orders. Jobs whose keys change together share a
-   subqueue, in which the order never changes. */
+/* Among jobs that ask for the same, those behind the first may stop others that it may not. */
 static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
-/* `self`: the queue */
+/* Where an order has no lanes of its own but quotas, or preemption, need some. */
 static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
   (void)subqueue;
@@ -92,24 +92,24 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
   return status;
 }
 
-/* subqueues need to be ranked again only when they come first */
+/* Where GPUs are told apart. */
 static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
                                        struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   bool per_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL;
   if (!per_gpu && choice >= sizeof rules / sizeof *rules)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
-                   hr__placement_names[choice]);
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
+        hr__placement_names[choice]);
   if (!per_gpu) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' does not support per-GPU allocation");
   const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
   if (!rule) return HR_BAD_INPUT;
   if (queue->backfill == &hr__backfill_conservative)
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
   queue->allocator = hr__gpu_allocator_create(queue, env, rule);
   if (!queue->allocator) return HR_NO_MEMORY;
   if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
@@ -117,8 +117,7 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
   return HR_OK;
 }
 
-/* The key of a running job, if it differs from its key while waiting, and the key above which running jobs come after a
-   waiting one. Such orders preempt by default. Both are NULL in other orders. */
+/* Where jobs are to be near together. */
 static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env,
                                       struct hr_error *error) {
   if (!hr_cluster_any_within(env->cluster)) return HR_OK;
@@ -126,10 +125,9 @@ static enum hr_status create_locality(struct hr__queue *queue, const struct hr_p
     return hr_fail(error, HR_BAD_INPUT,
                    "parameter 'placement': 'pool' does not support topology constraints ('within')");
   if (queue->backfill->walks)
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "parameter 'backfill': 'conservative' does not support topology constraints ('within'); use 'strict', "
-        "'skip' or 'easy'");
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'backfill': 'conservative' does not support topology constraints ('within'); use 'strict', "
+                   "'skip' or 'easy'");
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     if (spec->mig && spec->nodes > 0)
@@ -163,7 +161,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
-/* Whether a waiting job precedes all but finitely many future arrivals. NULL: no. */
+/* Of nodes by their free GPUs; those that look at single GPUs are none of these. */
 static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
@@ -185,13 +183,17 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return status == HR_OK ? create_market(queue, env, error) : status;
 }
 
-/* For orders with state. Each may be NULL. */
+/* ---- Wait reasons ---- */
 
-/* Before a pass: updates what depends on time. */
+/*
+ * A waiting job is asked about in the order in which the pass would meet what holds it: a quota, whatever is free; want
+ * of a place (there is none either where quotas leave nothing because all is in use); and where it has one, the job
+ * that nobody may pass, or whose start was promised.
+ */
 
-/* After a job started or stopped: ranks the subqueues again whose keys changed. */
+/* ---- Who is before it ------------------------------------------------------------------------------- */
 
-/* After a pass: requests a wake-up for the next time at which the order changes. */
+/* Who stopped the pass; under orders whose keys change with each start it need not be the first in order any more. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -202,7 +204,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* For orders in which all keys change (hr__line_of; `self`: the queue). Used unless subqueues are walked. */
+/* The first job of its lane where that is held back and it is not; HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
@@ -210,7 +212,7 @@ static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   return is_held ? subqueue->head.job : (hr_job){HR_NONE};
 }
 
-/* A waiting job was rejected. */
+/* It would fit. */
 static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   hr_job held = held_predecessor(queue, job), first = held.id != HR_NONE ? held : find_head(queue, view);
   if (queue->preemptor && hr__preemption_pending(queue)) {
@@ -225,9 +227,9 @@ static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr
   if (!is_order) wait->until_us = queue->reserved_us;
 }
 
-/* A running job was moved to another placement. */
+/* ---- Places ----------------------------------------------------------------------------------------- */
 
-/* The number of available nodes changed, or a node came up or went down. */
+/* Whether it would fit now. A rule that draws draws as if it had not been asked. */
 static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
   struct hr_placement unused;
   uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
@@ -257,7 +259,7 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
     wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
 }
 
-/* A waiting job that can never start. */
+/* ---- The whole -------------------------------------------------------------------------------------- */
 
 static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   if (queue->deadlines) {
@@ -285,7 +287,8 @@ static uint32_t explains_by(const struct hr__queue *queue) {
   return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
 }
 
-/* NULL unless the backfill uses it */
+/* In an order in which a job that waits comes ever closer to the front, and cannot be passed for ever once it is there.
+ */
 static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
@@ -329,7 +332,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* by job: its end in `calendar`; NULL: computed from start and limit */
+/* Jobs that fit: in order, then as the backfill has it. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
@@ -337,7 +340,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 
-/* jobs may be stopped before their end */
+/* Those within their guarantees. `blocked`: nobody may pass those that are left. */
 static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
@@ -347,7 +350,7 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
   return status == HR_OK ? hr__waiting_select_preferred(&queue->waiting, false) : status;
 }
 
-/* capacity came free since this was last reset */
+/* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
@@ -359,7 +362,7 @@ static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_vie
   return pass(queue, view, moves, queue->backfill);
 }
 
-/* subqueues are split by priority */
+/* What is free, or comes free, may be promised to one job. */
 static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, moves) : HR_OK;
   if (status != HR_OK || (queue->preemptor && hr__preemption_pending(queue))) return status;

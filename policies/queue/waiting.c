@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Victims for a job that does not fit. Eligible jobs are preempted tentatively, one by one, until it fits; then each is
- * restored in reverse order if the job still fits. All remaining victims are needed. The tentative moves are rolled
- * back, and the moves are made for the remaining victims only. Pools are tried one at a time: the first in which enough
- * could come free and the job can be placed.
+ * Waiting jobs by shape and lane: see policies/waiting.h. A shape is found through a hash of what it asks for; those
+ * with waiting jobs are listed, in no order, each with its first job at hand, so that a pass looks at one job per
+ * shape. A shape's lanes are themselves a tree, whose keys are those of the lanes' first jobs and whose values are
+ * the least of the lanes': so a bounded search goes straight to the lane, and then to the job.
+ *
+ * Under an order in which all keys move, at all times or all at once, the lanes race in a kinetic tournament instead,
+ * as a list would have to be put in order anew at each pass. That tells the first, and the first within a bound, but
+ * not who comes after whom.
  */
 
 #include "policies/queue/waiting.h"
@@ -41,6 +45,8 @@ static bool key_is_before(void *self, uint32_t a, uint32_t b) {
   return hr__entry_before(first, second);
 }
 
+/* ---- Shapes and lanes ------------------------------------------------------------------------------- */
+
 static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
   struct hr__subqueue *subqueue = hr_arena_alloc(waiting->arena, sizeof *subqueue);
   if (subqueue) *subqueue = (struct hr__subqueue){.name = name, .shape = shape, .jobs.store = waiting->store};
@@ -74,7 +80,7 @@ static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, u
   return number == HR_NONE ? make_shape(waiting, gpus, kind) : waiting->shapes[number];
 }
 
-/* ---- Order of victims ---- */
+/* A new lane goes behind the first of its name. */
 static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   struct hr__subqueue *subqueue = waiting->subqueues[number];
   struct hr__pair name = {subqueue->name, 0};
@@ -85,7 +91,7 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
-/* there may be no list yet */
+/* Parts as small numbers; HR_NONE: out of memory. */
 static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   struct hr__pair pair = {part, 0};
   uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
@@ -94,7 +100,7 @@ static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
 }
 
-/* ---- Eligible jobs ---- */
+/* The number of the lane in the shape; HR_NONE: out of memory. */
 static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
                              const struct hr__queued_job *queued) {
   uint32_t part_number = find_part(waiting, queued->part);
@@ -115,7 +121,7 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
   return link_same_key(waiting, waiting->n_subqueues) ? waiting->n_subqueues++ : HR_NONE;
 }
 
-/* The slices are noted by index, as the list may still move. */
+/* ---- Order of the subqueues ---- */
 
 static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   subqueue->active_at = waiting->n_active_subqueues;
@@ -140,7 +146,7 @@ static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue
     waiting->owned[subqueue->owner] = subqueue->next_owned;
 }
 
-/* Returns whether a job is on a node that accepts no new jobs. It could not be restored, and will be evicted anyway. */
+/* The lane as it should be listed now. */
 static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
   int64_t least = hr_job_tree_least(&subqueue->jobs);
   return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
@@ -156,7 +162,7 @@ static struct hr__contestant contestant_of(const struct hr__waiting *waiting, co
                                  .name = subqueue->head.job.id};
 }
 
-/* Returns whether a running job may be preempted for a waiting one. A job that has just started may not. */
+/* The lane races with its first job, or not at all once it is empty. */
 static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   struct hr__shape *shape = subqueue->shape;
   shape->tournament.now_us = waiting->now_us;
@@ -175,14 +181,14 @@ static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__
   return HR_OK;
 }
 
-/* A search among the jobs of one pool whose key exceeds a bound, for a waiting job. */
+/* With another first job than before. */
 static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
   subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
   return hr__subqueue_list(waiting, subqueue);
 }
 
-/* Which eligible job is preempted first. */
+/* A lane that is in use, or was. */
 static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                     struct hr_job_entry now) {
   enum hr_status status;
@@ -210,7 +216,7 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *s
   return status == HR_OK && subqueue->represents ? hr__subqueue_check_represented(waiting, subqueue) : status;
 }
 
-/* For add_room. */
+/* ---- Coming and going ------------------------------------------------------------------------------- */
 
 static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape,
                                       const struct hr__queued_job *queued, struct hr_job_entry entry) {
@@ -254,10 +260,12 @@ enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape 
   return HR_OK;
 }
 
-/* ---- Bounds ---- */
+/* ---- Who is first of all ---------------------------------------------------------------------------- */
 
-/* Adds what would come free on the nodes of a job: enough if the waiting job fits on one of them, else one more whole
-   node. */
+/*
+ * Which lane of a shape comes first, and what changes that: see policies/waiting.h. A lane is listed in its shape under
+ * its first job; where lanes race, they are contestants there.
+ */
 
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
   uint32_t first = hr__pair_map_find(&waiting->first_of_name, (struct hr__pair){name, 0});
@@ -301,10 +309,9 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
   }
 }
 
-/* Returns false if the job could not fit even if all were preempted. Checks nodes; the total has been checked
-   before. */
+/* ---- Who is first ----------------------------------------------------------------------------------- */
 
-/* ---- Search ---- */
+/* Lists the first lane anew as long as its key has grown, and takes it out of the way as long as it is held back. */
 static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   struct hr_job_entry first;
@@ -342,10 +349,11 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
   return hr__waiting_find_first(waiting);
 }
 
-/* Preempts victims tentatively until the job fits. Under quotas each may make the next one ineligible. */
+/* Beyond the first jobs of shapes: bounded searches, and walks down all jobs in order. See policies/waiting.h. */
 
-/* Restores, in reverse order, each victim without which the job still fits. */
+/* ---- Searches --------------------------------------------------------------------------------------- */
 
+/* Lists a lane anew if its key has grown by itself; the search then begins again. */
 static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
   if (!has_grown(waiting, subqueue)) return false;
   waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
@@ -353,7 +361,7 @@ static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqu
   return !waiting->failed;
 }
 
-/* Searches one pool and marks the needed victims. Undoes all tentative moves. */
+/* What a search in a race has found. */
 struct search {
   const struct hr__waiting *waiting;
   int64_t bound;
@@ -361,7 +369,8 @@ struct search {
   bool found;
 };
 
-/* by pool: jobs that may be preempted, by key; value: GPUs */
+/* Whether a lane's first job comes before what was found; its first within the bound is what is found then, if it does.
+ */
 static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
   struct search *search = self;
   const struct hr__waiting *waiting = search->waiting;
@@ -383,7 +392,7 @@ static bool next_in_tournament(const struct hr__waiting *waiting, const struct h
   return search.found;
 }
 
-/* by job: its key in `running`; NOT_LISTED: it is not there */
+/* The lane's first job within the bound, if it comes before what was found. */
 static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                             struct search *search) {
   struct hr_job_entry first;
@@ -393,7 +402,7 @@ static void search_subqueue(const struct hr__waiting *waiting, const struct hr__
   search->found = true;
 }
 
-/* jobs that have not yet run for the minimum time */
+/* The next lane after `listed` in which a job could come before what was found; NULL: none. */
 static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
                                            const struct search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
@@ -401,7 +410,7 @@ static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, co
   return hr__subqueue_listed(waiting, *listed);
 }
 
-/* wake up a microsecond from now: a job that has just started, or another pool, may serve a waiting job then */
+/* Lanes that another one stands for. */
 static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
   for (const struct hr__subqueue_group *group = shape->represented; group; group = group->next_in_shape) {
     struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
@@ -416,7 +425,7 @@ static void search_groups(const struct hr__waiting *waiting, const struct hr__sh
   }
 }
 
-/* by job: it runs and has received notice; NULL without a grace period */
+/* Lanes that are listed. Those that are found to be held back are taken out of the way. */
 static bool search_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   struct hr__subqueue *subqueue;
@@ -443,7 +452,7 @@ bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, stru
   return search.found;
 }
 
-/* how many of them */
+/* ---- Walks ------------------------------------------------------------------------------------------ */
 
 static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b) {
   (void)self;
@@ -459,7 +468,7 @@ static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr_
   return cursor;
 }
 
-/* the job that gets their capacity; HR_NONE: none */
+/* Looks for the next lane that this walk has not been in: removals move lanes backward in the list. */
 static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->next = NULL;
   while (hr__has_subqueues(waiting) &&
@@ -485,7 +494,7 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
   return true;
 }
 
-/* of the walk in preemption.c; NULL until needed */
+/* The first job of all is that of the first cursor, once all lanes have been entered that begin before it. */
 static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
     if (enter(waiting, walk, walk->next)) continue;
@@ -496,7 +505,8 @@ static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   return walk->n_cursors > 0;
 }
 
-/* Buffers of one search. */
+/* All lanes that may be walked are listed, as they stand now. Where keys grow by themselves a lane may have been listed
+   before others that come before it by now; those that move back are come by twice. */
 static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   if (hr__shape_spread(waiting, shape) != HR_OK) return false;

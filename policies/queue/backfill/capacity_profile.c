@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The steps of the past become room behind the others. */
+/* Moves the steps to the start of the buffer, so that the memory of past steps can be used again. */
 static void move_down(struct hr__profile *profile) {
   uint32_t skipped = profile->skipped;
   if (skipped == 0) return;
@@ -56,7 +56,8 @@ bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, in
   return true;
 }
 
-/* The step that holds at a time not before the first step's: a search without branches, as none could be foreseen. */
+/* Returns the step of a time that is not before the first step. The search is branchless, as branches would be
+   mispredicted. */
 static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   const int64_t *from_us = profile->at_us;
   for (uint32_t count = profile->count, half; count > 1; count -= half) {
@@ -66,7 +67,7 @@ static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   return (uint32_t)(from_us - profile->at_us);
 }
 
-/* The step that begins at `at_us`, made if there is none. There must be room. */
+/* Returns the step that begins at `at_us`, created if needed. There must be room. */
 static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   if (profile->at_us[step] == at_us) return step;
@@ -79,7 +80,7 @@ static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
   return step + 1;
 }
 
-/* Forgets what was before `now_us`, not before the first step. */
+/* Drops the past before `now_us`, which is not before the first step. */
 static void hr__profile_come_to(struct hr__profile *profile, int64_t now_us) {
   uint32_t step = step_at(profile, now_us);
   profile->at_us += step;
@@ -98,10 +99,10 @@ bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64
   return true;
 }
 
-/* Steps are looked at so many at a time, which compilers turn into a few vector instructions. */
+/* Steps per iteration of a search; compilers turn an iteration into a few vector instructions. */
 enum { AT_A_TIME = 16 };
 
-/* The first step from `step` on, before `end`, with less than `gpus` free; `end` when there is none. */
+/* Returns the first step from `step` on, before `end`, with less than `gpus` free; `end` if there is none. */
 static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t below = 0;
@@ -112,7 +113,7 @@ static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, u
   return step;
 }
 
-/* Likewise with as many. */
+/* Returns the first step from `step` on, before `end`, with at least `gpus` free; `end` if there is none. */
 static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t with = 0;
@@ -123,7 +124,7 @@ static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, ui
   return step;
 }
 
-/* The first step that begins at `at_us` or later; `count` when there is none. */
+/* Returns the first step that begins at `at_us` or later; `count` if there is none. */
 static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   return step + (profile->at_us[step] < at_us);
@@ -152,7 +153,7 @@ uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int
   return least >= needed ? least : 0;
 }
 
-/* ---- What comes free -------------------------------------------------------------------------------- */
+/* ---- Profiles of all bins ---- */
 
 enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile) {
   struct hr_arena *arena = cluster_profile->arena;
@@ -200,9 +201,9 @@ enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_pro
   return HR_OK;
 }
 
-/* ---- What can be had when --------------------------------------------------------------------------- */
+/* ---- Earliest windows ---- */
 
-/* The k-th smallest, k from 1; the array is reordered (Hoare's selection). */
+/* Returns the k-th smallest value, k from 1, and reorders the array (Hoare's selection). */
 static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   uint32_t low = 0, high = count - 1, target = k - 1;
   while (low < high) {
@@ -228,7 +229,7 @@ static uint32_t pool_bins(const struct hr__cluster_profile *cluster_profile, hr_
   return cluster_profile->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(cluster_profile->cluster, pool)->nodes;
 }
 
-/* The time by which k bins of the pool, each on its own, could begin a window with `gpus` GPUs. */
+/* Returns the time by which k bins of the pool, each on its own, can begin a window with `gpus` GPUs. */
 static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k,
                           int64_t from_us, int64_t length_us) {
   uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
@@ -239,8 +240,8 @@ static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool p
   return select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
-/* A gang over nodes needs `whole` wholly free ones and whole + 1 with the remainder in the same window: step to the
-   time by which each count could be there, until both are at one time. */
+/* A gang over several nodes needs `whole` wholly free nodes and whole + 1 nodes with the remainder in the same window.
+   Steps to the time by which each number of nodes could be available, until both times agree. */
 static int64_t gang_start(struct hr__cluster_profile *cluster_profile, hr_pool pool,
                           const struct hr__profile_demand *demand, int64_t from_us) {
   uint32_t size = hr_cluster_pool_spec(cluster_profile->cluster, pool)->gpus_per_node;
@@ -272,7 +273,7 @@ int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile
   return earliest_us;
 }
 
-/* The least that a node must have free to be of use to the request. */
+/* Returns the minimum of free GPUs with which a node is of use to the demand. */
 static uint32_t min_use(const struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                         hr_pool pool) {
   if (hr_placer_is_single(cluster_profile->placer, demand->gpus, demand->accept_class)) return demand->gpus;
@@ -300,9 +301,9 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
                            placement);
 }
 
-/* ---- What is taken ---------------------------------------------------------------------------------- */
+/* ---- Taking capacity ---- */
 
-/* The bin of a placement's slice; of one by count, that of its pool. */
+/* Returns the bin of a slice; without slices that of the pool. */
 static uint32_t bin_of(const struct hr__cluster_profile *cluster_profile, const struct hr_placement *placement,
                        uint32_t slice) {
   uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, placement->pool);
@@ -310,7 +311,7 @@ static uint32_t bin_of(const struct hr__cluster_profile *cluster_profile, const 
   return first + placement->slices[slice].node.id - hr_cluster_first_node(cluster_profile->cluster, placement->pool).id;
 }
 
-/* A bin that is the first with room, or the fullest, remains it while it has room. */
+/* A bin that is the first with room, or the fullest, remains so while it has room. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
                                          uint32_t most) {
@@ -353,16 +354,16 @@ bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, in
   return true;
 }
 
-/* ---- What can be had now ---------------------------------------------------------------------------- */
+/* ---- Windows from now on ---- */
 
-/* How long from now on a bin has `gpus` GPUs free. */
+/* Returns how long from now on a bin has `gpus` GPUs free. */
 static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
   uint32_t step = 0;
   while (step < profile->count && profile->free[step] >= gpus) step++;
   return step == profile->count ? HR_NEVER_US : profile->at_us[step] - profile->at_us[0];
 }
 
-/* The window that k bins of the pool have, each on its own; 0 when fewer have any. */
+/* Returns the window that k bins of the pool have, each on its own; 0 if fewer have one. */
 static int64_t bins_window(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k) {
   uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
            n_bins = pool_bins(cluster_profile, pool);
