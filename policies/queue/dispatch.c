@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What happens to jobs and nodes, told to the parts of the queue policy; and the moves that all of them use. */
+/* Dispatch of events to the modules of the queue policy, and the moves that they share. */
 
 #include "policies/queue/dispatch.h"
 
@@ -12,7 +12,7 @@ enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *
   return status == HR_OK ? hr__waiting_find_first(&queue->waiting) : status;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
 static struct hr__queued_job queued_job_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__queued_job queued = {.job = job, .key = queue->order->key(queue, view, job)};
@@ -43,7 +43,7 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* ---- What is done ----------------------------------------------------------------------------------- */
+/* ---- Moves ---- */
 
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
@@ -54,7 +54,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* How a waiting job stands in the queue: an order gives it the same key as when it came. */
+/* The entry of a waiting job in the queue. An order gives the same key as when the job was added. */
 static struct hr_job_entry entry_of(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                     struct hr__shape **shape) {
   struct hr__queued_job queued = queued_job_for(queue, view, job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parameters of the `queue` policy: what a person may set, and to what. */
+/* The parameters of the `queue` policy: keys, types, bounds, defaults and help texts. */
 
 #include "policies/queue/params.h"
 

@@ -2,13 +2,13 @@
 #ifndef HR_POLICIES_QUEUE_PARAMS_H
 #define HR_POLICIES_QUEUE_PARAMS_H
 
-/* The parameters of the `queue` policy. */
+/* The parameters of the `queue` policy. Each list has the texts of a choice and the objects that they stand for; a
+   value is an index into its list. Orders are listed in policies/queue/order/order.h. */
 
 #include "headroom/policy.h"
 
 #include <string.h>
 
-/* What a scenario may choose from: text, what stands for it in queue.c. A value is a place in its list. */
 #define HR__BACKFILLS(X)                                                                                               \
   X("strict", &hr__backfill_strict)                                                                                    \
   X("skip", &hr__backfill_skip)                                                                                        \
@@ -19,7 +19,7 @@
   X("first-fit", HR_PLACE_FIRST_FIT)                                                                                   \
   X("best-fit", HR_PLACE_BEST_FIT)                                                                                     \
   X("worst-fit", HR_PLACE_WORST_FIT)
-/* Further ones, where GPUs are told apart. */
+/* Packing rules: only with per-GPU allocation. */
 #define HR__PACKINGS(X)                                                                                                \
   X("spread")                                                                                                          \
   X("random")                                                                                                          \
@@ -55,19 +55,19 @@
   X("youngest", HR__VICTIMS_YOUNGEST)                                                                                  \
   X("lowest-priority", HR__VICTIMS_LOWEST_PRIORITY)
 
-/* Ended by a NULL key. */
+/* Terminated by a NULL key. */
 extern const struct hr_param hr__queue_params[];
-/* HR__PLACEMENTS and HR__PACKINGS, ended by NULL. */
+/* HR__PLACEMENTS and HR__PACKINGS, terminated by NULL. */
 extern const char *const hr__placement_names[];
 
-/* One that is in the table. */
+/* Returns the value of a parameter. The key must exist. */
 static inline const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key) {
   size_t i = 0;
   while (strcmp(hr__queue_params[i].key, key) != 0) i++;
   return &env->params[i];
 }
 
-/* Of one in seconds. */
+/* Returns the value of a parameter in seconds as microseconds. */
 static inline int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key) {
   return (int64_t)(hr__queue_param(env, key)->real * (double)HR_SECOND_US + 0.5);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The composed policy: order x backfill x placement x preemption x market. */
+/* The `queue` policy: it composes an order, a backfill, a placement rule, preemption, quotas and a market rule. This
+   file creates the modules, rejects combinations that are not supported, runs the modules in each pass, and explains
+   why a job waits. */
 
 #include "policies/deadline/deadlines.h"
 #include "policies/queue/dispatch.h"
@@ -32,14 +34,13 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
   if (queue->locality)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': topology constraints ('within') need 'static'");
-  if (queue->allocator)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
+  if (queue->allocator) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Who may be stopped for whom; NULL: nobody. */
+/* `*rule`: which running jobs may be preempted for which waiting ones; NULL without preemption. */
 static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
                                         const struct hr__preemption **rule, struct hr_error *error) {
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
@@ -51,9 +52,9 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   if (choice == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
   if (choice == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
   if (choice != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
-  return hr_fail(
-      error, HR_BAD_INPUT,
-      "parameter 'preemption': 'order' is not supported by this order, which does not rank running jobs; use 'priority'");
+  return hr_fail(error, HR_BAD_INPUT,
+                 "parameter 'preemption': 'order' is not supported by this order, which does not rank running jobs; "
+                 "use 'priority'");
 }
 
 static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,
@@ -68,14 +69,15 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Among jobs that ask for the same, those behind the first may stop others that it may not. */
+/* Preemption by priority: among jobs of equal request, a later one may preempt jobs that the first one may not. Unless
+   the order is by priority, each priority then has subqueues of its own. */
 static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
-/* Where an order has no lanes of its own but quotas, or preemption, need some. */
+/* The key function of orders without subqueues, where quotas or preemption need subqueues. */
 static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
   (void)subqueue;
@@ -92,24 +94,24 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
   return status;
 }
 
-/* Where GPUs are told apart. */
+/* For clusters with per-GPU allocation. */
 static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
                                        struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   bool per_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL;
   if (!per_gpu && choice >= sizeof rules / sizeof *rules)
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
-        hr__placement_names[choice]);
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
+                   hr__placement_names[choice]);
   if (!per_gpu) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' does not support per-GPU allocation");
   const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
   if (!rule) return HR_BAD_INPUT;
   if (queue->backfill == &hr__backfill_conservative)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
   queue->allocator = hr__gpu_allocator_create(queue, env, rule);
   if (!queue->allocator) return HR_NO_MEMORY;
   if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
@@ -117,7 +119,7 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
   return HR_OK;
 }
 
-/* Where jobs are to be near together. */
+/* For jobs with topology constraints. */
 static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env,
                                       struct hr_error *error) {
   if (!hr_cluster_any_within(env->cluster)) return HR_OK;
@@ -125,9 +127,10 @@ static enum hr_status create_locality(struct hr__queue *queue, const struct hr_p
     return hr_fail(error, HR_BAD_INPUT,
                    "parameter 'placement': 'pool' does not support topology constraints ('within')");
   if (queue->backfill->walks)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'backfill': 'conservative' does not support topology constraints ('within'); use 'strict', "
-                   "'skip' or 'easy'");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'backfill': 'conservative' does not support topology constraints ('within'); use 'strict', "
+        "'skip' or 'easy'");
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     if (spec->mig && spec->nodes > 0)
@@ -161,7 +164,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
-/* Of nodes by their free GPUs; those that look at single GPUs are none of these. */
+/* The rule of the node placer. Packing rules, which choose GPUs, are not among them. */
 static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
@@ -185,15 +188,12 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 /* ---- Wait reasons ---- */
 
-/*
- * A waiting job is asked about in the order in which the pass would meet what holds it: a quota, whatever is free; want
- * of a place (there is none either where quotas leave nothing because all is in use); and where it has one, the job
- * that nobody may pass, or whose start was promised.
- */
+/* The reasons are checked in the order in which a pass meets them: a quota, whatever is free; no placement (which
+   includes that quotas leave nothing because all GPUs are in use); and, if there is a placement, the job that may not
+   be passed or that has a reservation. */
 
-/* ---- Who is before it ------------------------------------------------------------------------------- */
-
-/* Who stopped the pass; under orders whose keys change with each start it need not be the first in order any more. */
+/* The job that stopped the pass. Under orders whose keys change with each start it need not be the first in order
+   now. */
 static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
@@ -204,7 +204,7 @@ static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
   return queue->head;
 }
 
-/* The first job of its lane where that is held back and it is not; HR_NONE. */
+/* The first job of the job's subqueue if that is held back and is another job; else HR_NONE. */
 static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   const struct hr__waiting *waiting = &queue->waiting;
   const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
@@ -212,7 +212,7 @@ static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
   return is_held ? subqueue->head.job : (hr_job){HR_NONE};
 }
 
-/* It would fit. */
+/* For a job that would fit. */
 static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   hr_job held = held_predecessor(queue, job), first = held.id != HR_NONE ? held : find_head(queue, view);
   if (queue->preemptor && hr__preemption_pending(queue)) {
@@ -227,9 +227,7 @@ static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr
   if (!is_order) wait->until_us = queue->reserved_us;
 }
 
-/* ---- Places ----------------------------------------------------------------------------------------- */
-
-/* Whether it would fit now. A rule that draws draws as if it had not been asked. */
+/* Whether it would fit now. Searches of placement rules that draw are not counted. */
 static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
   struct hr_placement unused;
   uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
@@ -259,8 +257,6 @@ static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr
     wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
-
 static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   if (queue->deadlines) {
     hr__deadlines_explain(queue, view, job, wait);
@@ -287,8 +283,7 @@ static uint32_t explains_by(const struct hr__queue *queue) {
   return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
 }
 
-/* In an order in which a job that waits comes ever closer to the front, and cannot be passed for ever once it is there.
- */
+/* Whether the order moves each waiting job ever closer to the front, where it cannot be passed for ever. */
 static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
@@ -332,7 +327,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* Jobs that fit: in order, then as the backfill has it. */
+/* Starts jobs that fit: in order, then by the backfill. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
@@ -340,7 +335,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 
-/* Those within their guarantees. `blocked`: nobody may pass those that are left. */
+/* The pass for jobs within their tenants' guarantees. `*blocked`: the remaining jobs may not be passed. */
 static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
@@ -350,7 +345,7 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
   return status == HR_OK ? hr__waiting_select_preferred(&queue->waiting, false) : status;
 }
 
-/* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
+/* Jobs within guarantees go first, then all. Under a strict order no other job passes one of the first. */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
@@ -362,7 +357,7 @@ static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_vie
   return pass(queue, view, moves, queue->backfill);
 }
 
-/* What is free, or comes free, may be promised to one job. */
+/* Capacity that is free, or comes free, may be promised to one job that preempts others. */
 static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, moves) : HR_OK;
   if (status != HR_OK || (queue->preemptor && hr__preemption_pending(queue))) return status;
