@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Lanes that are held back, and preferred ones: see policies/waiting.h. Who is held back stands aside in groups, so
- * that nobody goes through those that cannot start. Lanes of one shape that the same bar holds back, and that need as
- * much room there, are a group. Once the bar leaves them room the first of them, which then speaks for all, is listed
- * again. If a bar nearer to the root holds that one back, all of them would be, and so it is parked there and goes on
- * to speak for them. Another one speaks when it comes first. So what a bar that moves may let go is, in each group, one
- * lane.
+ * The lists of a shape's subqueues, and groups of subqueues that are held back: see subqueues.h.
  *
- * A group is about what its lanes needed when they were parked. One that needs more by now is found to be held back
- * when it comes first; one that may need less is to be listed again (hr__waiting_release).
+ * Subqueues that are held back are parked in groups, so that no pass visits jobs that cannot start. A group has the
+ * subqueues of one shape that the same limit holds back with the same need. When the limit leaves enough room, the
+ * first subqueue of the group is listed again and represents the others. If a limit nearer to the root holds it back,
+ * it would hold back all of them, so the representative is parked there and continues to represent them. It is replaced
+ * when another one comes first. A limit that changes therefore releases at most one subqueue per group.
  *
- * Groups of preferred lanes are apart from others, so that a preferred one speaks for them. A group has a speaker only
- * while there are lanes in it, and stands among those that its bar has closed only while it has lanes and no speaker.
+ * A group is described by what its subqueues needed when they were parked. A subqueue that needs more now is found to
+ * be held back when it comes first; one that may need less must be listed again (hr__waiting_unpark_owner).
+ *
+ * Preferred subqueues have groups of their own, so that a preferred one represents them. Invariant: a group has a
+ * representative only while it is not empty, and is blocked only while it is not empty and has no representative.
  */
 
 #include "policies/queue/subqueues.h"
 
 /* ---- Lists of a shape ---- */
 
-/* Whether the shape is among those with lanes, or with preferred ones (`of_preferred`). */
 void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in) {
   bool counts = of_preferred == waiting->preferred_only;
   uint32_t *list = counts ? waiting->active : waiting->other, *at = &shape->active_at[of_preferred];
@@ -65,7 +65,7 @@ static struct hr__subqueue_group *make_group(struct hr__waiting *waiting, struct
   return waiting->groups[waiting->n_groups++] = group;
 }
 
-/* What lanes need, as a small number; HR_NONE: out of memory. */
+/* Numbers the needs (milli, spare); HR_NONE: out of memory. */
 static uint32_t class_of(struct hr__waiting *waiting, const struct hr__admission_limit *limit) {
   struct hr__pair pair = {(uint64_t)limit->milli, (uint64_t)limit->spare};
   uint32_t number = hr__pair_map_find(&waiting->class_numbers, pair);
@@ -74,7 +74,7 @@ static uint32_t class_of(struct hr__waiting *waiting, const struct hr__admission
   return hr__pair_map_add(&waiting->class_numbers, waiting->arena, pair, number) ? number : HR_NONE;
 }
 
-/* NULL: out of memory. */
+/* Returns the group for a limit, created if needed; NULL: out of memory. */
 static struct hr__subqueue_group *group_for(struct hr__waiting *waiting, struct hr__shape *shape,
                                             const struct hr__admission_limit *limit, bool of_preferred) {
   uint32_t class_number = class_of(waiting, limit);
@@ -109,7 +109,7 @@ static enum hr_status unblock_group(struct hr__waiting *waiting, struct hr__subq
                                                                                                        : HR_INTERNAL;
 }
 
-/* ---- Speakers --------------------------------------------------------------------------------------- */
+/* ---- Representatives ---- */
 
 static void set_representative(struct hr__subqueue_group *group, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = group->shape;
@@ -147,7 +147,8 @@ enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subque
   return unblock_group(waiting, group);
 }
 
-/* Nobody speaks for the group: the first does if it may, else the bar has closed it. */
+/* For a group without a representative: its first subqueue becomes it if there is room; else the limit blocks the
+   group. */
 static enum hr_status find_representative(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   struct hr_job_entry first;
   if (!hr_job_tree_first(&group->subqueues, &first)) return unblock_group(waiting, group);
@@ -172,12 +173,12 @@ static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *sub
   return group->representative ? HR_OK : find_representative(waiting, group);
 }
 
-/* Whether the bar of `above` holds back all of the group if it does its speaker. */
+/* Returns whether the limit of `above` holds back all of the group if it holds back its representative. */
 static bool stays_represented(const struct hr__subqueue_group *group, const struct hr__subqueue_group *above) {
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->limit);
 }
 
-/* Stands no longer for groups that may pass where it is parked now. */
+/* Releases the groups that are not held back where their representative is parked now. */
 static enum hr_status release_represented(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                           const struct hr__subqueue_group *parked_in) {
   enum hr_status status = HR_OK;
@@ -204,7 +205,7 @@ enum hr_status hr__subqueue_check_represented(struct hr__waiting *waiting, struc
   return status;
 }
 
-/* ---- Lanes ------------------------------------------------------------------------------------------ */
+/* ---- Parking ---- */
 
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                  const struct hr__admission_limit *limit) {
@@ -217,7 +218,7 @@ enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueu
   return status;
 }
 
-/* Into its shape's lists again. */
+/* Lists a parked subqueue again. */
 static enum hr_status unpark(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   enum hr_status status = hr__subqueue_leave(waiting, subqueue);
   return status == HR_OK ? hr__subqueue_list(waiting, subqueue) : status;
@@ -234,7 +235,7 @@ enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr
   return find_representative(waiting, group);
 }
 
-/* It is preferred no longer, or again. */
+/* The subqueue is preferred now, or no longer. */
 static enum hr_status change_preferred(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   enum hr_status status = HR_OK;
   if (subqueue->parked_at) {
@@ -252,7 +253,7 @@ static enum hr_status change_preferred(struct hr__waiting *waiting, struct hr__s
   return status == HR_OK ? hr__subqueue_check_represented(waiting, subqueue) : status;
 }
 
-/* ---- What is told ----------------------------------------------------------------------------------- */
+/* ---- Notifications ---- */
 
 static enum hr_status unpark_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   struct hr_job_entry first;
@@ -292,7 +293,6 @@ enum hr_status hr__waiting_update_preferred(struct hr__waiting *waiting, uint32_
   return status;
 }
 
-/* All lanes of groups that another one stands for are listed. */
 enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   for (struct hr__subqueue_group *group = shape->represented, *next; group && status == HR_OK; group = next) {

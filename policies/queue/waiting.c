@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Waiting jobs by shape and lane: see policies/waiting.h. A shape is found through a hash of what it asks for; those
- * with waiting jobs are listed, in no order, each with its first job at hand, so that a pass looks at one job per
- * shape. A shape's lanes are themselves a tree, whose keys are those of the lanes' first jobs and whose values are
- * the least of the lanes': so a bounded search goes straight to the lane, and then to the job.
+ * Waiting jobs by shape and subqueue: see waiting.h. A shape is found in a hash map by its request. Shapes with waiting
+ * jobs are listed in no order, each with its first job, so that a pass looks at one job per shape. The subqueues of a
+ * shape are a tree, ordered by the keys of their first jobs, with the minimum value of each subqueue: a bounded search
+ * descends to the subqueue, and then to the job.
  *
- * Under an order in which all keys move, at all times or all at once, the lanes race in a kinetic tournament instead,
- * as a list would have to be put in order anew at each pass. That tells the first, and the first within a bound, but
- * not who comes after whom.
+ * Under orders in which all keys change, continuously or all at once, a list would have to be sorted again in each
+ * pass. There, the subqueues are kept in a kinetic tournament instead, which gives the first job and the first one
+ * within a bound, but no order of the others.
  */
 
 #include "policies/queue/waiting.h"
@@ -45,7 +45,7 @@ static bool key_is_before(void *self, uint32_t a, uint32_t b) {
   return hr__entry_before(first, second);
 }
 
-/* ---- Shapes and lanes ------------------------------------------------------------------------------- */
+/* ---- Shapes and subqueues ---- */
 
 static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
   struct hr__subqueue *subqueue = hr_arena_alloc(waiting->arena, sizeof *subqueue);
@@ -80,7 +80,7 @@ static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, u
   return number == HR_NONE ? make_shape(waiting, gpus, kind) : waiting->shapes[number];
 }
 
-/* A new lane goes behind the first of its name. */
+/* Links a new subqueue after the first one of its name. */
 static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   struct hr__subqueue *subqueue = waiting->subqueues[number];
   struct hr__pair name = {subqueue->name, 0};
@@ -91,7 +91,7 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
-/* Parts as small numbers; HR_NONE: out of memory. */
+/* Numbers the partitions; HR_NONE: out of memory. */
 static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   struct hr__pair pair = {part, 0};
   uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
@@ -100,7 +100,7 @@ static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
 }
 
-/* The number of the lane in the shape; HR_NONE: out of memory. */
+/* Returns the number of the shape's subqueue for the job, created if needed; HR_NONE: out of memory. */
 static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
                              const struct hr__queued_job *queued) {
   uint32_t part_number = find_part(waiting, queued->part);
@@ -146,7 +146,7 @@ static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue
     waiting->owned[subqueue->owner] = subqueue->next_owned;
 }
 
-/* The lane as it should be listed now. */
+/* The entry under which the subqueue should be listed now. */
 static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
   int64_t least = hr_job_tree_least(&subqueue->jobs);
   return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
@@ -162,7 +162,7 @@ static struct hr__contestant contestant_of(const struct hr__waiting *waiting, co
                                  .name = subqueue->head.job.id};
 }
 
-/* The lane races with its first job, or not at all once it is empty. */
+/* Updates the subqueue in the tournament, with its first job; an empty one is removed. `was`: it was in use. */
 static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   struct hr__shape *shape = subqueue->shape;
   shape->tournament.now_us = waiting->now_us;
@@ -181,14 +181,14 @@ static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__
   return HR_OK;
 }
 
-/* With another first job than before. */
+/* Lists a subqueue whose first job has changed. */
 static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
   subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
   return hr__subqueue_list(waiting, subqueue);
 }
 
-/* A lane that is in use, or was. */
+/* Lists a subqueue again that is in use, or was until now. */
 static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                     struct hr_job_entry now) {
   enum hr_status status;
@@ -216,7 +216,7 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *s
   return status == HR_OK && subqueue->represents ? hr__subqueue_check_represented(waiting, subqueue) : status;
 }
 
-/* ---- Coming and going ------------------------------------------------------------------------------- */
+/* ---- Adding and removing jobs ---- */
 
 static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape,
                                       const struct hr__queued_job *queued, struct hr_job_entry entry) {
@@ -260,13 +260,6 @@ enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape 
   return HR_OK;
 }
 
-/* ---- Who is first of all ---------------------------------------------------------------------------- */
-
-/*
- * Which lane of a shape comes first, and what changes that: see policies/waiting.h. A lane is listed in its shape under
- * its first job; where lanes race, they are contestants there.
- */
-
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
   uint32_t first = hr__pair_map_find(&waiting->first_of_name, (struct hr__pair){name, 0});
   enum hr_status status = HR_OK;
@@ -309,9 +302,9 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
   }
 }
 
-/* ---- Who is first ----------------------------------------------------------------------------------- */
+/* ---- The first job ---- */
 
-/* Lists the first lane anew as long as its key has grown, and takes it out of the way as long as it is held back. */
+/* Lists the first subqueue again while its key has grown, and parks it while it is held back. */
 static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   struct hr_job_entry first;
@@ -349,11 +342,9 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
   return hr__waiting_find_first(waiting);
 }
 
-/* Beyond the first jobs of shapes: bounded searches, and walks down all jobs in order. See policies/waiting.h. */
+/* ---- Searches ---- */
 
-/* ---- Searches --------------------------------------------------------------------------------------- */
-
-/* Lists a lane anew if its key has grown by itself; the search then begins again. */
+/* Lists a subqueue again if its key has grown; the search then starts again. */
 static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
   if (!has_grown(waiting, subqueue)) return false;
   waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
@@ -361,7 +352,7 @@ static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqu
   return !waiting->failed;
 }
 
-/* What a search in a race has found. */
+/* The state of a search, and what it has found. */
 struct search {
   const struct hr__waiting *waiting;
   int64_t bound;
@@ -369,8 +360,8 @@ struct search {
   bool found;
 };
 
-/* Whether a lane's first job comes before what was found; its first within the bound is what is found then, if it does.
- */
+/* For tournaments. Returns whether the subqueue's first job precedes what was found. If so, and if it is alone
+   (`in_it`), its first job within the bound replaces what was found if it comes earlier. */
 static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
   struct search *search = self;
   const struct hr__waiting *waiting = search->waiting;
@@ -392,7 +383,7 @@ static bool next_in_tournament(const struct hr__waiting *waiting, const struct h
   return search.found;
 }
 
-/* The lane's first job within the bound, if it comes before what was found. */
+/* Takes the subqueue's first job within the bound if it precedes what was found. */
 static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                             struct search *search) {
   struct hr_job_entry first;
@@ -402,7 +393,7 @@ static void search_subqueue(const struct hr__waiting *waiting, const struct hr__
   search->found = true;
 }
 
-/* The next lane after `listed` in which a job could come before what was found; NULL: none. */
+/* Returns the next subqueue after `listed` in which a job could precede what was found; NULL: none. */
 static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
                                            const struct search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
@@ -410,7 +401,7 @@ static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, co
   return hr__subqueue_listed(waiting, *listed);
 }
 
-/* Lanes that another one stands for. */
+/* Searches subqueues that are represented by another one. */
 static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
   for (const struct hr__subqueue_group *group = shape->represented; group; group = group->next_in_shape) {
     struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
@@ -425,7 +416,7 @@ static void search_groups(const struct hr__waiting *waiting, const struct hr__sh
   }
 }
 
-/* Lanes that are listed. Those that are found to be held back are taken out of the way. */
+/* Searches the listed subqueues, and parks those that are held back. */
 static bool search_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   struct hr__subqueue *subqueue;
@@ -452,7 +443,7 @@ bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, stru
   return search.found;
 }
 
-/* ---- Walks ------------------------------------------------------------------------------------------ */
+/* ---- Walks ---- */
 
 static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b) {
   (void)self;
@@ -468,7 +459,7 @@ static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr_
   return cursor;
 }
 
-/* Looks for the next lane that this walk has not been in: removals move lanes backward in the list. */
+/* Finds the next subqueue that this walk has not entered. Removals move subqueues backward in the list. */
 static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->next = NULL;
   while (hr__has_subqueues(waiting) &&
@@ -494,7 +485,8 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
   return true;
 }
 
-/* The first job of all is that of the first cursor, once all lanes have been entered that begin before it. */
+/* Moves the walk to its next job: that of the first cursor, after all subqueues have been entered that begin before
+   it. */
 static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
     if (enter(waiting, walk, walk->next)) continue;
@@ -505,8 +497,8 @@ static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
   return walk->n_cursors > 0;
 }
 
-/* All lanes that may be walked are listed, as they stand now. Where keys grow by themselves a lane may have been listed
-   before others that come before it by now; those that move back are come by twice. */
+/* Lists all subqueues that may be walked by their current keys. Where keys grow by themselves, a subqueue may be listed
+   before others that now precede it; those that move back are visited twice. */
 static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   if (hr__shape_spread(waiting, shape) != HR_OK) return false;

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * When nodes of elastic pools are asked for and given back.
+ * Market rules: when nodes of elastic pools are acquired and released.
  *
- * After the backfill has started what fits, the jobs that still wait are laid, shape by shape, on the GPUs that are
- * free or booting; for those left over, nodes are asked for in the pool that the rule prefers. A pass costs shapes x
- * pools, whatever the number of waiting jobs: for spot-first, which lets a job wait a while for spot capacity before it
- * pays for on-demand, each shape counts its jobs whose while is over. A node that has been idle for long enough is
- * given back.
- *
- * market_demand.c counts who waits, market_lay.c lays them, market_ask.c asks for nodes, market_nodes.c gives them
- * back; market_return.c moves jobs back to spot capacity. All work on one plan (market_plan.h).
+ * After the backfill has started what fits, the jobs that still wait are packed, demand by demand, on the GPUs that are
+ * free or booting. For the rest, nodes are acquired in the pool that the rule prefers (market_demand.c). A pass costs
+ * O(demands x pools), whatever the number of waiting jobs. Under spot-first a job waits for spot capacity for some time
+ * before it uses on-demand; each demand counts its jobs whose time is over. A node that has been idle for long enough
+ * is released. Under spot-first, jobs on on-demand nodes may return to spot capacity while no job waits.
  */
 
 #include "policies/queue/market/market.h"
 
-/* Nodes that come, go and idle: one that has been idle for long enough is given back. */
+/* ---- Idle nodes ---- */
 
 static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   struct hr__market *market = queue->market;
@@ -41,7 +38,7 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
   return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A job has left: nodes that are wholly free begin to idle. False: out of memory. */
+/* After a job has left: nodes that are wholly free begin to idle. False: out of memory. */
 static bool idle_after(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
   if (!hr__market_is_elastic(queue, placement->pool.id)) return true;
   uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
@@ -53,8 +50,6 @@ static bool idle_after(struct hr__queue *queue, const struct hr_placement *place
   }
   return true;
 }
-
-/* ---- Giving back ------------------------------------------------------------------------------------ */
 
 static bool is_still_idle(const struct hr__queue *queue, struct hr__deadline_entry entry, hr_pool pool) {
   if (queue->market->idle_us[entry.id] + queue->market->limits.idle_release_us != entry.at_us) return false;
@@ -70,7 +65,7 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
   return (hr_pool){i};
 }
 
-/* Lays all who wait on what is free or booting: what is left over nobody waits for. */
+/* Packs all waiting jobs on free and booting nodes. No job waits for what is left. */
 static void pack_all(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
   hr__market_read_levels(queue);
@@ -78,8 +73,8 @@ static void pack_all(struct hr__queue *queue) {
     hr__market_pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held, false);
 }
 
-/* A wholly free node of the pool is not one that waiting jobs, a gang perhaps that has not all of its nodes yet, will
-   sit on; nor one of the least that are to be kept. */
+/* A wholly free node of the pool is spare if no waiting job will use it (such as a gang that lacks further nodes) and
+   it is not needed for the minimum of on-demand nodes. */
 static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   const struct hr__market *market = queue->market;
   if (!hr__market_is_spot(queue, pool.id) && hr__market_n_active_in(queue, false, true) <= market->limits.min_on_demand)
@@ -87,7 +82,7 @@ static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   return market->levels[pool.id][market->gpus_per_node[pool.id]] > 0;
 }
 
-/* Gives back the nodes that have been idle for long enough and that nobody waits for. */
+/* Releases the nodes that have been idle for long enough and that no job waits for. */
 static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   enum hr_status status = HR_OK;
@@ -96,7 +91,7 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
   while (status == HR_OK && hr__deadline_fifo_take(&market->idle, view->now_us, &entry)) {
     hr_pool pool = pool_of(queue, entry.id);
     if (!is_still_idle(queue, entry, pool)) continue;
-    if (!is_spare(queue, pool)) { /* looked at again in a while */
+    if (!is_spare(queue, pool)) { /* checked again later */
       if (!node_idles(queue, (hr_node){entry.id}, view->now_us)) return HR_NO_MEMORY;
       continue;
     }
@@ -108,10 +103,10 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
-/* Back to spot capacity: those who would rather be there are remembered when they start on an on-demand node, and go
-   while nobody waits. */
+/* ---- Return to spot capacity ---- */
 
-/* Gangs over nodes stay where they are. */
+/* Notes a job that starts on one on-demand node and could use spot capacity. Gangs over several nodes stay where they
+   are. */
 static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market *market = queue->market;
   if (market->n_returning == market->returning_capacity) {
@@ -126,7 +121,7 @@ static bool add_returning(struct hr__queue *queue, hr_job job, const struct hr_p
   return true;
 }
 
-/* Does nothing for a job that is none. */
+/* Does nothing for other jobs. */
 static void drop_returning(struct hr__queue *queue, hr_job job) {
   struct hr__market *market = queue->market;
   uint32_t at = market->returning_at[job.id];
@@ -138,9 +133,7 @@ static void drop_returning(struct hr__queue *queue, hr_job job) {
   market->returning_at[last.job.id] = at;
 }
 
-/* ---- Going back ------------------------------------------------------------------------------------- */
-
-/* The fullest node of a spot pool that the guest may go to and that costs less, with room for it. */
+/* Finds the fullest node of a cheaper spot pool that the job accepts and that has room for it. */
 static bool find_spot_node(const struct hr__queue *queue, const struct hr__returning_job *job, int64_t now_us,
                            struct hr_slice *slice, hr_pool *pool) {
   uint32_t gpus = hr__gpus(queue, job->job), accept_class = hr_cluster_accept_class(queue->cluster, job->job);
@@ -161,13 +154,13 @@ static bool find_spot_node(const struct hr__queue *queue, const struct hr__retur
   return false;
 }
 
-/* Not one that has just started, nor one that will soon be done, as far as is known. */
+/* Excludes jobs that have just started, and jobs that will end soon by their limit. */
 static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   if (view->attempt_us[job.id] == view->now_us) return false;
   return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
 }
 
-/* Moves a running job to another place without loss of work. */
+/* Moves a running job to another placement without loss of work. */
 static enum hr_status migrate(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to) {
   enum hr_status status = hr_moves_preempt(moves, job, HR_REASON_POLICY);
@@ -184,7 +177,7 @@ static enum hr_status move_job(struct hr__queue *queue, const struct hr_view *vi
   return migrate(queue, view, moves, job.job, &from, to);
 }
 
-/* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
+/* Moves jobs to spot nodes with room. `*leaving`: how many. A job that moves leaves the list, and the last one takes
    its place. */
 static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                uint32_t *leaving) {
@@ -202,7 +195,7 @@ static enum hr_status move_all(struct hr__queue *queue, const struct hr_view *vi
   return status;
 }
 
-/* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
+/* While no job waits: moves jobs to spot nodes, and acquires nodes for those that find none. */
 static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__market *market = queue->market;
   uint32_t leaving = 0;
@@ -220,7 +213,7 @@ static enum hr_status return_to_spot(struct hr__queue *queue, const struct hr_vi
     if (hr__market_pack(queue, &demand, 1, true)) continue;
     if (!hr__market_keeps_share(queue, 1, leaving)) break;
     status = hr__market_acquire(queue, &demand, 1, true, view, moves, &found);
-    if (!found) break; /* there is none to be had */
+    if (!found) break; /* none is available */
   }
   return status;
 }
@@ -273,9 +266,9 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
   return idle_after(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- The pass ---- */
 
-/* When spot capacity that is on offer will have been so for long enough. */
+/* The next time at which available spot capacity becomes stable. */
 static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < market->n_pools; i++) {
@@ -312,7 +305,7 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? request_wake(market, view, moves) : status;
 }
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction ---- */
 
 static bool make_levels(struct hr__queue *queue) {
   struct hr__market *market = queue->market;
@@ -352,7 +345,7 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   bool all = market->returning_at && market->gpus_per_node && market->demand_of && market->patience_us &&
              market->stable_us && market->idle_us && market->levels;
   if (!all) return false;
-  /* What is on offer at the beginning is taken to have been so for long. */
+  /* Capacity that is available at the start counts as stable. */
   for (uint32_t i = 0; i < n_pools; i++)
     market->stable_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
   queue->market = market;

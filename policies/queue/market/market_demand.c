@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs laid, shape by shape, on nodes that are free or booting: counts of nodes by how many GPUs are free on them, from
-   which each job laid takes its part. */
+/* Demands of waiting jobs, and nodes for them. Jobs are packed on counts of nodes by free GPUs (`levels`): nodes that
+   are free or booting, from which each packed job takes its part. For jobs that find no room, nodes are acquired. */
 
 #include "policies/queue/market/market.h"
 
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
+/* Packs up to `count` jobs on nodes of `size` GPUs, counted in `levels`. Returns how many found room. */
 static uint32_t pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand, uint32_t count) {
   uint32_t gpus = demand->gpus, packed = 0;
   if (gpus == 0) return count;
@@ -39,8 +39,7 @@ uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand
   return packed;
 }
 
-/* Who waits, by what they ask for; for spot-first, each shape counts its jobs whose while of waiting for spot capacity
-   is over, and where there are quotas, those that they hold back. */
+/* ---- Demands ---- */
 
 static bool may_use_spot(const struct hr__queue *queue, uint32_t accept_class) {
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
@@ -80,8 +79,9 @@ enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_vie
   return hr__deadline_fifo_add(&market->patience, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* A job may be over before its while is: its column then says never, or zero once it has been forgotten. Neither is a
-   time that is due: what is due at 0 is taken in the first pass, before which no job that waited can be over. */
+/* A job may have ended before its time is over. Its column is then HR_NEVER_US, or 0 once it has been forgotten.
+   Neither is mistaken for a due time: times of 0 are taken in the first pass, before any job that waited can have
+   ended. */
 static void lose_patience(struct hr__market *market, int64_t now_us) {
   struct hr__deadline_entry entry;
   while (hr__deadline_fifo_take(&market->patience, now_us, &entry)) {
@@ -91,7 +91,7 @@ static void lose_patience(struct hr__market *market, int64_t now_us) {
   }
 }
 
-/* Counts a job as one that its quota lets run beside those counted before. */
+/* Counts a job if its quota admits it in addition to those counted before. */
 static bool count_in(void *self, struct hr_job_entry entry) {
   struct hr__queue *queue = self;
   struct hr__market *market = queue->market;
@@ -122,10 +122,10 @@ bool hr__market_count_demand(struct hr__queue *queue, int64_t now_us) {
   return !queue->quota || count_held(queue);
 }
 
-/* Asking for nodes, in the pool that the rule prefers, for jobs for which there is no room yet. */
+/* ---- Acquiring nodes ---- */
 
-/* What a GPU-hour costs when what is lost to reclaims is counted in; more so where many nodes would be lost together.
- */
+/* The price of a GPU-hour including the work lost to reclaims; the risk grows with the pool's share of all nodes, which
+   would be lost together. */
 static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   double price = (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
   uint32_t all = hr__market_n_active_in(queue, true, true);
@@ -134,7 +134,7 @@ static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us
   return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
 }
 
-/* How many nodes of the pool may be asked for now. */
+/* Returns how many nodes of the pool may be acquired now. */
 static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   const struct hr__market *market = queue->market;
   uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){pool});
@@ -147,7 +147,7 @@ static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_u
   return maximum <= 0 ? 0 : maximum < offer ? (uint32_t)maximum : offer;
 }
 
-/* The pool to ask for nodes for one job of the demand at least; HR_NONE when there is none. */
+/* Returns the pool in which to acquire nodes for at least one job of the demand; HR_NONE: none. */
 static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__market_demand *demand, bool spot_only,
                             int64_t now_us) {
   const struct hr__market *market = queue->market;
@@ -185,7 +185,7 @@ enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__mark
       nodes = hr__nodes_per_job(demand->gpus, size) -
               hr__min_u32(market->levels[i][size], hr__nodes_per_job(demand->gpus, size) - 1);
     nodes = hr__min_u32(nodes, room(queue, i, view->now_us));
-    /* One node at a time, as each changes the shares. */
+    /* one node at a time, as each changes the shares */
     if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
     status = hr_moves_acquire(moves, (hr_pool){i}, nodes);
     market->levels[i][size] += nodes;
@@ -193,8 +193,6 @@ enum hr_status hr__market_acquire(struct hr__queue *queue, const struct hr__mark
   }
   return status;
 }
-
-/* ---- For whom --------------------------------------------------------------------------------------- */
 
 static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
                              const struct hr_view *view, struct hr_moves *moves) {
@@ -210,7 +208,7 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__market_de
   return hr__market_acquire(queue, demand, impatient, false, view, moves, &found);
 }
 
-/* Where the first job holds the others back, nodes are for that one before all others. */
+/* If the first job holds back the others, nodes are acquired for it first. */
 static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    struct hr__market_demand **of) {
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
@@ -229,7 +227,7 @@ enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *
   struct hr__market *market = queue->market;
   struct hr__market_demand *of_first;
   enum hr_status status = supply_first(queue, view, moves, &of_first);
-  if (of_first) of_first->held++; /* that one has been seen to */
+  if (of_first) of_first->held++; /* its nodes have been acquired */
   for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
     if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, moves);
   if (of_first) of_first->held--;

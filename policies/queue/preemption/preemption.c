@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The running jobs that may be stopped, and the moves. They are kept by pool in trees by their key, with their GPUs as
- * values, so that what could come free for a waiting job is one sum.
+ * Preemption in the queue policy: the running jobs that may be preempted, and passes that preempt. Running jobs are
+ * kept by pool in trees by key, with their GPUs as values, so that what could come free for a waiting job is one sum.
+ *
+ * If keys rank all jobs and only the number of GPUs matters (placement `pool`), a pass is one walk over the order; else
+ * waiting jobs are tried one by one, with victims from victims.c.
  */
 
 #include "policies/queue/preemption/preemption.h"
 
 #define NOT_LISTED INT64_MIN
 
-/* ---- Who may be stopped for whom -------------------------------------------------------------------- */
+/* ---- Rules ---- */
 
-/* Where running does not change a job's key, those with a greater one come after. */
+/* If running does not change a job's key, the running jobs with a larger key come after the waiting one. */
 static int64_t order_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__order *order = queue->order;
   return order->running_key ? order->running_key(queue, view, job) : order->key(queue, view, job);
@@ -34,7 +37,7 @@ static int64_t priority_bound(struct hr__queue *queue, const struct hr_view *vie
   return -priority_of(queue, head.job);
 }
 
-/* Anybody, as far as the key goes. */
+/* Any job is eligible by its key. */
 static int64_t any_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)queue;
   (void)view;
@@ -53,7 +56,7 @@ const struct hr__preemption hr__preemption_order = {.running_key = order_key, .b
 const struct hr__preemption hr__preemption_priority = {.running_key = priority_key, .bound = priority_bound};
 const struct hr__preemption hr__preemption_reclaim = {.running_key = any_key, .bound = any_bound, .by_quota = true};
 
-/* ---- What runs -------------------------------------------------------------------------------------- */
+/* ---- Running jobs ---- */
 
 static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
   return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
@@ -85,7 +88,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return hr__deadline_fifo_add(&preemptor->protected_jobs, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* One that was told to leave has done so. */
+/* Updates the state when a job that received notice has left. */
 static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event) {
   struct hr__preemptor *preemptor = queue->preemptor;
   if (!preemptor->leaving || !preemptor->leaving[event->job.id]) return true;
@@ -142,7 +145,7 @@ enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_vie
   return status == HR_OK ? list(queue, job, pool, key) : status;
 }
 
-/* Empties a pool's tree into a list of jobs, and fills it again. */
+/* Collects the jobs of a pool's tree, and inserts them again by their new keys. */
 static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *view, uint32_t pool) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_job_tree *running = &preemptor->running[pool];
@@ -177,7 +180,7 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
   while (status == HR_OK && hr__deadline_fifo_take(&preemptor->protected_jobs, view->now_us, &entry)) {
     hr_job job = {entry.id};
     struct hr_slice one;
-    /* It may be over, and its state, forgotten, zero: no running one either. */
+    /* a job that has ended is not running, also when its state has been forgotten and is zero */
     if (view->state[entry.id] != HR_JOB_RUNNING ||
         view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
@@ -188,7 +191,7 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
   return status;
 }
 
-/* ---- The moves -------------------------------------------------------------------------------------- */
+/* ---- Moves ---- */
 
 static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                hr_job job) {
@@ -225,7 +228,7 @@ static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-/* The job starts when all have left; until then nobody else is stopped. */
+/* The job starts when all victims have left; until then no other job is preempted. */
 static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job) {
   const struct hr__preemptor *preemptor = queue->preemptor;
@@ -252,16 +255,16 @@ static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view 
 }
 
 /*
- * Preemption by order where only the count of GPUs matters: the outcome is that of taking all jobs, running and
+ * Preemption by order where only the number of GPUs matters. The outcome is that of taking all jobs, running and
  * waiting, in order, and running each that fits in what is left.
  *
- * What runs fits as it is, so the walk goes from one waiting job to the next, and of each shape only until one does not
- * fit: less is left for those behind it. On the way a pool's debt is what the jobs that start take beyond what is free.
- * A running job is passed over when less than the debt is held by running jobs behind it; it is stopped, and the debt
- * is less by its GPUs. A waiting job fits when what running jobs behind it hold, less the debt, is enough. With sums
- * over the tree of running jobs each step costs O(log n). The moves are made when the walk is over.
+ * Running jobs fit as they are, so the walk visits waiting jobs only, and of each shape only until one does not fit, as
+ * less is left for those behind it. A pool's debt is what the jobs that start take beyond what is free. A running job
+ * is passed when the running jobs behind it hold less than the debt: it becomes a victim, and the debt falls by its
+ * GPUs. A waiting job fits if what running jobs behind it hold minus the debt is enough. With sums over the tree of
+ * running jobs each step costs O(log n). The moves are made after the walk.
  *
- * A job that fits without a debt goes to the first such pool, another to the first in which it fits.
+ * A job that fits without a debt goes to the first such pool, another one to the first pool in which it fits.
  */
 
 struct hr__start {
@@ -271,9 +274,9 @@ struct hr__start {
   enum hr_reason reason;
 };
 
-/* Lists of the walk; they keep their room from pass to pass. */
+/* The lists of the walk; their memory is reused from pass to pass. */
 struct hr__preemption_walk {
-  int64_t *debt; /* by pool: GPUs; negative: free */
+  int64_t *debt; /* by pool, in GPUs; negative: free */
   struct hr__walk *walks;
   struct hr__start *starts;
   hr_job *victims;
@@ -311,7 +314,7 @@ static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
   return first;
 }
 
-/* Passes over running jobs of a pool up to the bound that do not fit any more. */
+/* Makes victims of the running jobs of a pool up to the bound that do not fit any more. */
 static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
@@ -328,7 +331,7 @@ static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
   return true;
 }
 
-/* The pool in which a job with `gpus` GPUs fits at its place in the order, HR_NONE; false: out of memory. */
+/* `*chosen`: the pool in which the job fits at its place in the order, or HR_NONE. False: out of memory. */
 static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint32_t *chosen) {
   const struct hr__preemption_walk *walk = queue->preemptor->in_order;
   uint32_t n_pools = hr_cluster_pools(queue->cluster), accept_class = hr_cluster_accept_class(queue->cluster, job);
@@ -360,7 +363,7 @@ static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint3
   return true;
 }
 
-/* Down the order, until each shape has come to a job that does not fit, or to its end. */
+/* Walks the order until each shape has reached a job that does not fit, or its end. */
 static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemption_walk *walk = queue->preemptor->in_order;
   enum hr_reason reason = HR_REASON_IN_ORDER;
@@ -383,7 +386,6 @@ static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
   return true;
 }
 
-/* Whether there is another pool than the one where a job is. */
 static bool has_several_pools(const struct hr_cluster *cluster) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++)
@@ -406,15 +408,14 @@ static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_
   return status;
 }
 
-/* Waiting jobs in order, each started where it fits, or where others can be stopped for it. Where the order says it all
-   and only the count of GPUs matters, the whole pass is one walk (preempt_count.c). */
+/* ---- Preemption for single jobs ---- */
 
-/* Who may start next: the first job of a shape, or of a lane whose shape's first job was refused, as others may be
-   stopped for it; or of one that quotas hold back. */
+/* The next job to try: the first one of a shape; or, if that was refused, of another subqueue of the shape, which may
+   preempt others; or of a subqueue that quotas hold back. */
 struct candidate {
-  struct hr__shape *shape; /* NULL: nobody */
+  struct hr__shape *shape; /* NULL: none */
   struct hr_job_entry entry;
-  struct hr__subqueue *subqueue; /* NULL where there are none */
+  struct hr__subqueue *subqueue; /* NULL without subqueues */
 };
 
 static void consider(struct candidate *next, struct hr__shape *shape, struct hr_job_entry entry,
@@ -434,8 +435,8 @@ static void consider_shape(const struct hr__queue *queue, struct hr__shape *shap
   if (subqueue) consider(next, shape, subqueue->listed, subqueue);
 }
 
-/* Lanes that are parked come in order, too: those whose turn it is, and those behind the first job of a shape that was
-   refused. */
+/* Parked subqueues are tried in order, too: those within guarantees, and those behind the refused first job of a
+   shape. */
 static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
   const struct hr__shape *shape = subqueue->shape;
   uint32_t pass = queue->preemptor->n_passes;
@@ -456,7 +457,7 @@ static struct candidate next_in_order(struct hr__queue *queue) {
   return next;
 }
 
-/* Starts a job, or stops others for it. */
+/* Starts a job, or preempts others for it. */
 static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               const struct candidate *next, enum hr_reason reason, bool allowed, bool *started) {
   hr_job job = next->entry.job;

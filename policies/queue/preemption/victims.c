@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Victims for a job that does not fit. */
+/*
+ * Victims for a job that does not fit. Eligible jobs are preempted tentatively, one by one, until it fits; then each is
+ * restored in reverse order if the job still fits. All remaining victims are needed. The tentative moves are rolled
+ * back, and the moves are made for the remaining victims only. Pools are tried one at a time: the first in which enough
+ * could come free and the job can be placed.
+ */
 
 #include "policies/queue/preemption/preemption.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * Victims for a job that does not fit: those that may be stopped for it are stopped tentatively, one by one, until it
- * hr__preemption_fits; then, in reverse, each is put back where it sat if the job still hr__preemption_fits. What is
- * left is needed to the last one. All of it is rolled back, and the moves are made for good for those alone. One pool
- * at a time: the first in which enough could come free and the job can be placed.
- */
 
 static bool has_checkpoints(const struct hr__queue *queue, hr_job job) {
   const struct hr_trace *trace = queue->trace;
@@ -26,7 +24,7 @@ bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job) {
   return terms->mode == HR__STOPPED_KEEPS;
 }
 
-/* ---- Who comes first -------------------------------------------------------------------------------- */
+/* ---- Order of victims ---- */
 
 static int latest_first(const struct hr__victim *a, const struct hr__victim *b) {
   if (a->start_us != b->start_us) return a->start_us > b->start_us ? -1 : 1;
@@ -64,7 +62,7 @@ static void sort_victims(struct hr__preemptor *preemptor) {
     qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
 }
 
-/* ---- Who may be stopped ----------------------------------------------------------------------------- */
+/* ---- Eligible jobs ---- */
 
 static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -79,7 +77,7 @@ static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
   return preemptor->victims != NULL;
 }
 
-/* Its slices are noted by where they begin: the list may still move. */
+/* The slices are noted by index, as the list may still move. */
 static bool add_victim(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry entry) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
@@ -100,7 +98,7 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
   return true;
 }
 
-/* Whether a job has a node that nothing more starts on: it could not be put back, and will be stopped anyhow. */
+/* Returns whether a job is on a node that accepts no new jobs. It could not be restored, and will be evicted anyway. */
 static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr_slice one;
   if (!hr_cluster_changes(queue->cluster)) return false;
@@ -110,7 +108,7 @@ static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view
   return false;
 }
 
-/* Whether a running job may be stopped for one that waits. One that has only just started may not. */
+/* Returns whether a running job may be preempted for a waiting one. A job that has just started may not. */
 static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
   bool just_started = view->attempt_us[victim.id] == view->now_us;
   queue->preemptor->retries = queue->preemptor->retries || just_started;
@@ -118,14 +116,14 @@ static bool may_preempt(struct hr__queue *queue, const struct hr_view *view, hr_
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 
-/* A search at those of one pool whose key is above a bound, for a job that waits. */
+/* A search among the jobs of one pool whose key exceeds a bound, for a waiting job. */
 struct pool_search {
   struct hr__queue *queue;
   const struct hr_view *view;
   hr_job job;
   int64_t bound;
   bool failed; /* out of memory */
-  /* Of a search for room. */
+  /* For add_room. */
   const struct hr_free_index *index;
   uint32_t first_node, size, whole, whole_needed;
   bool is_single, enough;
@@ -146,9 +144,10 @@ static bool gather(struct pool_search *search, uint32_t pool) {
   return !search->failed;
 }
 
-/* ---- Whether all together could be enough ----------------------------------------------------------- */
+/* ---- Bounds ---- */
 
-/* What would come free on a node, with what is: enough for the job if it sits on one, else one more whole node. */
+/* Adds what would come free on the nodes of a job: enough if the waiting job fits on one of them, else one more whole
+   node. */
 static bool add_room(void *self, struct hr_job_entry entry) {
   struct pool_search *search = self;
   struct hr_slice one;
@@ -166,7 +165,8 @@ static bool add_room(void *self, struct hr_job_entry entry) {
   return !search->enough;
 }
 
-/* False: it could not fit if all were stopped. By nodes; where only the count matters it has been asked before. */
+/* Returns false if the job could not fit even if all were preempted. Checks nodes; the total has been checked
+   before. */
 static bool has_room(struct pool_search *search, uint32_t pool) {
   struct hr__queue *queue = search->queue;
   uint32_t gpus = hr__gpus(queue, search->job), accept_class = hr_cluster_accept_class(queue->cluster, search->job);
@@ -184,7 +184,7 @@ static bool has_room(struct pool_search *search, uint32_t pool) {
   return search->enough;
 }
 
-/* ---- How many are needed ---------------------------------------------------------------------------- */
+/* ---- Search ---- */
 
 static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
   enum hr_status status = hr_moves_preempt(moves, victim->job, HR_REASON_PREEMPTED);
@@ -201,9 +201,7 @@ static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *moves, 
   return status;
 }
 
-/* Stops victims tentatively until the job hr__preemption_fits; whether it does. Under quotas each may make the next one
- * no fair game.
- */
+/* Preempts victims tentatively until the job fits. Under quotas each may make the next one ineligible. */
 static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *moves, hr_job job, bool *found) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
@@ -218,7 +216,7 @@ static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *
   return HR_OK;
 }
 
-/* In reverse, puts back each that was stopped if the job hr__preemption_fits all the same. */
+/* Restores, in reverse order, each victim without which the job still fits. */
 static enum hr_status add_back(struct hr__queue *queue, struct hr_moves *moves, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
@@ -236,8 +234,6 @@ static enum hr_status add_back(struct hr__queue *queue, struct hr_moves *moves, 
   return HR_OK;
 }
 
-/* ---- The search ------------------------------------------------------------------------------------- */
-
 static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, int64_t bound) {
   const struct hr_job_tree *running = &queue->preemptor->running[pool];
   uint64_t free = hr_cluster_free_milli(queue->cluster, (hr_pool){pool}) / 1000;
@@ -245,7 +241,7 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
   return free + (uint64_t)(running->sum - hr_job_tree_sum_to(running, bound)) >= gpus;
 }
 
-/* Looks for victims in one pool; the needed ones are then marked. All that was tried is undone. */
+/* Searches one pool and marks the needed victims. Undoes all tentative moves. */
 static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                   hr_job job, uint32_t pool, int64_t bound, bool *found) {
   struct pool_search search = {.queue = queue, .view = view, .job = job, .bound = bound};

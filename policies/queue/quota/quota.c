@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas in the queue policy. Jobs within their tenants' guarantees go before those that would borrow, whatever the
- * order (as in Kueue, pkg/scheduler). Each tenant's jobs have lanes of their own; those within guarantees are
- * preferred. A lane whose tenant may not use as much more now is parked, and holds nobody else back. It waits at the
- * node of the tree that stops it; what is released makes room at the tenant's own node and at those above.
+ * Quotas in the queue policy: jobs start only within their tenants' quotas. Jobs within their tenants' guarantees
+ * precede those that would borrow, whatever the order, as in Kueue (pkg/scheduler). Each tenant has subqueues of its
+ * own; those within guarantees are preferred. A subqueue whose tenant may not use more now is parked at the node of the
+ * quota tree that limits it, and does not hold back others. A release makes room at the tenant's own node and at those
+ * above.
  */
 
 #include "policies/queue/quota/quota.h"
@@ -64,7 +65,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return usage_changed(queue, job);
 }
 
-/* What is given back may be used by all below the places that it was counted at. */
+/* Released quota may be used by all tenants below the places at which it was counted. */
 static enum hr_status ease_limits(struct hr__queue *queue, uint32_t tenant) {
   const struct hr_quota_tree *tree = queue->quota->tree;
   struct hr__waiting *waiting = &queue->waiting;

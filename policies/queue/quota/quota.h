@@ -2,30 +2,24 @@
 #ifndef HR_POLICIES_QUEUE_QUOTA_QUOTA_H
 #define HR_POLICIES_QUEUE_QUOTA_QUOTA_H
 
-/* Starting jobs only within their tenants' quotas; those that ask for more than their tenant could ever use are given
- * up.
- */
+/* Quotas in the queue policy: jobs start only within their tenants' quotas. Jobs that request more than their tenant
+   could ever use are rejected. */
 
 #include "policies/queue/dispatch.h"
 
 struct hr__quota {
   struct hr_quota_tree *tree;
-  uint32_t n_tenants, n_nodes; /* nodes: that the scenario names */
-  bool guarantees;             /* somebody is guaranteed something */
+  uint32_t n_tenants, n_nodes; /* n_nodes: those that the scenario names */
+  bool guarantees;             /* some tenant has a guarantee */
 };
 
 /* Creates queue->quota, which listens to the queue, before queue->waiting is initialized. Subqueues whose jobs exceed
    what their tenant may use now are held back by `admission`; those within their tenant's guarantee are preferred.
    False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
-/* Whose a job's lane is; 0 where there are no quotas. */
-/* Whether anybody is guaranteed anything. */
-/* Whether the job may go now: while the preferred alone count, those within their tenants' guarantees. */
-/* Whether the job is beyond what its tenant may use now, and then whose limit that is, as hr_wait_reason has it. */
+/* Returns whether the job exceeds what its tenant may use now, and whose limit that is, as in hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
-/* For those who stop jobs for others. Whether the job is within what its tenant may use now; whether one job may be
-   stopped because its tenant uses what the other's is guaranteed. All true, and false, where there are no quotas. */
-/* Likewise, tentatively: what it would be like if the job had not run; and back. */
+/* The owner of a job's subqueue: its tenant; 0 without quotas. */
 
 static inline uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
   uint32_t tenant = hr__tenant(queue, job);

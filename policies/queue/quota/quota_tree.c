@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The quota tree. Node 0 is the root; then the spec's nodes in their order; then a leaf for each tenant of the trace
- * that has no node there, the last one for jobs without a tenant. So parents stand before children.
+ * The quota tree. Node 0 is the root, followed by the nodes of the spec in their order, then by a leaf for each tenant
+ * of the trace without a node in the spec; the last leaf is for jobs without a tenant. Parents precede children.
  *
- *   subtree = guaranteed + what children lend it        usage = what children use beyond their `kept`
+ *   subtree = guaranteed + what children lend           usage = what children use beyond their `kept`
  *   kept    = max(0, subtree - lending limit), 0 without one
  *   available(root) = subtree - usage
  *   available(n)    = max(0, kept - usage) + min(available(parent), subtree - kept - max(0, usage - kept) + borrow)
  *
  * as in Kueue (pkg/cache/scheduler/resource_node.go, available and potentialAvailable), unrolled from the leaf upwards.
- * Caps are counted apart, on all that is held at and below a node.
+ * Maximum limits are counted separately, on all usage at and below a node.
  *
- * Guarantees are below 2^32 and nodes fewer than 2^28, so their sums are below 2^60; usage and limits are held below
- * 2^60 too. Sums of a few of them stay in range.
+ * Guarantees are below 2^32 and there are fewer than 2^28 nodes, so sums of guarantees are below 2^60. Usage and limits
+ * are kept below 2^60, too, so sums of a few of them do not overflow.
  */
 
 #include "policies/queue/quota/quota_tree.h"
@@ -35,7 +35,7 @@ static int64_t bounded(uint64_t milli) {
   return milli < (uint64_t)NO_LIMIT ? (int64_t)milli : NO_LIMIT;
 }
 
-/* ---- Making ----------------------------------------------------------------------------------------- */
+/* ---- Construction ---- */
 
 static int by_name(const void *a, const void *b) {
   const struct hr_quota_node *const *one = a, *const *other = b;
@@ -52,7 +52,7 @@ static void add_node(struct hr_quota_tree *tree, const struct hr_quota_node *spe
       .parent = parent,
       .depth = tree->nodes[parent].depth + 1,
       .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
-      .kept = bounded(spec->lend_milli), /* the limit, until all below is known */
+      .kept = bounded(spec->lend_milli), /* the lending limit, until all children are known */
       .borrow = bounded(spec->borrow_milli),
       .max = bounded(spec->max_milli),
       .weight = spec->weight};
@@ -62,7 +62,7 @@ static uint32_t place_of(uint32_t spec_index) {
   return spec_index == HR_NONE ? 0 : spec_index + 1;
 }
 
-/* The spec's tenants by name, for the trace's to be found among. */
+/* Sorts the tenants of the spec by name. */
 static uint32_t sorted_tenants(const struct hr_quota_spec *spec, const struct hr_quota_node **sorted) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < spec->n_nodes; i++)
@@ -83,7 +83,7 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
   }
 }
 
-/* What each node keeps and lends, children before parents. */
+/* Computes what each node keeps and lends, children before parents. */
 static void sum_up(struct hr_quota_tree *tree) {
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
     struct hr__quota_tree_node *node = &tree->nodes[i];
@@ -119,7 +119,7 @@ void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli) {
   tree->nodes[0].subtree = tree->lent_to_root + max_i64(0, bounded(total_milli) - tree->guaranteed);
 }
 
-/* ---- Taking and giving ------------------------------------------------------------------------------ */
+/* ---- Usage ---- */
 
 static int64_t beyond_kept(const struct hr__quota_tree_node *node) {
   return max_i64(0, node->usage - node->kept);
@@ -144,14 +144,14 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
   change(tree, tenant, -bounded(milli));
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------- */
+/* ---- Availability ---- */
 
 uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant) {
   return (uint64_t)tree->nodes[hr__quota_tree_place(tree, tenant)].held;
 }
 
-/* `so_far`: what the nodes below add of what they keep. With it, each node on the way says how much can come from above
-   at most, and the root what there is. */
+/* `from_below`: what the nodes below add from what they keep. Each node on the way limits how much can come from above;
+   the root has what there is. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
   int64_t from_below = 0, available = NO_LIMIT;
   for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
@@ -165,7 +165,7 @@ int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenan
   return available;
 }
 
-/* ---- Bars ------------------------------------------------------------------------------------------- */
+/* ---- Admission limits ---- */
 
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind) {
   const struct hr__quota_tree_node *node = &tree->nodes[place];
@@ -204,7 +204,7 @@ uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t te
   return HR_NONE;
 }
 
-/* ---- What could be ---------------------------------------------------------------------------------- */
+/* ---- Potential, reclaim and share ---- */
 
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
   int64_t from_below = 0, bound = NO_LIMIT;
