@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The registry of policies: built-in policies, shared objects, named settings of policies, and parameter values from
+   text. A new policy or setting is one line in its table; orders of the queue policy come from
+   policies/queue/order/order.h. */
 
 #include "headroom/policy.h"
 #include "headroom/unstable/policies.h"
@@ -13,11 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Policies from shared objects. */
-
 #define ENTRY "headroom_policy"
 
-/* The first size that a policy may have been built with: all that it cannot do without. */
+/* The minimum size of a policy: all members that are required. */
 #define MIN_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
 
 static bool is_path(const char *name) {
@@ -26,14 +27,13 @@ static bool is_path(const char *name) {
 
 static enum hr_status check_ops(const struct hr_policy_ops *ops, struct hr_error *error) {
   if (ops->abi != HR_POLICY_ABI)
-    return hr_fail(error, HR_BAD_INPUT, "it was built for interface %u; this is interface %u: build it again",
+    return hr_fail(error, HR_BAD_INPUT, "built for policy interface %u, expected %u; build it again",
                    (unsigned)ops->abi, HR_POLICY_ABI);
   if (ops->size < MIN_SIZE || ops->size > sizeof *ops)
-    return hr_fail(error, HR_BAD_INPUT, "it has %u bytes of functions, %s; from %zu to %zu are wanted",
-                   (unsigned)ops->size, ops->size > sizeof *ops ? "as of a later Headroom" : "too few", MIN_SIZE,
-                   sizeof *ops);
+    return hr_fail(error, HR_BAD_INPUT, "its operations have %u bytes (%s), expected %zu to %zu", (unsigned)ops->size,
+                   ops->size > sizeof *ops ? "from a newer Headroom" : "too few", MIN_SIZE, sizeof *ops);
   if (!ops->name || !ops->summary || !ops->create || !ops->decide)
-    return hr_fail(error, HR_BAD_INPUT, "it lacks its %s",
+    return hr_fail(error, HR_BAD_INPUT, "missing %s",
                    !ops->name      ? "name"
                    : !ops->summary ? "summary"
                    : !ops->create  ? "'create'"
@@ -42,7 +42,7 @@ static enum hr_status check_ops(const struct hr_policy_ops *ops, struct hr_error
 }
 
 static enum hr_status refuse(const char *path, const struct hr_error *inner, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "the policy %.300s cannot be used: %.400s", path, inner->text);
+  return hr_fail(error, HR_BAD_INPUT, "cannot load policy %.300s: %.400s", path, inner->text);
 }
 
 static void unload_library(void *library) {
@@ -60,12 +60,12 @@ static enum hr_status load_library(const char *path, void **library, const struc
   }
   const struct hr_policy_ops *(*entry)(void);
   void *symbol = dlsym(*library, ENTRY);
-  memcpy(&entry, &symbol, sizeof entry); /* what dlsym finds is a function */
+  memcpy(&entry, &symbol, sizeof entry); /* a function, as dlsym found it */
   *ops = symbol ? entry() : NULL;
   enum hr_status status = HR_OK;
   if (!*ops)
     status = hr_fail(&inner, HR_BAD_INPUT,
-                     "it has no '" ENTRY "', which HR_POLICY(name) = {...} of headroom/policy.h makes");
+                     "no symbol '" ENTRY "'; define the policy with HR_POLICY(name) = {...} of headroom/policy.h");
   if (status == HR_OK) status = check_ops(*ops, &inner);
   if (status == HR_OK) return HR_OK;
   unload_library(*library);
@@ -73,8 +73,7 @@ static enum hr_status load_library(const char *path, void **library, const struc
   return refuse(path, &inner, error);
 }
 
-/* The built-in policies, names for settings of theirs, and parameters from text. A new policy or setting is one line in
-   its table. */
+/* ---- Tables ---- */
 
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_gang_slice, hr__policy_rounds;
 
@@ -102,7 +101,7 @@ const struct hr_policy_setting *hr_policy_setting_find(const char *name) {
 
 enum { N_POLICIES = sizeof policies / sizeof *policies - 1, N_SETTINGS = sizeof settings / sizeof *settings - 1 };
 
-/* "a, b, c" of a NULL-terminated list. */
+/* Joins a NULL-terminated list as "a, b, c". */
 static void join_words(const char *const *words, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -112,7 +111,7 @@ static void join_words(const char *const *words, char *text, size_t size) {
   }
 }
 
-/* "; did you mean 'x'? (known: a, b)", for what a person mistyped. */
+/* Writes "did you mean 'x'? (known: a, b)" for a mistyped word. */
 static void suggest(const char *word, const char *const *words, char *text, size_t size) {
   char known[400];
   const char *nearest = hr_nearest_word(word, words);
@@ -136,7 +135,7 @@ const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *er
   return NULL;
 }
 
-/* ---- Values ----------------------------------------------------------------------------------------- */
+/* ---- Values ---- */
 
 static enum hr_status parse_choice(const struct hr_param *param, const char *text, struct hr_param_value *value,
                                    struct hr_error *error) {
@@ -189,7 +188,7 @@ static enum hr_status parse_value(const struct hr_param *param, const char *text
   return HR_INTERNAL;
 }
 
-/* ---- Choices ---------------------------------------------------------------------------------------- */
+/* ---- Choices ---- */
 
 static size_t count_params(const struct hr_policy_ops *ops) {
   size_t count = 0;

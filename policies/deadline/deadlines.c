@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Market rules by deadline: each job has nodes of its own, spot if possible, on-demand if necessary (Wu et al., "Can't
+ * Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d the time of
+ * a change of nodes, all rules use on-demand until the end once R < C + 2 d. Before that they differ:
+ *
+ *   deadline-greedy   uses spot capacity while available, else no nodes;
+ *   uniform-progress  spreads the work evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): a job without
+ *                     nodes that is behind uses on-demand until cp(t) >= ep(t + 2 d);
+ *   omniscient        follows the cheapest itinerary, computed at the job's arrival (omniscient.c).
+ *
+ * A job on spot capacity stays there until it is reclaimed. Capacity that is paid for anyway comes first: a job without
+ * nodes goes to an owned or reserved pool in which it fits, and stays there. A job that may not use spot capacity uses
+ * on-demand from the beginning.
+ */
 
 #include "policies/deadline/deadlines.h"
 
@@ -31,21 +45,6 @@ struct hr__deadlines {
 /* Returns the cheapest pool of the market that offers the job its nodes now; HR_NONE: none. */
 static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
                                     enum hr_market market, int64_t now_us);
-
-/*
- * Market rules by deadline: each job has nodes of its own, spot if possible, on-demand if necessary (Wu et al., "Can't
- * Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d the time of
- * a change of nodes, all rules use on-demand until the end once R < C + 2 d. Before that they differ:
- *
- *   deadline-greedy   uses spot capacity while available, else no nodes;
- *   uniform-progress  spreads the work evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): a job without
- *                     nodes that is behind uses on-demand until cp(t) >= ep(t + 2 d);
- *   omniscient        follows the cheapest itinerary, computed at the job's arrival (omniscient.c).
- *
- * A job on spot capacity stays there until it is reclaimed. Capacity that is paid for anyway comes first: a job without
- * nodes goes to an owned or reserved pool in which it fits, and stays there. A job that may not use spot capacity uses
- * on-demand from the beginning.
- */
 
 __extension__ typedef __int128 wide;
 

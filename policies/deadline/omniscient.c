@@ -103,12 +103,12 @@ static enum hr_status list_places(struct omniscient_search *search, struct hr_er
     bool known = spec->market.market != HR_MARKET_SPOT || spec->market.spot.model == HR_SPOT_TRACE ||
                  spec->market.spot.model == HR_SPOT_NONE;
     if (!known)
-      return hr_fail(error, HR_BAD_INPUT,
-                     "market 'omniscient' must know the future: pool '%s' has spot model '%s', not a "
-                     "record (trace)",
-                     spec->name, hr_spot_model_name(spec->market.spot.model));
+      return hr_fail(
+          error, HR_BAD_INPUT,
+          "market 'omniscient' needs recorded spot capacity: pool '%s' has spot model '%s', expected 'trace'",
+          spec->name, hr_spot_model_name(spec->market.spot.model));
     if (search->n_places == MAX_PLACES)
-      return hr_fail(error, HR_BAD_INPUT, "market 'omniscient' looks at %d pools at most", MAX_PLACES - 1);
+      return hr_fail(error, HR_BAD_INPUT, "market 'omniscient' supports at most %d pools", MAX_PLACES - 1);
     search->pool[search->n_places++] = i;
   }
   return HR_OK;
@@ -122,8 +122,9 @@ static enum hr_status make_grid(struct omniscient_search *search, struct hr_erro
   if (n_times > MAX_CELLS || n_times * n_spent * search->n_places > MAX_CELLS)
     return hr_fail(
         error, HR_BAD_INPUT,
-        "market 'omniscient' needs times with a common measure: work, deadline, change-over and the steps of "
-        "the record share only %lld us, which makes too many cases; round them, e.g. to whole minutes",
+        "market 'omniscient' needs times with a coarse common divisor: work, deadline, change-over time and the steps "
+        "of "
+        "the record share only %lld us, which makes too many cases; round them, for example to whole minutes",
         (long long)search->grid_us);
   search->n_times = (uint32_t)n_times;
   search->n_work = (uint32_t)n_work;

@@ -85,24 +85,10 @@ static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time)
   }
 }
 
-/* Applies all notes and updates the tournaments. */
-static void hr__release_calendar_settle(struct hr_release_calendar *calendar);
-/* Returns whether a job fits on one node. */
-static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
-                                        uint32_t accept_class);
 /* Returns the times at which the group's bins have `gpus` GPUs free; NULL: out of memory. */
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
-/* Returns the k-th smallest time of a range of bins, k from 1. */
-static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
-                                             const struct hr__release_group *group,
-                                             const struct hr__release_tournament *tournament,
-                                             struct hr__bin_range range, uint32_t k);
-/* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
-static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                        uint32_t gpus, bool back);
 
-/* A bin has changed. */
 static void hr__races_mark(struct hr__release_race *races, uint32_t number);
 
 enum { MILLI = 1000 };
@@ -297,6 +283,7 @@ static struct hr__release_group *group_of_bin(struct hr_release_calendar *calend
   return &calendar->groups[low];
 }
 
+/* Applies all notes and updates the tournaments. */
 static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
   for (uint32_t i = 0; i < calendar->n_notes; i++) {
     struct hr__release_note note = calendar->notes[i];
@@ -311,6 +298,7 @@ static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
 
 /* ---- Queries ---- */
 
+/* Returns whether a job fits on one node. */
 static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
                                         uint32_t accept_class) {
   for (uint32_t i = 0; i < calendar->n_groups; i++)
@@ -403,6 +391,7 @@ void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_poo
   replay_all(calendar, group, bin);
 }
 
+/* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
 static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                         uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
@@ -456,6 +445,7 @@ static void mark(struct hr__release_race *race, uint32_t group) {
   race->marked[race->n_marked++] = group;
 }
 
+/* A bin has changed. */
 static void hr__races_mark(struct hr__release_race *races, uint32_t number) {
   for (; races; races = races->next) mark(races, number / races->nodes_per_group);
 }

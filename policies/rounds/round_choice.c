@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The mechanism of rounds. Pairs of a job and a pool are taken in order of priority, share / time had in that pool
- * since the shares were made, as long as they fit; a pair that had none goes first. Equal ones go by the time that the
- * job was entitled to and did not have, so that shares hold however often they are made anew.
+ * The choice of jobs for a round. Pairs of a job and a pool are taken in order of priority, which is share / time
+ * allocated in that pool since the shares were computed, as long as they fit; a pair without time comes first. Ties go
+ * by the time to which the job was entitled and did not get, so that shares hold however often they are computed again.
  *
- * Two states of capacity are planned at once: `free`, less what is chosen so far, and `leases`, less the places of all
- * who ran in the round before as well. A job is put where no lease is, if it can; if not, where leases of jobs that
- * come later are: these must move or stop.
+ * Two states of capacity are planned at once: `free`, without what is chosen so far, and `leases`, also without the
+ * places of all jobs of the previous round. A job gets a place without leases if possible; if not, one with leases of
+ * jobs that come later, which then move or stop.
  */
 
 #include "policies/rounds/rounds.h"
@@ -16,11 +16,9 @@
 
 /* ---- Nodes ---- */
 
-/*
- * Who minimises cost must not pay for nodes that stand idle. Shares are made of what is there and what can be had; a
- * pair that would fit if more nodes were there waits for them, and at the end of the choice as many are asked for.
- * Nodes without a job that nobody waits for are given back, once a round.
- */
+/* The objective cost-slo must not pay for idle nodes. Shares are computed for nodes that are up or available. A pair
+   that would fit if more nodes were up waits for them, and at the end of the choice that many nodes are acquired. Once
+   a round, nodes without a job that no job waits for are released. */
 
 static void begin_nodes(struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
@@ -40,7 +38,7 @@ static void note_nodes(struct hr__rounds *rounds, struct hr__member *member, uin
   rounds->awaited_gpus[pool] += gpus;
 }
 
-/* Nodes of the pool that are up without a job beyond `keep`, the last ones first. */
+/* Releases nodes of the pool that are up without a job, beyond `keep`, the last ones first. */
 static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *moves, hr_pool pool, uint32_t keep) {
   const struct hr_free_index *index = rounds->free->index[pool.id];
   uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
@@ -73,7 +71,7 @@ static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *m
   return status;
 }
 
-/* ---- Accounts --------------------------------------------------------------------------------------- */
+/* ---- Accounting ---- */
 
 void hr__member_account(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
   int64_t passed_us = now_us - member->since_us;
@@ -96,7 +94,7 @@ static void account_all(struct hr__rounds *rounds, int64_t now_us) {
   }
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------ */
+/* ---- Order ---- */
 
 static bool add_candidate(struct hr__rounds *rounds, struct hr__candidate candidate) {
   if (rounds->n_candidates == rounds->candidates_capacity) {
@@ -124,7 +122,7 @@ static void sort_candidates(struct hr__rounds *rounds) {
     qsort(rounds->candidates, rounds->n_candidates, sizeof *rounds->candidates, by_priority);
 }
 
-/* Everybody, with any pool: the least service first, or who is owed most. */
+/* Lists all members with any pool: the least service first, or the most credit. */
 static bool list_members(struct hr__rounds *rounds, bool waiting_only) {
   rounds->n_candidates = 0;
   for (uint32_t i = 0; i < rounds->n_members; i++) {
@@ -157,9 +155,9 @@ static bool list_pairs(struct hr__rounds *rounds) {
   return true;
 }
 
-/* ---- Places ----------------------------------------------------------------------------------------- */
+/* ---- Places ---- */
 
-/* Who gives way takes its lease back from the plan; whether the place is free then. */
+/* Ends the lease of a member that has to move. Returns whether the place is free then. */
 static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
   bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
   for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
@@ -170,7 +168,7 @@ static bool evict(struct hr__rounds *rounds, struct hr__member *member, const st
   return hr__capacity_holds(rounds->leases, place);
 }
 
-/* First those who are no candidates, then from the last candidate on. */
+/* Evicts members that are not candidates first, then from the last candidate on. */
 static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place *place) {
   if (hr__capacity_holds(rounds->leases, place)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)
@@ -179,7 +177,7 @@ static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place 
     if (evict(rounds, rounds->candidates[i].member, place)) return;
 }
 
-/* One that was evicted may find its place free all the same: others give way to it then. */
+/* An evicted member may find its place free after all; others are then evicted from it. */
 static void keep_place(struct hr__rounds *rounds, struct hr__member *member) {
   member->chosen = true;
   if (member->evicted) {
@@ -206,7 +204,7 @@ static bool find_in(struct hr__rounds *rounds, struct hr__planned_capacity *capa
   return hr__capacity_find_in(capacity, rounds->placer, (hr_pool){pool}, shape->gpus, shape->accept_class, placement);
 }
 
-/* In its place, where no lease is, where leases are. False: out of memory. */
+/* In its current place, else without leases, else with leases. False: out of memory. */
 static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
   struct hr_placement placement;
   if (member->runs && member->place.pool.id == pool && hr__capacity_holds(rounds->free, &member->place)) {
@@ -219,8 +217,8 @@ static bool choose_in(struct hr__rounds *rounds, struct hr__member *member, uint
   return set_place(rounds, member, &placement);
 }
 
-/* The member's pools, the fastest first, or in the scenario's order for an objective that knows of no speeds; HR_NONE
-   after the last. `before`: the one that was tried last. */
+/* Returns the member's pools, the fastest first, or in the scenario's order for an objective that does not use speeds;
+   HR_NONE after the last. `before`: the previous one. */
 static uint32_t next_pool(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t before) {
   const double *speed = hr__member_shape(rounds, member)->speed;
   uint32_t best = HR_NONE;
@@ -245,9 +243,10 @@ static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member
   return ok;
 }
 
-/* ---- A round ---------------------------------------------------------------------------------------- */
+/* ---- A round ---- */
 
-/* On a node that is to go, or without any work done since it was started, which takes long to restart: it goes on. */
+/* A member stays where it is if its node is about to go down, or if it has done no work since its start, as it takes
+   long to restart. */
 static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *view, const struct hr__member *member) {
   if (!member->runs) return false;
   if (hr_view_done_us(view, member->job) == member->start_work_us) return true;
@@ -304,7 +303,7 @@ static bool choose_pairs(struct hr__rounds *rounds) {
   return ok;
 }
 
-/* What is left over is used, but for an objective that pays for what it uses. */
+/* Remaining capacity is used, except by an objective that minimizes cost. */
 static bool choose_rest(struct hr__rounds *rounds) {
   bool ok = list_members(rounds, false), passed_over = false;
   for (uint32_t i = 0; i < rounds->n_candidates && ok; i++) {
@@ -327,7 +326,7 @@ enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *
   return status == HR_OK ? settle_nodes(rounds, moves) : status;
 }
 
-/* ---- Within a round --------------------------------------------------------------------------------- */
+/* ---- Within a round ---- */
 
 static bool any_is_free(const struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_pools; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Time goes in rounds (Gavel; Narayanan et al., OSDI 2020). An objective says which share of its time each job should
- * be in which pool; at the beginning of each round those run who are furthest behind their shares. Who is chosen again
- * for the same pool keeps its place and goes on. What comes free within a round is used at once, and nobody is stopped.
+ * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
+ * its time that each job should spend in each pool (round_shares.c). At the start of each round the jobs run that are
+ * furthest behind their shares (round_choice.c). A job that is chosen again for the same pool keeps its place and
+ * continues. Capacity that comes free within a round is used at once; no job is preempted within a round.
  */
 
 #include "policies/rounds/rounds.h"
@@ -20,25 +21,25 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "max-min",
      .choices = objective_names,
-     .help = "what jobs are to have: equal time; equal speed-up; the earliest last end; deadlines at least cost"},
-    {.key = "round_s", .type = HR_PARAM_REAL, .fallback = "360", .min = 1, .max = 1e6, .help = "how long a round is"},
+     .help = "what is optimized: equal time; equal speed-up; makespan; deadlines at minimum cost"},
+    {.key = "round_s", .type = HR_PARAM_REAL, .fallback = "360", .min = 1, .max = 1e6, .help = "length of a round"},
     {.key = "placement",
      .type = HR_PARAM_CHOICE,
      .fallback = "best-fit",
      .choices = placement_names,
-     .help = "where a job goes in its pool: pool counts GPUs only, the others choose nodes"},
+     .help = "where a job is placed in its pool: pool counts GPUs only, the others choose nodes"},
     {.key = "weight",
      .type = HR_PARAM_CHOICE,
      .fallback = "equal",
      .choices = weight_names,
-     .help = "fair, max-min: a job's weight is 1, or its priority where that is above 1",
+     .help = "fair, max-min: a job's weight is 1 (equal), or its priority if that exceeds 1 (priority)",
      .aside = true},
     {.key = "slo",
      .type = HR_PARAM_REAL,
      .fallback = "10",
      .min = 1,
      .max = 1e6,
-     .help = "cost-slo: a job without a deadline is to end within so many times its estimate",
+     .help = "cost-slo: target completion time of jobs without a deadline, as a multiple of the estimate",
      .aside = true},
     {0}};
 
@@ -55,7 +56,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   struct hr__rounds *rounds = hr_arena_alloc(env->arena, sizeof *rounds);
   if (!(*self = rounds)) return HR_NO_MEMORY;
   if (hr_cluster_gpu_inventory(env->cluster))
-    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' gives out whole GPUs of nodes; here GPUs are told apart");
+    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' does not support per-GPU allocation");
   *rounds = (struct hr__rounds){.arena = env->arena,
                                 .jobs = env->jobs,
                                 .cluster = env->cluster,
@@ -81,7 +82,7 @@ static uint32_t abilities(void *self) {
          (is_fair ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
 }
 
-/* ---- Members ---------------------------------------------------------------------------------------- */
+/* ---- Members ---- */
 
 static struct hr__member *new_member(struct hr__rounds *rounds) {
   struct hr__member *member = hr_arena_alloc(rounds->arena, sizeof *member);
@@ -89,7 +90,7 @@ static struct hr__member *new_member(struct hr__rounds *rounds) {
   return member && member->allocated_us ? member : NULL;
 }
 
-/* Behind the list stand members that have left, to be used again. */
+/* Members that have left are kept behind the list, to be used again. */
 static struct hr__member *take_member(struct hr__rounds *rounds) {
   if (rounds->n_members == rounds->members_capacity) {
     struct hr__member **grown =
@@ -142,7 +143,7 @@ static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
   return HR_OK;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
 static void stop(struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
   hr__member_account(rounds, member, now_us);
@@ -180,7 +181,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- The pass ---- */
 
 static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};
@@ -191,7 +192,7 @@ static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *
   return status;
 }
 
-/* Rounds follow each other while there are jobs; the first to come begins one. */
+/* Rounds follow each other while there are jobs; the first job to arrive starts one. */
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
   enum hr_status status = start_gpuless(rounds, moves);
@@ -207,7 +208,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   return status == HR_OK ? hr__round_begin(rounds, view, moves) : status;
 }
 
-/* Within a round, who waits does so until the next one, unless the GPUs or nodes for it are not there at all. */
+/* A waiting job waits for the next round, unless the GPUs or nodes for it do not exist at all. */
 static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct hr__rounds *rounds = self;
   const struct hr__member *member = rounds->member_of[job.id];
@@ -226,12 +227,13 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
   }
 }
 
-HR_POLICY(rounds) = {HR_POLICY_HEAD,
-                     .name = "rounds",
-                     .summary = "rounds of time, and shares of it by an objective that knows how fast jobs are where",
-                     .params = params,
-                     .create = create,
-                     .observe = observe,
-                     .decide = decide,
-                     .abilities = abilities,
-                     .explain = explain};
+HR_POLICY(rounds) = {
+    HR_POLICY_HEAD,
+    .name = "rounds",
+    .summary = "rounds, with time shares by an objective that considers the speed of each job in each pool",
+    .params = params,
+    .create = create,
+    .observe = observe,
+    .decide = decide,
+    .abilities = abilities,
+    .explain = explain};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Capacity profiles: see capacity_profile.h. Steps of a profile are two arrays (times, free GPUs), sorted by time. */
 
 #include "policies/queue/backfill/capacity_profile.h"
 

@@ -26,32 +26,14 @@ struct hr__service {
   struct hr_job_tree crossings; /* running jobs by crossing_us */
 };
 
-/* False: out of memory. */
-static bool hr__service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
-                             uint32_t n_thresholds);
-/* Puts a job without service, or whose service is reset, into the first queue. */
-static void hr__service_begin(struct hr__service *service, hr_job job, int64_t now_us);
-static bool hr__service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us);
-static bool hr__service_stop(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                             hr_job job);
-/* Moves a running job into its next queue if its time has come. `*job`: the job, HR_NONE if there is none. False: out
-   of memory. */
-static bool hr__service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                              hr_job *job);
-/* Returns the next crossing; HR_NEVER_US: none. */
-static int64_t hr__service_next_us(const struct hr__service *service);
-
-/* Returns the key of a job that entered the queue of a rank (0 to 15) at a time; the second function the key after all
-   of the rank. */
-static int64_t hr__service_key(uint32_t rank, int64_t entered_us);
-static int64_t hr__service_end_of(uint32_t rank);
-
 /* Crossings are computed at the start and applied later with the times at which they occurred: no wake-up is needed
    while no waiting job depends on them. */
 
 enum { MOMENT_BITS = 58 };
 #define LAST_MOMENT ((INT64_C(1) << MOMENT_BITS) - 1)
 
+/* Returns the key of a job that entered the queue of a rank (0 to 15) at a time; the second function the key after all
+   of the rank. */
 static int64_t hr__service_key(uint32_t rank, int64_t entered_us) {
   return (int64_t)rank << MOMENT_BITS | (entered_us < LAST_MOMENT ? entered_us : LAST_MOMENT);
 }
@@ -60,6 +42,7 @@ static int64_t hr__service_end_of(uint32_t rank) {
   return hr__service_key(rank, LAST_MOMENT);
 }
 
+/* False: out of memory. */
 static bool hr__service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
                              uint32_t n_thresholds) {
   *service = (struct hr__service){
@@ -68,6 +51,7 @@ static bool hr__service_init(struct hr__service *service, struct hr__queue *queu
   return service->jobs != NULL;
 }
 
+/* Puts a job without service, or whose service is reset, into the first queue. */
 static void hr__service_begin(struct hr__service *service, hr_job job, int64_t now_us) {
   service->jobs[job.id] = (struct hr__standing){.entered_us = now_us, .crossing_us = HR_NEVER_US};
 }
@@ -98,6 +82,8 @@ static bool cross(struct hr__service *service, const struct hr__queue *queue, co
   return hr__service_start(service, queue, job, view->attempt_us[job.id]);
 }
 
+/* Moves a running job into its next queue if its time has come. `*job`: the job, HR_NONE if there is none. False: out
+   of memory. */
 static bool hr__service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
                               hr_job *job) {
   struct hr_job_entry due;
@@ -118,6 +104,7 @@ static bool hr__service_stop(struct hr__service *service, const struct hr__queue
   return true;
 }
 
+/* Returns the next crossing; HR_NEVER_US: none. */
 static int64_t hr__service_next_us(const struct hr__service *service) {
   struct hr_job_entry next;
   return hr_job_tree_first(&service->crossings, &next) ? next.key : HR_NEVER_US;
@@ -151,8 +138,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   las->threshold_us[0] = hr__queue_param_us(env, "las_threshold_1_s");
   las->threshold_us[1] = hr__queue_param_us(env, "las_threshold_2_s");
   if (las->threshold_us[1] < las->threshold_us[0])
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'las_threshold_2_s': it is less than las_threshold_1_s; thresholds go up");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'las_threshold_2_s': must be at least 'las_threshold_1_s'");
   las->promote = hr__queue_param(env, "las_promote")->real;
   las->promotions.store = queue->waiting.store;
   if (!hr__service_init(&las->service, queue, las->threshold_us, N_THRESHOLDS)) return HR_NO_MEMORY;
