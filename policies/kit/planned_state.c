@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { MILLI = 1000 };
-
 /* ---- Places ---- */
 
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
@@ -70,19 +68,6 @@ enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct h
   return HR_OK;
 }
 
-static uint32_t number_of(const struct hr__planned_capacity *capacity, hr_pool pool, hr_node node) {
-  return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
-}
-
-bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
-  if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;
-  for (uint32_t i = 0; i < place->n_slices; i++) {
-    uint32_t node = number_of(capacity, place->pool, place->slices[i].node);
-    if (hr_free_index_get(capacity->index[place->pool.id], node) < place->slices[i].gpu_milli / MILLI) return false;
-  }
-  return true;
-}
-
 /* Unsigned sums that wrap around subtract. */
 void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns) {
   uint32_t pool = place->pool.id;
@@ -91,21 +76,12 @@ void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr_
         returns ? capacity->free_gpus[pool] + place->gpus : capacity->free_gpus[pool] - place->gpus;
   for (uint32_t i = 0; i < place->n_slices; i++) {
     if (!is_up(capacity, place->slices[i].node)) continue;
-    uint32_t node = number_of(capacity, place->pool, place->slices[i].node), gpus = place->slices[i].gpu_milli / MILLI;
+    uint32_t node = hr__capacity_node_number(capacity, place->pool, place->slices[i].node),
+             gpus = place->slices[i].gpu_milli / 1000;
     uint32_t free = hr_free_index_get(capacity->index[pool], node);
     hr_free_index_set(capacity->index[pool], node, returns ? free + gpus : free - gpus);
     capacity->free_gpus[pool] = returns ? capacity->free_gpus[pool] + gpus : capacity->free_gpus[pool] - gpus;
   }
-}
-
-void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable) {
-  if (capacity->by_count) return;
-  struct hr_free_index *index = capacity->index[pool.id];
-  uint32_t number = number_of(capacity, pool, node);
-  uint32_t gpus = usable ? hr_cluster_pool_spec(capacity->cluster, pool)->gpus_per_node : 0;
-  capacity->free_gpus[pool.id] += gpus;
-  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
-  hr_free_index_set(index, number, gpus);
 }
 
 /* ---- Search ---- */

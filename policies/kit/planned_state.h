@@ -37,9 +37,6 @@ enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct h
                                  const struct hr_cluster *cluster, enum hr_placement_rule rule);
 /* Resets the capacity to that state. */
 void hr__capacity_reset(struct hr__planned_capacity *capacity);
-bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
-/* A node has come up, wholly free, or cannot be used any more. */
-void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable);
 
 static inline bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
   for (uint32_t i = 0; i < place->n_slices; i++)
@@ -70,5 +67,33 @@ static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity
 /* Finds a placement in one pool. */
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement);
+
+/* Returns the number of a node within its pool. */
+static inline uint32_t hr__capacity_node_number(const struct hr__planned_capacity *capacity, hr_pool pool,
+                                                hr_node node) {
+  return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
+}
+
+static inline bool hr__capacity_holds(const struct hr__planned_capacity *capacity,
+                                      const struct hr__planned_place *place) {
+  if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;
+  for (uint32_t i = 0; i < place->n_slices; i++) {
+    uint32_t node = hr__capacity_node_number(capacity, place->pool, place->slices[i].node);
+    if (hr_free_index_get(capacity->index[place->pool.id], node) < place->slices[i].gpu_milli / 1000) return false;
+  }
+  return true;
+}
+
+/* A node has come up, wholly free, or cannot be used any more. */
+static inline void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node,
+                                           bool usable) {
+  if (capacity->by_count) return;
+  struct hr_free_index *index = capacity->index[pool.id];
+  uint32_t number = hr__capacity_node_number(capacity, pool, node);
+  uint32_t gpus = usable ? hr_cluster_pool_spec(capacity->cluster, pool)->gpus_per_node : 0;
+  capacity->free_gpus[pool.id] += gpus;
+  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
+  hr_free_index_set(index, number, gpus);
+}
 
 #endif

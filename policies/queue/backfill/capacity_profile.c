@@ -3,6 +3,8 @@
 
 #include "policies/queue/backfill/capacity_profile.h"
 
+#include "base/heap.h"
+
 #include <string.h>
 
 /* Moves the steps to the start of the buffer, so that the memory of past steps can be used again. */
@@ -386,4 +388,58 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
     if (window > longest_us) longest_us = window;
   }
   return longest_us;
+}
+
+/* ---- Reservations ---- */
+
+/* Returns the list with room for one more; NULL: out of memory. */
+static void *with_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
+}
+
+static bool grow_reservations(struct hr__reservations *all) {
+  struct hr_arena *arena = all->arena;
+  all->reservation =
+      with_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
+  all->heap = with_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
+  all->due = with_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
+  return all->reservation && all->heap && all->due;
+}
+
+static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
+  const struct hr__reservations *all = self;
+  int64_t first_us = all->reservation[a].start_us, second_us = all->reservation[b].start_us;
+  return first_us != second_us ? first_us < second_us : a < b;
+}
+
+HR__HEAP(numbers, uint32_t, is_earlier)
+
+static uint32_t pop_reservation(struct hr__reservations *all) {
+  uint32_t top = all->heap[0], last = all->heap[--all->n_heap];
+  numbers_sink(all->heap, all->n_heap, last, all);
+  return top;
+}
+
+bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
+                          const struct hr_placement *placement) {
+  if (!grow_reservations(all)) return false;
+  struct hr__reservation *added = &all->reservation[all->n_reservations];
+  *added = *reservation;
+  added->pool = placement->pool;
+  added->first_slice = all->n_slices;
+  added->n_slices = placement->n_slices;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    all->slices = with_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    if (!all->slices) return false;
+    all->slices[all->n_slices++] = placement->slices[i];
+  }
+  numbers_rise(all->heap, all->n_heap++, all->n_reservations++, all);
+  return true;
+}
+
+bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us) {
+  all->n_due = 0;
+  while (all->n_heap > 0 && all->reservation[all->heap[0]].start_us == now_us)
+    all->due[all->n_due++] = pop_reservation(all);
+  return all->n_heap == 0 || all->reservation[all->heap[0]].start_us > now_us;
 }

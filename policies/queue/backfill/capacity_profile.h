@@ -7,6 +7,7 @@
    one for ever. All memory is in the arena. */
 
 #include "headroom/policy.h"
+#include "policies/queue/waiting.h"
 
 struct hr__profile {
   int64_t *at_us;
@@ -78,5 +79,45 @@ void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_pr
 /* Advances to `now_us`. Returns whether each bin has as many free GPUs as expected, plus those of jobs to be started
    now. */
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);
+
+/* ---- Reservations of a plan that is kept ---- */
+
+/* For consecutive jobs of one shape, with one placement each that has room for all. */
+struct hr__reservation {
+  int64_t start_us;
+  struct hr__shape *shape;
+  hr_pool pool;
+  uint32_t first_job, n_jobs; /* in the jobs of the batches */
+  uint32_t first_slice, n_slices;
+};
+
+struct hr__reservations {
+  struct hr_arena *arena;
+  struct hr__reservation *reservation;
+  uint32_t *heap; /* indices of reservations, by (start, index) */
+  uint32_t *due;  /* indices of reservations taken from the heap, in the order in which they were made */
+  struct hr_slice *slices;
+  uint32_t n_reservations, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
+  uint32_t n_slices, slices_capacity;
+};
+
+/* Adds a reservation with the placement of each of its jobs. False: out of memory. */
+bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
+                          const struct hr_placement *placement);
+/* Makes the reservations that start at `now_us` due, replacing those that were. False: one should have started
+   before. */
+bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us);
+
+static inline void hr__reservations_clear(struct hr__reservations *all) {
+  all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
+}
+
+/* Returns the i-th due reservation, and the placement of each of its jobs. */
+static inline const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                                 struct hr_placement *placement) {
+  const struct hr__reservation *due = &all->reservation[all->due[i]];
+  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
+  return due;
+}
 
 #endif

@@ -18,35 +18,13 @@
  * emptiest node may differ then. So under first-fit, and under `pool`, the plan is kept, and the next pass continues
  * where the last one ended. Anything else (an end before the limit, or none at it; an arrival that precedes others; a
  * rejection) makes the next pass start a new plan.
- *
- * Parts of this file: reservations of a plan that is kept; batches, which are the waiting jobs in order; the planner.
  */
 
-#include "base/heap.h"
 #include "policies/queue/backfill/capacity_profile.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/waiting.h"
 
 #include <string.h>
-
-/* For consecutive jobs of one shape, with one placement each that has room for all. */
-struct hr__reservation {
-  int64_t start_us;
-  struct hr__shape *shape;
-  hr_pool pool;
-  uint32_t first_job, n_jobs; /* in the jobs of the batches */
-  uint32_t first_slice, n_slices;
-};
-
-struct hr__reservations {
-  struct hr_arena *arena;
-  struct hr__reservation *reservation;
-  uint32_t *heap; /* indices of reservations, by (start, index) */
-  uint32_t *due;  /* indices of reservations taken from the heap, in the order in which they were made */
-  struct hr_slice *slices;
-  uint32_t n_reservations, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
-  uint32_t n_slices, slices_capacity;
-};
 
 /* The waiting jobs in order, in batches of consecutive jobs with the same request and limit. If keys do not change,
    batches are remembered and returned again without a walk; else each pass walks the queue. */
@@ -71,72 +49,6 @@ struct hr__batches {
 
 static inline const struct hr_job_entry *batches_jobs(const struct hr__batches *batches, uint32_t first_job) {
   return batches->jobs + first_job;
-}
-
-static void reservations_clear(struct hr__reservations *all) {
-  all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
-}
-
-/* Returns the list with room for one more; NULL: out of memory. */
-static void *with_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
-  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
-}
-
-static bool make_room(struct hr__reservations *all) {
-  struct hr_arena *arena = all->arena;
-  all->reservation =
-      with_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
-  all->heap = with_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
-  all->due = with_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
-  return all->reservation && all->heap && all->due;
-}
-
-static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
-  const struct hr__reservations *all = self;
-  int64_t first_us = all->reservation[a].start_us, second_us = all->reservation[b].start_us;
-  return first_us != second_us ? first_us < second_us : a < b;
-}
-
-HR__HEAP(numbers, uint32_t, is_earlier)
-
-static uint32_t pop(struct hr__reservations *all) {
-  uint32_t top = all->heap[0], last = all->heap[--all->n_heap];
-  numbers_sink(all->heap, all->n_heap, last, all);
-  return top;
-}
-
-/* Adds a reservation with the placement of each of its jobs. False: out of memory. */
-static bool reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
-                             const struct hr_placement *placement) {
-  if (!make_room(all)) return false;
-  struct hr__reservation *added = &all->reservation[all->n_reservations];
-  *added = *reservation;
-  added->pool = placement->pool;
-  added->first_slice = all->n_slices;
-  added->n_slices = placement->n_slices;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = with_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
-    if (!all->slices) return false;
-    all->slices[all->n_slices++] = placement->slices[i];
-  }
-  numbers_rise(all->heap, all->n_heap++, all->n_reservations++, all);
-  return true;
-}
-
-/* Makes the reservations that start at `now_us` due, replacing those that were. False: one should have started
-   before. */
-static bool reservations_advance(struct hr__reservations *all, int64_t now_us) {
-  all->n_due = 0;
-  while (all->n_heap > 0 && all->reservation[all->heap[0]].start_us == now_us) all->due[all->n_due++] = pop(all);
-  return all->n_heap == 0 || all->reservation[all->heap[0]].start_us > now_us;
-}
-
-/* Returns the i-th due reservation, and the placement of each of its jobs. */
-static const struct hr__reservation *reservations_due(const struct hr__reservations *all, uint32_t i,
-                                                      struct hr_placement *placement) {
-  const struct hr__reservation *due = &all->reservation[all->due[i]];
-  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
-  return due;
 }
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
@@ -456,7 +368,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__pro
     return HR_NO_MEMORY;
   learn_bound(planner, bounds, demand->length_us, reservation->start_us);
   if (reservation->start_us == view->now_us) return start_all(queue, view, moves, reservation, &placement);
-  bool known = !planner->can_keep || reservations_add(&planner->pending, reservation, &placement);
+  bool known = !planner->can_keep || hr__reservations_add(&planner->pending, reservation, &placement);
   return known ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -505,7 +417,7 @@ static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *v
   enum hr_status status = hr__queue_start_in_order(queue, view, moves, &blocked);
   if (status != HR_OK || !blocked) return status;
   queue->head = blocked->head.job;
-  reservations_clear(&planner->pending);
+  hr__reservations_clear(&planner->pending);
   planner->n_plans++;
   if (hr__cluster_profile_begin(&planner->cluster_profile, view->now_us) != HR_OK) return HR_NO_MEMORY;
   queue->frozen = true;
@@ -523,7 +435,7 @@ static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *v
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < planner->pending.n_due && status == HR_OK; i++) {
     struct hr_placement placement;
-    const struct hr__reservation *due = reservations_due(&planner->pending, i, &placement);
+    const struct hr__reservation *due = hr__reservations_due(&planner->pending, i, &placement);
     status = start_all(queue, view, moves, due, &placement);
   }
   return status;
@@ -544,14 +456,14 @@ static void count_due(const struct planner *planner, int64_t *due_gpus) {
   memset(due_gpus, 0, planner->cluster_profile.n_bins * sizeof *due_gpus);
   for (uint32_t i = 0; i < planner->pending.n_due; i++) {
     struct hr_placement placement;
-    const struct hr__reservation *due = reservations_due(&planner->pending, i, &placement);
+    const struct hr__reservation *due = hr__reservations_due(&planner->pending, i, &placement);
     hr__cluster_profile_count_gpus(&planner->cluster_profile, &placement, due->shape->gpus, due->n_jobs, due_gpus);
   }
 }
 
 /* Returns whether free capacity is as planned, and no job should have started before. */
 static bool goes_as_planned(struct planner *planner, int64_t now_us) {
-  if (!planner->kept || !reservations_advance(&planner->pending, now_us)) return false;
+  if (!planner->kept || !hr__reservations_advance(&planner->pending, now_us)) return false;
   count_due(planner, planner->cluster_profile.per_bin);
   return hr__cluster_profile_matches(&planner->cluster_profile, now_us, planner->cluster_profile.per_bin);
 }
