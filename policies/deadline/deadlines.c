@@ -43,8 +43,8 @@ struct hr__deadlines {
 };
 
 /* Returns the cheapest pool of the market that offers the job its nodes now; HR_NONE: none. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
-                                    enum hr_market market, int64_t now_us);
+static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                enum hr_market market, int64_t now_us);
 
 __extension__ typedef __int128 wide;
 
@@ -163,8 +163,8 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 
 /* ---- Conditions ---- */
 
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
-                                    enum hr_market market, int64_t now_us) {
+static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                enum hr_market market, int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -241,7 +241,7 @@ static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view
 static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE) return dated->pool;
   dated->committed = dated->committed || must_hurry(queue->deadlines, view, dated);
-  return hr__deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
+  return deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
 }
 
 static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct hr_view *view,
@@ -253,10 +253,10 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
   bool on_demand = holds(queue, dated, HR_MARKET_ON_DEMAND);
   if (on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us + lead_us(self))))
     return dated->pool;
-  uint32_t spot = dated->committed ? HR_NONE : hr__deadlines_offer(queue, dated, HR_MARKET_SPOT, view->now_us);
+  uint32_t spot = dated->committed ? HR_NONE : deadlines_offer(queue, dated, HR_MARKET_SPOT, view->now_us);
   if (spot != HR_NONE) return spot;
   if (!on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us)))
-    return hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us);
+    return deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us);
   return HR_NONE;
 }
 
@@ -422,7 +422,7 @@ void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *
   const struct hr__deadline_job *dated = explain_find(queue->deadlines, job);
   hr_view_lack(view, job, wait);
   if (!dated) return;
-  bool may_hurry = hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
+  bool may_hurry = deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
   if (dated->pool != HR_NONE)
     wait->reason = HR_WAIT_REASON_BOOTING;
   else if (may_hurry || wait->reason != HR_WAIT_REASON_CAPACITY)

@@ -47,8 +47,8 @@ struct hr__matrix {
 
 /* ---- Construction ---- */
 
-static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
-                                      enum hr_placement_rule rule, uint32_t n_rows) {
+static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
+                                  enum hr_placement_rule rule, uint32_t n_rows) {
   *matrix = (struct hr__matrix){.arena = env->arena, .jobs = env->jobs, .cluster = env->cluster, .n_rows = n_rows};
   matrix->placer = hr_placer_create(env->arena, env->cluster, rule);
   matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
@@ -124,7 +124,7 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
 }
 
 /* Moves jobs from outside into the first row where they fit, in order, until one fits in none. */
-static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
+static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
   bool fits = true;
@@ -136,7 +136,7 @@ static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct h
 }
 
 /* Returns whether a job from outside would fit in some row. */
-static bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
+static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
   struct hr_placement unused;
   for (uint32_t row = 0; row < matrix->n_rows; row++)
     if (find_place(matrix, &matrix->rows[row], job, &unused)) return true;
@@ -165,7 +165,7 @@ static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, con
 
 /* Fills each row in which capacity came free with jobs of later rows (except the present row, which has its turn): jobs
    whose place is free there, and jobs that do not run and fit elsewhere in it. */
-static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present) {
+static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; number < matrix->n_rows; number++) {
     if (!matrix->rows[number].freed) continue;
@@ -177,14 +177,14 @@ static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t prese
 }
 
 /* Removes a job from the matrix; it may be put outside then. */
-static void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
+static void matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
   unlink_from(matrix, gang);
   matrix->gang_of[gang->job.id] = NULL;
   gang->next = matrix->unused;
   matrix->unused = gang;
 }
 
-static bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
+static bool matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
   return hr_job_tree_insert(&matrix->outside, (struct hr_job_entry){.job = job});
 }
 
@@ -195,12 +195,12 @@ static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gan
   gang->pinned = gang->runs;
   if (gang->pinned) return HR_OK;
   hr_job job = gang->job;
-  hr__matrix_remove(matrix, gang);
-  return hr__matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
+  matrix_remove(matrix, gang);
+  return matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* A node becomes usable or unusable: jobs that run there are pinned, other jobs on it go outside. */
-static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
+static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
     struct hr__gang_row *row = &matrix->rows[i];
@@ -278,8 +278,8 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
     n_bins += 1 + hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
   slicer->taken = hr_arena_alloc(env->arena, n_bins * sizeof *slicer->taken);
   if (!slicer->taken) return HR_NO_MEMORY;
-  return hr__matrix_init(&slicer->matrix, env, rules[env->params[PARAM_PLACEMENT].integer],
-                         (uint32_t)env->params[PARAM_ROWS].integer);
+  return matrix_init(&slicer->matrix, env, rules[env->params[PARAM_PLACEMENT].integer],
+                     (uint32_t)env->params[PARAM_ROWS].integer);
 }
 
 static uint32_t abilities(void *self) {
@@ -301,12 +301,12 @@ static bool add_plain(struct slicer *slicer, hr_job job) {
 
 static bool wait_outside(struct slicer *slicer, hr_job job) {
   if (slicer->matrix.jobs->gpus[job.id] == 0) return add_plain(slicer, job);
-  return hr__matrix_put_outside(&slicer->matrix, job);
+  return matrix_put_outside(&slicer->matrix, job);
 }
 
 static void leave(struct slicer *slicer, hr_job job) {
   struct hr__gang *gang = slicer->matrix.gang_of[job.id];
-  if (gang) hr__matrix_remove(&slicer->matrix, gang);
+  if (gang) matrix_remove(&slicer->matrix, gang);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -323,11 +323,11 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     leave(slicer, event->job);
     return wait_outside(slicer, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_UP:
-    return hr__matrix_set_usable(&slicer->matrix, event->pool, event->node, true);
+    return matrix_set_usable(&slicer->matrix, event->pool, event->node, true);
   case HR_EVENT_NOTICE:
   case HR_EVENT_NODE_DOWN:
     slicer->pins = true;
-    return hr__matrix_set_usable(&slicer->matrix, event->pool, event->node, false);
+    return matrix_set_usable(&slicer->matrix, event->pool, event->node, false);
   default:
     return HR_OK;
   }
@@ -475,8 +475,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
   struct slicer *slicer = self;
   bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
   enum hr_status status = start_plain(slicer, moves);
-  if (status == HR_OK && slicer->changed) status = hr__matrix_unify(&slicer->matrix, slicer->present);
-  if (status == HR_OK && slicer->changed) status = hr__matrix_admit(&slicer->matrix, view);
+  if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
+  if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view);
   is_turn = turn(slicer, view) || is_turn; /* a job has arrived, and there were none before */
   if (status != HR_OK || (!is_turn && !slicer->changed)) return status;
   slicer->changed = false;
@@ -493,7 +493,7 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
   if (slicer->matrix.gang_of[job.id]) {
     wait->reason = HR_WAIT_REASON_TURN;
     wait->until_us = slicer->slice_end_us;
-  } else if (hr__matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
+  } else if (matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
              first.job.id != job.id) {
     wait->reason = HR_WAIT_REASON_ORDER;
     wait->behind = first.job;

@@ -71,15 +71,15 @@ struct hr__bin_range {
   uint32_t from, end;
 };
 
-static inline int64_t hr__earlier(int64_t a, int64_t b) {
+static inline int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
 /* Sets a leaf, and updates the nodes above it as far as they change. */
-static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time) {
+static inline void times_replay(int64_t *times, uint32_t leaf, int64_t time) {
   times[leaf] = time;
   for (uint32_t at = leaf / 2; at > 0; at /= 2) {
-    int64_t winner = hr__earlier(times[2 * at], times[2 * at + 1]);
+    int64_t winner = earlier(times[2 * at], times[2 * at + 1]);
     if (times[at] == winner) return;
     times[at] = winner;
   }
@@ -89,7 +89,7 @@ static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time)
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
 
-static void hr__races_mark(struct hr__release_race *races, uint32_t number);
+static void races_mark(struct hr__release_race *races, uint32_t number);
 
 enum { MILLI = 1000 };
 
@@ -148,8 +148,8 @@ static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
 
 static void replay_all(struct hr_release_calendar *calendar, const struct hr__release_group *group, uint32_t bin) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
-    hr__times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
-  if (group->races) hr__races_mark(group->races, bin - group->first_bin);
+    times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
+  if (group->races) races_mark(group->races, bin - group->first_bin);
 }
 
 static struct hr__release_tournament *make_tournament(struct hr_release_calendar *calendar,
@@ -162,7 +162,7 @@ static struct hr__release_tournament *make_tournament(struct hr_release_calendar
   }
   for (uint32_t i = 0; i < group->leaves; i++)
     times[group->leaves + i] = i < group->n_bins ? bin_time(&calendar->bins[group->first_bin + i], gpus) : HR_NEVER_US;
-  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = hr__earlier(times[2 * at], times[2 * at + 1]);
+  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = earlier(times[2 * at], times[2 * at + 1]);
   *made = (struct hr__release_tournament){gpus, times, group->tournaments};
   group->tournaments = made;
   return made;
@@ -210,10 +210,9 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
 }
 
 /* Subtrees are opened in the order of their winners. */
-static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
-                                             const struct hr__release_group *group,
-                                             const struct hr__release_tournament *tournament,
-                                             struct hr__bin_range range, uint32_t k) {
+static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
+                                         const struct hr__release_tournament *tournament, struct hr__bin_range range,
+                                         uint32_t k) {
   struct hr__release_contender *heap = calendar->contenders;
   if (k > range.end - range.from) return HR_NEVER_US;
   uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
@@ -284,7 +283,7 @@ static struct hr__release_group *group_of_bin(struct hr_release_calendar *calend
 }
 
 /* Applies all notes and updates the tournaments. */
-static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
+static void release_calendar_settle(struct hr_release_calendar *calendar) {
   for (uint32_t i = 0; i < calendar->n_notes; i++) {
     struct hr__release_note note = calendar->notes[i];
     if (!note.gpus) continue;
@@ -299,8 +298,7 @@ static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
 /* ---- Queries ---- */
 
 /* Returns whether a job fits on one node. */
-static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
-                                        uint32_t accept_class) {
+static bool release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < calendar->n_groups; i++)
     if (calendar->groups[i].bin_size >= gpus && hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
       return true;
@@ -313,7 +311,7 @@ static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__releas
   const struct hr__release_tournament *tournament = hr__release_calendar_tournament(calendar, group, gpus);
   if (!tournament) return HR_NEVER_US;
   struct hr__bin_range all = {0, group->n_bins};
-  return k == 1 ? tournament->time[1] : hr__release_calendar_kth_time(calendar, group, tournament, all, k);
+  return k == 1 ? tournament->time[1] : release_calendar_kth_time(calendar, group, tournament, all, k);
 }
 
 /* A gang of whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r. The wholly free
@@ -330,12 +328,12 @@ static int64_t group_time(struct hr_release_calendar *calendar, struct hr__relea
 
 int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
                                      int64_t now_us) {
-  hr__release_calendar_settle(calendar);
-  bool is_single = hr__release_calendar_single(calendar, gpus, accept_class);
+  release_calendar_settle(calendar);
+  bool is_single = release_calendar_single(calendar, gpus, accept_class);
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0; i < calendar->n_groups; i++)
     if (hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
-      earliest_us = hr__earlier(earliest_us, group_time(calendar, &calendar->groups[i], gpus, is_single));
+      earliest_us = earlier(earliest_us, group_time(calendar, &calendar->groups[i], gpus, is_single));
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
@@ -392,8 +390,8 @@ void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_poo
 }
 
 /* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
-static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                        uint32_t gpus, bool back) {
+static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                    uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
     uint32_t at = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
     calendar->bins[at].free += back ? part : (uint32_t)-part;
@@ -404,9 +402,9 @@ static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, co
 bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
   if (taken == 0) return true;
-  hr__release_calendar_shrink(calendar, placement, taken, false);
+  release_calendar_shrink(calendar, placement, taken, false);
   int64_t earliest_us = hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
-  hr__release_calendar_shrink(calendar, placement, taken, true);
+  release_calendar_shrink(calendar, placement, taken, true);
   return earliest_us <= at_us;
 }
 
@@ -424,7 +422,7 @@ uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar
 
 const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin) {
   static const struct hr_job_tree none = {0};
-  if (calendar->n_notes) hr__release_calendar_settle(calendar);
+  if (calendar->n_notes) release_calendar_settle(calendar);
   return calendar->bins[bin].away ? &none : &calendar->bins[bin].ends;
 }
 
@@ -446,7 +444,7 @@ static void mark(struct hr__release_race *race, uint32_t group) {
 }
 
 /* A bin has changed. */
-static void hr__races_mark(struct hr__release_race *races, uint32_t number) {
+static void races_mark(struct hr__release_race *races, uint32_t number) {
   for (; races; races = races->next) mark(races, number / races->nodes_per_group);
 }
 
@@ -484,9 +482,9 @@ static int64_t range_time(struct hr_release_calendar *calendar, struct hr__relea
   const struct hr__release_tournament *wholly = hr__release_calendar_tournament(calendar, pool, pool->bin_size);
   const struct hr__release_tournament *partly = rest ? hr__release_calendar_tournament(calendar, pool, rest) : wholly;
   if (!wholly || !partly) return HR_NEVER_US;
-  int64_t whole_time = hr__release_calendar_kth_time(calendar, pool, wholly, range, whole);
+  int64_t whole_time = release_calendar_kth_time(calendar, pool, wholly, range, whole);
   if (rest == 0 || whole_time == HR_NEVER_US) return whole_time;
-  int64_t rest_time = hr__release_calendar_kth_time(calendar, pool, partly, range, whole + 1);
+  int64_t rest_time = release_calendar_kth_time(calendar, pool, partly, range, whole + 1);
   return rest_time > whole_time ? rest_time : whole_time;
 }
 
@@ -498,7 +496,7 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
     uint32_t group = race->marked[--race->n_marked], from = group * nodes_per_group, end = from + nodes_per_group;
     struct hr__bin_range range = {from, end < pool->n_bins ? end : pool->n_bins};
     race->is_marked[group] = false;
-    hr__times_replay(race->time, race->leaves + group, range_time(calendar, pool, range, gpus));
+    times_replay(race->time, race->leaves + group, range_time(calendar, pool, range, gpus));
   }
   return race->time[1];
 }
@@ -506,14 +504,14 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
 int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
                                             uint32_t accept_class, int64_t now_us) {
   int64_t earliest_us = HR_NEVER_US;
-  if (hr__release_calendar_single(calendar, gpus, accept_class))
+  if (release_calendar_single(calendar, gpus, accept_class))
     return hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
-  hr__release_calendar_settle(calendar);
+  release_calendar_settle(calendar);
   for (uint32_t i = 0; i < calendar->n_groups && tier > HR_TIER_NODE; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, (hr_pool){i});
     if (!hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i})) continue;
     uint32_t nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes);
-    earliest_us = hr__earlier(earliest_us, pool_time(calendar, &calendar->groups[i], nodes_per_group, gpus));
+    earliest_us = earlier(earliest_us, pool_time(calendar, &calendar->groups[i], nodes_per_group, gpus));
   }
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
@@ -522,8 +520,8 @@ bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, cons
                                       uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
                                       int64_t at_us, int64_t now_us) {
   if (taken == 0) return true;
-  hr__release_calendar_shrink(calendar, placement, taken, false);
+  release_calendar_shrink(calendar, placement, taken, false);
   int64_t earliest_us = hr_release_calendar_earliest_within(calendar, tier, gpus, accept_class, now_us);
-  hr__release_calendar_shrink(calendar, placement, taken, true);
+  release_calendar_shrink(calendar, placement, taken, true);
   return earliest_us <= at_us;
 }

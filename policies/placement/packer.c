@@ -21,14 +21,14 @@ struct hr__node_equivalence {
 };
 
 /* In the arena. False: out of memory. */
-static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
+static bool node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
   for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
   alike->slot = hr_arena_alloc(arena, alike->size * sizeof *alike->slot);
   return alike->slot != NULL;
 }
 
 /* To be called before nodes are visited one after the other, while none of them changes. */
-static void hr__node_equivalence_begin(struct hr__node_equivalence *alike) {
+static void node_equivalence_begin(struct hr__node_equivalence *alike) {
   memset(alike->slot, 0, alike->size * sizeof *alike->slot);
 }
 
@@ -63,8 +63,8 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
 
 /* Returns the first visited node that is equivalent to this one: equal in all that a score may depend on. Returns the
    node itself if there is none before it. */
-static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
-                                          hr_node node) {
+static hr_node node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+                                      hr_node node) {
   uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);
   while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
   if (!alike->slot[at]) alike->slot[at] = node.id + 1;
@@ -192,7 +192,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   packer->packing.tasks = packer->tasks;
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
-    if (!hr__node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
+    if (!node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
     packer->packing.fragmentation =
         hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
     if (!packer->packing.fragmentation) return NULL;
@@ -244,9 +244,9 @@ static void score_changed(struct hr_packer *packer, struct packer_block *block) 
 static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t lane) {
   const struct hr_request *request = block->request[lane];
   bool shares = packer->alike.size > 0;
-  if (shares) hr__node_equivalence_begin(&packer->alike);
+  if (shares) node_equivalence_begin(&packer->alike);
   for (uint32_t i = 0; i < packer->n_nodes; i++) {
-    hr_node node = {i}, first = shares ? hr__node_equivalence_first(&packer->alike, &packer->packing, node) : node;
+    hr_node node = {i}, first = shares ? node_equivalence_first(&packer->alike, &packer->packing, node) : node;
     uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_lanes + lane];
     bool accepted = block->accepted[lane][packer->inventory->pool[i]];
     if (first.id != i)

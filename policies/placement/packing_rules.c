@@ -7,44 +7,44 @@
 #include <string.h>
 
 /* Returns the free thousandths of all GPUs of the node. */
-static inline uint64_t hr__left_milli(const struct hr_packing *packing, hr_node node) {
+static inline uint64_t free_milli(const struct hr_packing *packing, hr_node node) {
   return packing->inventory->left_milli[node.id];
 }
 
 /* Returns the thousandths of GPUs that a task takes on the node, on which it fits. A MIG instance may have one less
    than requested. */
-static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const struct hr_request *request,
+static inline uint64_t requested_milli(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
   uint64_t asked_milli = (uint64_t)request->gpus * hr_gpu_inventory_milli(packing->inventory, request, node);
-  uint64_t left_milli = hr__left_milli(packing, node);
+  uint64_t left_milli = free_milli(packing, node);
   return asked_milli < left_milli ? asked_milli : left_milli;
 }
 
 /* Returns the free CPU of the node; 0 if it is unknown. */
-static inline uint64_t hr__left_cpu_milli(const struct hr_packing *packing, hr_node node) {
+static inline uint64_t left_cpu_milli(const struct hr_packing *packing, hr_node node) {
   uint32_t cpu_milli = packing->inventory->cpu_milli[node.id];
   return cpu_milli == HR_NONE ? 0 : cpu_milli;
 }
 
-static inline const struct hr_pool_spec *hr__pool_of(const struct hr_packing *packing, hr_node node) {
+static inline const struct hr_pool_spec *pool_of(const struct hr_packing *packing, hr_node node) {
   return &packing->cluster->pools[packing->inventory->pool[node.id]];
 }
 
 /* Returns whether the task takes a fraction of one GPU of the node. */
-static inline bool hr__is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+static inline bool is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   return request->gpus == 1 && hr_gpu_inventory_milli(packing->inventory, request, node) < HR_WHOLE_GPU_MILLI;
 }
 
 /* As hr_gpu_inventory_pick, but fractions go to the GPUs with the most left, the lowest numbers first among equals. */
-static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
+static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
 
 /* The resources of a node in Kubernetes: CPU, memory and GPUs, as far as the pool states them. */
 enum { HR__CPU, HR__MEMORY, HR__GPU, HR__N_RESOURCES };
 struct hr__amounts {
   uint64_t capacity, used, asked; /* capacity 0: unknown */
 };
-static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
-                             struct hr__amounts amounts[HR__N_RESOURCES]);
+static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                         struct hr__amounts amounts[HR__N_RESOURCES]);
 
 extern const struct hr_packing_rule hr__pack_first_fit, hr__pack_best_fit, hr__pack_worst_fit, hr__pack_spread,
     hr__pack_random, hr__pack_weighted_best_fit, hr__pack_dot_product, hr__pack_gpu_packing, hr__pack_gpu_clustering,
@@ -61,7 +61,7 @@ static int32_t first(const struct hr_packing *packing, const struct hr_request *
 
 static int32_t most_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   (void)request;
-  return (int32_t)hr__left_milli(packing, node);
+  return (int32_t)free_milli(packing, node);
 }
 
 static int32_t least_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
@@ -74,7 +74,7 @@ static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_re
   return INT32_MAX - 1 - (int32_t)(tasks < INT32_MAX ? tasks : INT32_MAX - 1);
 }
 
-static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node), picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
@@ -99,20 +99,20 @@ const struct hr_packing_rule hr__pack_worst_fit = {
     .name = "worst-fit",
     .summary = "the node with the most free GPU capacity; a fraction goes to its GPU with the most left",
     .score = most_left,
-    .pick = hr__pick_widest,
+    .pick = pick_widest,
     .scores_nodes = true};
 const struct hr_packing_rule hr__pack_spread = {
     .name = "spread",
     .summary = "the node with the fewest tasks; a fraction goes to its GPU with the most left",
     .score = fewest_tasks,
-    .pick = hr__pick_widest,
+    .pick = pick_widest,
     .scores_nodes = true};
 
 /* Any node with room, with equal probability, and a fraction on any of its GPUs with room. The packer draws the node
    from stream 0 and this rule the GPU from stream 1, both by the number of the search. */
 
 static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
+  if (!is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node);
   uint32_t count = (uint32_t)__builtin_popcountll(fitting);
   for (uint32_t skip = hr_random_below(packing->seed, 1, packing->finds, count); skip > 0; skip--)
@@ -128,10 +128,10 @@ const struct hr_packing_rule hr__pack_random = {
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   double max_cpu = (double)packing->max_cpu_milli, max_gpu = (double)packing->max_gpu_milli;
-  double cpu = (double)hr__left_cpu_milli(packing, node) *
-               hr_gpu_inventory_cpu_milli(packing->inventory, request, node) / (max_cpu * max_cpu);
+  double cpu = (double)left_cpu_milli(packing, node) * hr_gpu_inventory_cpu_milli(packing->inventory, request, node) /
+               (max_cpu * max_cpu);
   double gpu =
-      (double)hr__left_milli(packing, node) * (double)hr__asked_milli(packing, request, node) / (max_gpu * max_gpu);
+      (double)free_milli(packing, node) * (double)requested_milli(packing, request, node) / (max_gpu * max_gpu);
   return (int32_t)(100 * (1 - (cpu + gpu) / 2));
 }
 
@@ -147,11 +147,11 @@ const struct hr_packing_rule hr__pack_dot_product = {
 
 static int32_t weighted_best_fit_score(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
-  uint64_t cpu_milli = hr__left_cpu_milli(packing, node), gpu_milli = hr__left_milli(packing, node);
+  uint64_t cpu_milli = left_cpu_milli(packing, node), gpu_milli = free_milli(packing, node);
   double cpu = cpu_milli ? (double)(cpu_milli - hr_gpu_inventory_cpu_milli(packing->inventory, request, node)) /
                                (double)packing->max_cpu_milli
                          : 0;
-  double gpu = (double)(gpu_milli - hr__asked_milli(packing, request, node)) / (double)packing->max_gpu_milli;
+  double gpu = (double)(gpu_milli - requested_milli(packing, request, node)) / (double)packing->max_gpu_milli;
   return (int32_t)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
@@ -171,7 +171,7 @@ static int32_t gpu_clustering_score(const struct hr_packing *packing, const stru
   uint32_t alike = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
   int32_t base = all == 0 ? 25 : alike == all ? 75 : alike ? 50 : 0;
   double most = (double)packing->max_gpu_milli;
-  return (int32_t)(base + 25 * (most - (double)hr__left_milli(packing, node)) / most);
+  return (int32_t)(base + 25 * (most - (double)free_milli(packing, node)) / most);
 }
 
 const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering",
@@ -215,15 +215,15 @@ const struct hr_packing_rule hr__pack_gpu_packing = {
    of large clusters; it draws among equal nodes, whereas the first one is taken here. Resources that a pool does not
    state are omitted from every sum. */
 
-static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
-                             struct hr__amounts amounts[HR__N_RESOURCES]) {
-  const struct hr_pool_spec *pool = hr__pool_of(packing, node);
+static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                         struct hr__amounts amounts[HR__N_RESOURCES]) {
+  const struct hr_pool_spec *pool = pool_of(packing, node);
   uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
   amounts[HR__CPU] =
       (struct hr__amounts){pool->cpu_milli_per_node, 0, hr_gpu_inventory_cpu_milli(packing->inventory, request, node)};
   amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
-  amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node),
-                                          hr__asked_milli(packing, request, node)};
+  amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - free_milli(packing, node),
+                                          requested_milli(packing, request, node)};
   if (pool->cpu_milli_per_node)
     amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->inventory->cpu_milli[node.id];
   if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->inventory->mem_mib[node.id];
@@ -258,7 +258,7 @@ static int32_t balanced_allocation(const struct hr__amounts amounts[HR__N_RESOUR
 
 static int32_t score_default(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   struct hr__amounts amounts[HR__N_RESOURCES];
-  hr__kube_amounts(packing, request, node, amounts);
+  kube_amounts(packing, request, node, amounts);
   return min_allocated(amounts, HR__GPU) + balanced_allocation(amounts);
 }
 
@@ -268,7 +268,7 @@ static int32_t score_most(const struct hr_packing *packing, const struct hr_requ
   static const uint64_t weights[HR__N_RESOURCES] = {1, 1, 3}; /* 3: as in the Kubernetes documentation for devices */
   struct hr__amounts amounts[HR__N_RESOURCES];
   uint64_t sum = 0, weight = 0;
-  hr__kube_amounts(packing, request, node, amounts);
+  kube_amounts(packing, request, node, amounts);
   for (size_t i = 0; i < HR__N_RESOURCES; i++) {
     if (!amounts[i].capacity) continue;
     sum += weights[i] * ((amounts[i].used + amounts[i].asked) * 100 / amounts[i].capacity);
@@ -317,7 +317,7 @@ static uint64_t pick_share(const struct hr_packing *packing, const struct hr_req
 
 static int32_t fgd_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   int32_t best;
-  if (hr__is_share(packing, request, node)) {
+  if (is_share(packing, request, node)) {
     (void)pick_share(packing, request, node, &best);
     return best;
   }
@@ -328,7 +328,7 @@ static int32_t fgd_score(const struct hr_packing *packing, const struct hr_reque
 
 static uint64_t fgd_pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   int32_t best;
-  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
+  if (!is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
   return pick_share(packing, request, node, &best);
 }
 

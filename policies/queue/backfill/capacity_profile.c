@@ -84,7 +84,7 @@ static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
 }
 
 /* Drops the past before `now_us`, which is not before the first step. */
-static void hr__profile_come_to(struct hr__profile *profile, int64_t now_us) {
+static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
   uint32_t step = step_at(profile, now_us);
   profile->at_us += step;
   profile->free += step;
@@ -351,7 +351,7 @@ void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_pr
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started) {
   for (uint32_t bin = 0; bin < cluster_profile->n_bins; bin++) {
     struct hr__profile *profile = &cluster_profile->profiles[bin];
-    hr__profile_come_to(profile, now_us);
+    profile_come_to(profile, now_us);
     if (profile->free[0] + started[bin] != hr_release_calendar_bin_free(cluster_profile->calendar, bin)) return false;
   }
   return true;

@@ -34,17 +34,17 @@ enum { MOMENT_BITS = 58 };
 
 /* Returns the key of a job that entered the queue of a rank (0 to 15) at a time; the second function the key after all
    of the rank. */
-static int64_t hr__service_key(uint32_t rank, int64_t entered_us) {
+static int64_t service_key(uint32_t rank, int64_t entered_us) {
   return (int64_t)rank << MOMENT_BITS | (entered_us < LAST_MOMENT ? entered_us : LAST_MOMENT);
 }
 
-static int64_t hr__service_end_of(uint32_t rank) {
-  return hr__service_key(rank, LAST_MOMENT);
+static int64_t service_end_of(uint32_t rank) {
+  return service_key(rank, LAST_MOMENT);
 }
 
 /* False: out of memory. */
-static bool hr__service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
-                             uint32_t n_thresholds) {
+static bool service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
+                         uint32_t n_thresholds) {
   *service = (struct hr__service){
       .threshold_us = threshold_us, .n_thresholds = n_thresholds, .crossings.store = queue->waiting.store};
   service->jobs = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *service->jobs);
@@ -52,7 +52,7 @@ static bool hr__service_init(struct hr__service *service, struct hr__queue *queu
 }
 
 /* Puts a job without service, or whose service is reset, into the first queue. */
-static void hr__service_begin(struct hr__service *service, hr_job job, int64_t now_us) {
+static void service_begin(struct hr__service *service, hr_job job, int64_t now_us) {
   service->jobs[job.id] = (struct hr__standing){.entered_us = now_us, .crossing_us = HR_NEVER_US};
 }
 
@@ -66,7 +66,7 @@ static int64_t crossing_us(const struct hr__service *service, const struct hr__s
   return from_us + (whole_us > standing->held_us ? whole_us - standing->held_us : 0);
 }
 
-static bool hr__service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
+static bool service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr__standing *standing = &service->jobs[job.id];
   standing->crossing_us = crossing_us(service, standing, (int64_t)hr__counted_milli(queue, job), now_us);
   if (standing->crossing_us == HR_NEVER_US) return true;
@@ -79,13 +79,13 @@ static bool cross(struct hr__service *service, const struct hr__queue *queue, co
   hr_job_tree_remove(&service->crossings, standing->crossing_us, job);
   standing->entered_us = standing->crossing_us;
   standing->queue++;
-  return hr__service_start(service, queue, job, view->attempt_us[job.id]);
+  return service_start(service, queue, job, view->attempt_us[job.id]);
 }
 
 /* Moves a running job into its next queue if its time has come. `*job`: the job, HR_NONE if there is none. False: out
    of memory. */
-static bool hr__service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                              hr_job *job) {
+static bool service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
+                          hr_job *job) {
   struct hr_job_entry due;
   *job = (hr_job){HR_NONE};
   if (!hr_job_tree_first(&service->crossings, &due) || due.key > view->now_us) return true;
@@ -93,8 +93,8 @@ static bool hr__service_cross(struct hr__service *service, const struct hr__queu
   return cross(service, queue, view, due.job);
 }
 
-static bool hr__service_stop(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                             hr_job job) {
+static bool service_stop(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
+                         hr_job job) {
   struct hr__standing *standing = &service->jobs[job.id];
   while (standing->crossing_us <= view->now_us)
     if (!cross(service, queue, view, job)) return false;
@@ -105,7 +105,7 @@ static bool hr__service_stop(struct hr__service *service, const struct hr__queue
 }
 
 /* Returns the next crossing; HR_NEVER_US: none. */
-static int64_t hr__service_next_us(const struct hr__service *service) {
+static int64_t service_next_us(const struct hr__service *service) {
   struct hr_job_entry next;
   return hr_job_tree_first(&service->crossings, &next) ? next.key : HR_NEVER_US;
 }
@@ -141,7 +141,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
     return hr_fail(error, HR_BAD_INPUT, "parameter 'las_threshold_2_s': must be at least 'las_threshold_1_s'");
   las->promote = hr__queue_param(env, "las_promote")->real;
   las->promotions.store = queue->waiting.store;
-  if (!hr__service_init(&las->service, queue, las->threshold_us, N_THRESHOLDS)) return HR_NO_MEMORY;
+  if (!service_init(&las->service, queue, las->threshold_us, N_THRESHOLDS)) return HR_NO_MEMORY;
   if (las->promote <= 0) return HR_OK;
   las->promotion_us = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *las->promotion_us);
   return las->promotion_us ? HR_OK : HR_NO_MEMORY;
@@ -149,7 +149,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
 
 static int64_t key_of(const struct las *las, hr_job job) {
   const struct hr__standing *standing = &las->service.jobs[job.id];
-  return hr__service_key(standing->queue, standing->entered_us);
+  return service_key(standing->queue, standing->entered_us);
 }
 
 /* ---- Promotion ---- */
@@ -172,7 +172,7 @@ static enum hr_status promote(struct hr__queue *queue, const struct hr_view *vie
   int64_t old_key = key_of(las, job);
   forget_promotion(las, job);
   las->promotion_us[job.id] = HR_NEVER_US;
-  hr__service_begin(&las->service, job, view->now_us);
+  service_begin(&las->service, job, view->now_us);
   return hr__queue_rekey(queue, view, job, old_key);
 }
 
@@ -181,7 +181,7 @@ static enum hr_status promote(struct hr__queue *queue, const struct hr_view *vie
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct las *las = queue->order_state;
   bool is_new = view->attempt_us[job.id] == HR_NEVER_US;
-  if (is_new) hr__service_begin(&las->service, job, view->now_us);
+  if (is_new) service_begin(&las->service, job, view->now_us);
   return !las->promotion_us || plan_promotion(las, view, job) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -190,7 +190,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   (void)placement;
   struct las *las = queue->order_state;
   forget_promotion(las, job);
-  return hr__service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
+  return service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -201,7 +201,7 @@ static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   struct las *las = queue->order_state;
-  return hr__service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
+  return service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- The pass ---- */
@@ -212,7 +212,7 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
   enum hr_status status = HR_OK;
   hr_job job;
   for (;;) {
-    if (!hr__service_cross(&las->service, queue, view, &job)) return HR_NO_MEMORY;
+    if (!service_cross(&las->service, queue, view, &job)) return HR_NO_MEMORY;
     if (job.id == HR_NONE) break;
     status = hr__preemption_rekey(queue, view, job, key_of(las, job));
     if (status != HR_OK) return status;
@@ -225,7 +225,7 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
 static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct las *las = queue->order_state;
   struct hr_job_entry due;
-  int64_t next_us = queue->preemptor ? hr__service_next_us(&las->service) : HR_NEVER_US;
+  int64_t next_us = queue->preemptor ? service_next_us(&las->service) : HR_NEVER_US;
   if (hr_job_tree_first(&las->promotions, &due) && due.key < next_us) next_us = due.key;
   return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
 }
@@ -238,7 +238,7 @@ static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job j
 static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting) {
   (void)view;
   const struct las *las = queue->order_state;
-  return hr__service_end_of(las->service.jobs[waiting.job.id].queue);
+  return service_end_of(las->service.jobs[waiting.job.id].queue);
 }
 
 static const struct hr__listener listener = {
@@ -289,7 +289,7 @@ static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_po
   gittins->next_update = FIRST_FINISHED;
   for (uint32_t i = 0; i < N_LEVELS; i++) gittins->rank[i] = i;
   for (uint32_t i = 1; i < N_LEVELS; i++) gittins->threshold_us[i - 1] = (int64_t)begin_s(i) * HR_SECOND_US;
-  return hr__service_init(&gittins->service, queue, gittins->threshold_us, N_LEVELS - 1) ? HR_OK : HR_NO_MEMORY;
+  return service_init(&gittins->service, queue, gittins->threshold_us, N_LEVELS - 1) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* ---- The index ---- */
@@ -333,7 +333,7 @@ static void learn(struct gittins *gittins, const struct hr__queue *queue, hr_job
 
 static enum hr_status gittins_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct gittins *gittins = queue->order_state;
-  if (view->attempt_us[job.id] == HR_NEVER_US) hr__service_begin(&gittins->service, job, view->now_us);
+  if (view->attempt_us[job.id] == HR_NEVER_US) service_begin(&gittins->service, job, view->now_us);
   return HR_OK;
 }
 
@@ -341,13 +341,13 @@ static enum hr_status gittins_job_starts(struct hr__queue *queue, const struct h
                                          const struct hr_placement *placement) {
   (void)placement;
   struct gittins *gittins = queue->order_state;
-  return hr__service_start(&gittins->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
+  return service_start(&gittins->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status gittins_job_stops(struct hr__queue *queue, const struct hr_view *view,
                                         const struct hr_event *event) {
   struct gittins *gittins = queue->order_state;
-  if (!hr__service_stop(&gittins->service, queue, view, event->job)) return HR_NO_MEMORY;
+  if (!service_stop(&gittins->service, queue, view, event->job)) return HR_NO_MEMORY;
   if (event->kind == HR_EVENT_END) learn(gittins, queue, event->job);
   return HR_OK;
 }
@@ -358,7 +358,7 @@ static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, 
   (void)view;
   const struct gittins *gittins = queue->order_state;
   const struct hr__standing *standing = &gittins->service.jobs[job.id];
-  return hr__service_key(gittins->rank[standing->queue], standing->entered_us);
+  return service_key(gittins->rank[standing->queue], standing->entered_us);
 }
 
 static enum hr_status rank_anew(struct hr__queue *queue, const struct hr_view *view) {
@@ -374,7 +374,7 @@ static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct h
   enum hr_status status = HR_OK;
   hr_job job;
   for (;;) {
-    if (!hr__service_cross(&gittins->service, queue, view, &job)) return HR_NO_MEMORY;
+    if (!service_cross(&gittins->service, queue, view, &job)) return HR_NO_MEMORY;
     if (job.id == HR_NONE) break;
     status = hr__preemption_rekey(queue, view, job, running_key(queue, view, job));
     if (status != HR_OK) return status;
@@ -385,7 +385,7 @@ static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct h
 static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct gittins *gittins = queue->order_state;
   if (!hr__waiting_any(&queue->waiting) || !queue->preemptor) return HR_OK;
-  return hr__queue_wake(queue, view, moves, hr__service_next_us(&gittins->service));
+  return hr__queue_wake(queue, view, moves, service_next_us(&gittins->service));
 }
 
 /* A subqueue is a level. */
@@ -397,7 +397,7 @@ static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
 static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct gittins *gittins = queue->order_state;
-  return hr__service_key(gittins->rank[subqueue->name], entry.key);
+  return service_key(gittins->rank[subqueue->name], entry.key);
 }
 
 static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -409,7 +409,7 @@ static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, 
 static int64_t gittins_running_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting) {
   (void)view;
   const struct gittins *gittins = queue->order_state;
-  return hr__service_end_of(gittins->rank[gittins->service.jobs[waiting.job.id].queue]);
+  return service_end_of(gittins->rank[gittins->service.jobs[waiting.job.id].queue]);
 }
 
 static const struct hr__listener gittins_listener = {
