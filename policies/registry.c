@@ -73,7 +73,7 @@ static enum hr_status load_library(const char *path, void **library, const struc
   return refuse(path, &inner, error);
 }
 
-/* ---- Tables ---- */
+/* ---- Tables --------------------------------------------------------------------------------------- */
 
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_gang_slice, hr__policy_rounds;
 
@@ -135,7 +135,7 @@ const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *er
   return NULL;
 }
 
-/* ---- Values ---- */
+/* ---- Values --------------------------------------------------------------------------------------- */
 
 static enum hr_status parse_choice(const struct hr_param *param, const char *text, struct hr_param_value *value,
                                    struct hr_error *error) {
@@ -188,7 +188,7 @@ static enum hr_status parse_value(const struct hr_param *param, const char *text
   return HR_INTERNAL;
 }
 
-/* ---- Choices ---- */
+/* ---- Choices -------------------------------------------------------------------------------------- */
 
 static size_t count_params(const struct hr_policy_ops *ops) {
   size_t count = 0;

@@ -70,7 +70,7 @@ static bool has_room_in(const struct hr__queue *queue, const struct hr__deadline
   return false;
 }
 
-/* ---- Creation and jobs ---- */
+/* ---- Creation and jobs ---------------------------------------------------------------------------- */
 
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error) {
@@ -161,7 +161,7 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
   }
 }
 
-/* ---- Conditions ---- */
+/* ---- Conditions ----------------------------------------------------------------------------------- */
 
 static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
                                 enum hr_market market, int64_t now_us) {
@@ -213,7 +213,7 @@ static bool is_behind(const struct hr_view *view, const struct hr__deadline_job 
          (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
 }
 
-/* ---- Fixed capacity ---- */
+/* ---- Fixed capacity ------------------------------------------------------------------------------- */
 
 static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
   return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
@@ -235,7 +235,7 @@ static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view
   return HR_OK;
 }
 
-/* ---- Rules ---- */
+/* ---- Rules ---------------------------------------------------------------------------------------- */
 
 /* Returns the pool that the job should use; HR_NONE: none. */
 static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
@@ -286,7 +286,7 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
   return by_itinerary(queue, view, dated);
 }
 
-/* ---- Wake-ups ---- */
+/* ---- Wake-ups ------------------------------------------------------------------------------------- */
 
 /* Returns the first time after now at which the rule would decide otherwise because time has passed. What is true by
    now has been decided. */
@@ -312,7 +312,7 @@ static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view 
   return next_us > now_us ? next_us : HR_NEVER_US;
 }
 
-/* ---- Moves ---- */
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
 static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__deadline_job *dated) {

@@ -37,7 +37,7 @@ struct omniscient_search {
   uint8_t *choice; /* [time][place][spent]: how the cell was reached: the place before, and whether a step was spent */
 };
 
-/* ---- The grid ---- */
+/* ---- The grid ------------------------------------------------------------------------------------- */
 
 static int64_t gcd(int64_t a, int64_t b) {
   while (b) {
@@ -138,7 +138,7 @@ static enum hr_status make_grid(struct omniscient_search *search, struct hr_erro
   return HR_OK;
 }
 
-/* ---- Search ---- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 static enum hr_status make_tables(struct omniscient_search *search) {
   size_t places = search->n_places, times = search->n_times, spent = search->n_spent;
@@ -238,7 +238,7 @@ static void search_all(const struct omniscient_search *search) {
   }
 }
 
-/* ---- Itinerary ---- */
+/* ---- Itinerary ------------------------------------------------------------------------------------ */
 
 /* Writes the place from each time on, in reverse order. Returns the number of steps. */
 static uint32_t trace_back(const struct omniscient_search *search, struct hr__itinerary_step *steps) {

@@ -45,7 +45,7 @@ struct hr__matrix {
 /* Each row has its own free capacity, as if its jobs were the only ones. A node that cannot be used has no free GPUs in
    any row, and gets none back when a job leaves it. */
 
-/* ---- Construction ---- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
                                   enum hr_placement_rule rule, uint32_t n_rows) {
@@ -61,7 +61,7 @@ static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_pol
   return status;
 }
 
-/* ---- Jobs of rows ---- */
+/* ---- Jobs of rows --------------------------------------------------------------------------------- */
 
 static void link_into(struct hr__matrix *matrix, struct hr__gang *gang, uint32_t number) {
   struct hr__gang_row *row = &matrix->rows[number];
@@ -188,7 +188,7 @@ static bool matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
   return hr_job_tree_insert(&matrix->outside, (struct hr_job_entry){.job = job});
 }
 
-/* ---- Node changes ---- */
+/* ---- Node changes --------------------------------------------------------------------------------- */
 
 static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gang, hr_node node) {
   if (!hr__place_has(&gang->place, node)) return HR_OK;
@@ -287,7 +287,7 @@ static uint32_t abilities(void *self) {
   return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY | HR_POLICY_HOLDS_BY_JOB;
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static bool add_plain(struct slicer *slicer, hr_job job) {
   if (slicer->n_plain == slicer->room_plain) {
@@ -333,7 +333,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- Turns ---- */
+/* ---- Turns ---------------------------------------------------------------------------------------- */
 
 /* A slice ends when each job of the row has made progress: a job that takes long to restart is not stopped before
    that. */
@@ -366,7 +366,7 @@ static bool turn(struct slicer *slicer, const struct hr_view *view) {
   return true;
 }
 
-/* ---- Choice ---- */
+/* ---- Choice --------------------------------------------------------------------------------------- */
 
 static uint64_t taken_of(const struct slicer *slicer, uint32_t bin) {
   return slicer->taken[bin].walk == slicer->walk ? slicer->taken[bin].gpus : 0;
@@ -424,7 +424,7 @@ static void choose_all(struct slicer *slicer, const struct hr_view *view, bool i
   choose_in_turn(slicer, view, ANY);
 }
 
-/* ---- The pass ---- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *moves) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)

@@ -42,7 +42,7 @@ struct hr_tree_store {
   uint32_t free_leaf, free_inner; /* heads of lists linked through job[0] */
 };
 
-/* ---- Nodes ---- */
+/* ---- Nodes ---------------------------------------------------------------------------------------- */
 
 struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena) {
   struct hr_tree_store *store = hr_arena_alloc(arena, sizeof *store);
@@ -110,7 +110,7 @@ static void drop_inner(struct hr_tree_store *store, uint32_t place) {
   store->free_inner = place;
 }
 
-/* ---- Search in a node ---- */
+/* ---- Search in a node ----------------------------------------------------------------------------- */
 
 /* Returns how many of the node's sorted entries are before (key, job), or at it if `inclusive`. */
 static uint32_t rank_in(const int64_t *keys, const uint32_t *jobs, uint32_t count, int64_t key, uint32_t job,
@@ -148,7 +148,7 @@ static int64_t sum_of(const int64_t *values, uint32_t count) {
   return sum;
 }
 
-/* ---- Insertion ---- */
+/* ---- Insertion ------------------------------------------------------------------------------------ */
 
 /* The path from the root to a leaf: inner nodes and the child taken in each. */
 struct path {
@@ -353,7 +353,7 @@ bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
   return true;
 }
 
-/* ---- Removal ---- */
+/* ---- Removal -------------------------------------------------------------------------------------- */
 
 static void inner_take(struct inner *inner, uint32_t at) {
   SHIFT_DOWN(inner->key, at, inner->count);
@@ -420,7 +420,7 @@ bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
   return true;
 }
 
-/* ---- Queries ---- */
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
 static struct hr_job_entry entry_at(const struct leaf *leaf, uint32_t rank) {
   uint32_t at = leaf->begin + rank;

@@ -12,7 +12,7 @@ enum { FIRST_CAPACITY = 4 };
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
 
-/* ---- Games ---- */
+/* ---- Games ---------------------------------------------------------------------------------------- */
 
 /* (now - since) x slowness of the other: a side of the comparison of two values. */
 static double side(const struct hr__kinetic *kinetic, const struct hr__contestant *a, const struct hr__contestant *b) {
@@ -44,7 +44,7 @@ static int64_t before_until(const struct hr__kinetic *kinetic, uint32_t a, uint3
   return kinetic->now_us + (wait_us > 1 ? (int64_t)wait_us : 1);
 }
 
-/* ---- The tree ---- */
+/* ---- The tree ------------------------------------------------------------------------------------- */
 
 /* Node `at`; leaves follow the inner nodes. */
 static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32_t at) {
@@ -114,7 +114,7 @@ void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place) {
   play_up(kinetic, place);
 }
 
-/* ---- Time ---- */
+/* ---- Time ----------------------------------------------------------------------------------------- */
 
 /* Descends to each node whose time has expired, and replays the games from there up. */
 static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
@@ -129,7 +129,7 @@ void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us) {
   if (kinetic->capacity) play_again(kinetic, 1);
 }
 
-/* ---- Queries ---- */
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
 static void search(const struct hr__kinetic *kinetic, uint32_t at, int64_t bound, hr__kinetic_visit *visit,
                    void *self) {

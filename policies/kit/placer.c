@@ -47,7 +47,7 @@ bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t
   return false;
 }
 
-/* ---- One node ---- */
+/* ---- One node ------------------------------------------------------------------------------------- */
 
 /* The nodes that may be used: those from `from` to before `end`; wholly free nodes only from `whole_from` on, as the
    others are in use by the gang. */
@@ -133,7 +133,7 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
   return true;
 }
 
-/* ---- Several nodes ---- */
+/* ---- Several nodes -------------------------------------------------------------------------------- */
 
 /* For a range that has as many wholly free nodes as the gang fills. */
 static bool place_in_range(struct hr_placer *placer, const struct hr_free_index *index, hr_pool pool,
@@ -195,7 +195,7 @@ bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_cla
   return hr_placer_find_in(placer, &placer->present, gpus, accept_class, placement);
 }
 
-/* ---- Groups ---- */
+/* ---- Groups --------------------------------------------------------------------------------------- */
 
 static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_nodes, uint32_t gpus,
                            struct hr_placement *placement) {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- Places ---- */
+/* ---- Places --------------------------------------------------------------------------------------- */
 
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus) {
@@ -24,7 +24,7 @@ bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, cons
   return true;
 }
 
-/* ---- Capacity ---- */
+/* ---- Capacity ------------------------------------------------------------------------------------- */
 
 static bool is_up(const struct hr__planned_capacity *capacity, hr_node node) {
   return hr_cluster_node_state(capacity->cluster, node) == HR_NODE_UP;
@@ -84,7 +84,7 @@ void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr_
   }
 }
 
-/* ---- Search ---- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement) {

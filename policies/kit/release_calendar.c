@@ -93,7 +93,7 @@ static void races_mark(struct hr__release_race *races, uint32_t number);
 
 enum { MILLI = 1000 };
 
-/* ---- Construction ---- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static bool is_up(const struct hr_cluster *cluster, hr_pool pool, uint32_t number) {
   hr_node node = {hr_cluster_first_node(cluster, pool).id + number};
@@ -137,7 +137,7 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
   return calendar;
 }
 
-/* ---- Tournaments ---- */
+/* ---- Tournaments ---------------------------------------------------------------------------------- */
 
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   int64_t time = HR_NEVER_US;
@@ -231,7 +231,7 @@ static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, c
   return HR_NEVER_US;
 }
 
-/* ---- Notes ---- */
+/* ---- Notes ---------------------------------------------------------------------------------------- */
 
 static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint32_t to) {
   struct hr__release_note note = calendar->notes[from];
@@ -295,7 +295,7 @@ static void release_calendar_settle(struct hr_release_calendar *calendar) {
   calendar->n_notes = calendar->n_crossed = 0;
 }
 
-/* ---- Queries ---- */
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
 /* Returns whether a job fits on one node. */
 static bool release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class) {
@@ -337,7 +337,7 @@ int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint3
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-/* ---- Changes ---- */
+/* ---- Changes -------------------------------------------------------------------------------------- */
 
 static uint32_t bin_of(const struct hr_release_calendar *calendar, const struct hr_placement *placement,
                        uint32_t slice) {
@@ -426,7 +426,7 @@ const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calenda
   return calendar->bins[bin].away ? &none : &calendar->bins[bin].ends;
 }
 
-/* ---- Gangs within groups of a tier ---- */
+/* ---- Gangs within groups of a tier ---------------------------------------------------------------- */
 
 struct hr__release_race {
   uint32_t gpus, nodes_per_group, n_groups, leaves;

@@ -56,7 +56,7 @@ struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct h
   return groups;
 }
 
-/* ---- Room ---- */
+/* ---- Room ----------------------------------------------------------------------------------------- */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
   return a < b ? a : b;
@@ -111,7 +111,7 @@ static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct h
   return request->gpus ? min_u64(room, room_on_gpus(inventory, request, node, gpus)) : room;
 }
 
-/* ---- Groups ---- */
+/* ---- Groups --------------------------------------------------------------------------------------- */
 
 /* The groups of a tier in a pool: a group is several nodes, or a node is several groups. */
 struct gang_groups_shape {
@@ -131,7 +131,7 @@ static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
   return one << (part * shape->gpus_per_group);
 }
 
-/* ---- Queries ---- */
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
 static struct room_query *make_question(struct hr__gang_groups *groups, enum hr_tier tier) {
   struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);

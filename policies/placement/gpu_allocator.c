@@ -8,7 +8,7 @@
 #include "policies/placement/gang_groups.h"
 #include "policies/queue/dispatch.h"
 
-/* ---- Search ---- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t request, struct hr_slice *slice) {
@@ -87,7 +87,7 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
   change_node(snapshot, event->node);
 }
 
-/* ---- Groups of a tier ---- */
+/* ---- Groups of a tier ----------------------------------------------------------------------------- */
 
 /* On parts of one node a task gets the GPUs that hr_gpu_inventory_pick would choose of them. */
 static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
@@ -163,7 +163,7 @@ bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct
   return false;
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 /* Tasks with fractions of several GPUs may block each other, so it is not enough that they fit by number. */
 static bool may_not_fit(const struct hr_request *request) {
@@ -213,7 +213,7 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
 
-/* ---- Construction ---- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena *arena,
                             const struct hr_cluster *cluster) {

@@ -40,7 +40,7 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
 /* Returns whether a job that does not fit would fit if it requested no CPU and memory of nodes. */
 bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job);
 
-/* ---- Other states ---- */
+/* ---- Other states --------------------------------------------------------------------------------- */
 
 /* Creates a state in the arena: the cluster as it is now, before any job runs. NULL: out of memory. */
 struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator,

@@ -25,7 +25,7 @@ struct hr__locality_state {
   int64_t anywhere_us; /* when a head was last found to fit anywhere */
 };
 
-/* ---- Kinds ---- */
+/* ---- Kinds ---------------------------------------------------------------------------------------- */
 
 struct locality_kind {
   uint32_t base;
@@ -45,7 +45,7 @@ uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t b
   return base * KINDS_OF_BASE + 2 * (uint32_t)locality.tier + queue->locality->is_over[job.id];
 }
 
-/* ---- Placements ---- */
+/* ---- Placements ----------------------------------------------------------------------------------- */
 
 static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
   return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, HR_TIER_ANY, placement)
@@ -110,7 +110,7 @@ struct hr__gpu_release_calendar {
   bool out_of_memory;
 };
 
-/* ---- Heaps ---- */
+/* ---- Heaps ---------------------------------------------------------------------------------------- */
 
 static bool ends_before(struct job_end a, struct job_end b) {
   return a.at_us != b.at_us ? a.at_us < b.at_us : a.job.id < b.job.id;
@@ -167,7 +167,7 @@ static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap 
   return false;
 }
 
-/* ---- Moving in time ---- */
+/* ---- Moving in time ------------------------------------------------------------------------------- */
 
 static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
   struct hr_slice one;
@@ -189,14 +189,16 @@ static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct 
   push_end(gpu_calendar, &gpu_calendar->here, end);
 }
 
-static void outlook_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
+static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                 int64_t at_us) {
   struct job_end end;
   while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > at_us)
     add_job(gpu_calendar, view, end);
   if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
 }
 
-static void outlook_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
+static void gpu_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                 int64_t at_us) {
   struct job_end end;
   while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->here, &end) && end.at_us <= at_us)
     remove_job(gpu_calendar, view, end);
@@ -211,26 +213,26 @@ static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint
 }
 
 /* Overdue jobs are expected to end at once. Jobs that end at the returned time are gone. */
-static int64_t outlook_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
-                                   uint32_t kind, int64_t by_us) {
+static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                        uint32_t kind, int64_t by_us) {
   struct job_end end;
   int64_t soon_us = view->now_us + 1;
-  outlook_advance(gpu_calendar, view, soon_us);
+  gpu_calendar_advance(gpu_calendar, view, soon_us);
   while (!gpu_calendar->out_of_memory && fits_later(gpu_calendar, kind) &&
          next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us)
-    outlook_retreat(gpu_calendar, view, end.at_us - 1);
+    gpu_calendar_retreat(gpu_calendar, view, end.at_us - 1);
   while (!gpu_calendar->out_of_memory && !fits_later(gpu_calendar, kind)) {
     if (!next_end(gpu_calendar, &gpu_calendar->here, &end) || end.at_us > by_us) return HR_NEVER_US;
-    outlook_advance(gpu_calendar, view, end.at_us);
+    gpu_calendar_advance(gpu_calendar, view, end.at_us);
   }
   gpu_calendar->until_us =
       next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us ? end.at_us : soon_us;
   return gpu_calendar->until_us;
 }
 
-static int64_t outlook_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
-                                uint32_t kind) {
-  return outlook_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
+static int64_t gpu_calendar_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                     uint32_t kind) {
+  return gpu_calendar_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
 }
 
 /* Copies the slices into memory of the calendar. */
@@ -245,8 +247,8 @@ static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr
   return true;
 }
 
-static bool outlook_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement,
-                           uint32_t other, uint32_t kind) {
+static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement,
+                                uint32_t other, uint32_t kind) {
   if (!copy_slices(gpu_calendar, placement)) {
     gpu_calendar->out_of_memory = true;
     return false;
@@ -257,7 +259,7 @@ static bool outlook_allows(struct hr__gpu_release_calendar *gpu_calendar, struct
   return still_fits;
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 /* Returns the expected end of a job that has started, by its limit. Work that was kept need not be done again. */
 static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -267,8 +269,8 @@ static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_vi
   return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
 }
 
-static enum hr_status outlook_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                         const struct hr_placement *placement) {
+static enum hr_status gpu_calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                              const struct hr_placement *placement) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   struct job_end end = {expected_end_us(queue, view, job), job};
   bool leaves = end.at_us <= gpu_calendar->until_us;
@@ -281,8 +283,8 @@ static enum hr_status outlook_job_starts(struct hr__queue *queue, const struct h
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
-static enum hr_status outlook_job_stops(struct hr__queue *queue, const struct hr_view *view,
-                                        const struct hr_event *event) {
+static enum hr_status gpu_calendar_job_stops(struct hr__queue *queue, const struct hr_view *view,
+                                             const struct hr_event *event) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   uint32_t job = event->job.id;
   (void)view;
@@ -293,14 +295,15 @@ static enum hr_status outlook_job_stops(struct hr__queue *queue, const struct hr
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
-static enum hr_status outlook_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                           const struct hr_event *event) {
+static enum hr_status gpu_calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                                const struct hr_event *event) {
   hr__cluster_snapshot_node_changes(queue->gpu_calendar->later, view, event);
   return HR_OK;
 }
 
-static const struct hr__listener outlook_listener = {
-    .job_starts = outlook_job_starts, .job_stops = outlook_job_stops, .node_changes = outlook_node_changes};
+static const struct hr__listener gpu_calendar_listener = {.job_starts = gpu_calendar_job_starts,
+                                                          .job_stops = gpu_calendar_job_stops,
+                                                          .node_changes = gpu_calendar_node_changes};
 
 struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
                                                                  const struct hr_policy_env *env,
@@ -319,7 +322,7 @@ struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queu
       .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
       .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
   if (!gpu_calendar->later || !gpu_calendar->end_us || !gpu_calendar->side) return NULL;
-  hr__queue_add_listener(queue, &outlook_listener);
+  hr__queue_add_listener(queue, &gpu_calendar_listener);
   return gpu_calendar;
 }
 
@@ -374,7 +377,7 @@ bool hr__release_calendar_create(struct hr__queue *queue) {
   return true;
 }
 
-/* ---- Earliest times ---- */
+/* ---- Earliest times ------------------------------------------------------------------------------- */
 
 /* Returns when the shape's first job may go anywhere; INT64_MIN if it may now. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
@@ -409,24 +412,23 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
 
 /* For per-GPU allocation. The calendar is left at the returned time, with all jobs that end by then gone. It must not
    move beyond that time, as it would be moved back in each pass. */
-static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr__shape *head) {
+static int64_t earliest_per_gpu_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);
   bool expires = until != INT64_MIN && until != HR_NEVER_US;
-  if (expires) outlook_retreat(gpu_calendar, view, queue->locality->anywhere_us);
-  int64_t at_us = outlook_earliest(gpu_calendar, view, head->kind + expires);
+  if (expires) gpu_calendar_retreat(gpu_calendar, view, queue->locality->anywhere_us);
+  int64_t at_us = gpu_calendar_earliest(gpu_calendar, view, head->kind + expires);
   if (expires) {
     queue->locality->anywhere_us = at_us;
     at_us = later(until, at_us);
-    at_us = earlier(at_us, outlook_earliest_by(gpu_calendar, view, head->kind, at_us));
+    at_us = earlier(at_us, gpu_calendar_earliest_by(gpu_calendar, view, head->kind, at_us));
   }
-  if (at_us != HR_NEVER_US) outlook_advance(gpu_calendar, view, at_us);
+  if (at_us != HR_NEVER_US) gpu_calendar_advance(gpu_calendar, view, at_us);
   return at_us;
 }
 
 int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
-  return queue->gpu_calendar ? earliest_in_outlook_us(queue, view, head) : earliest_release_us(queue, view, head);
+  return queue->gpu_calendar ? earliest_per_gpu_us(queue, view, head) : earliest_release_us(queue, view, head);
 }
 
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
@@ -436,7 +438,7 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
   bool is_over = until != INT64_MIN && until <= at_us;
   uint32_t base = base_of(queue, head->kind);
   if (queue->gpu_calendar)
-    return outlook_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
+    return gpu_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
   if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
     return true;
   return until != INT64_MIN &&
@@ -444,7 +446,7 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
                                           at_us, now_us);
 }
 
-/* ---- Expiring constraints ---- */
+/* ---- Expiring constraints ------------------------------------------------------------------------- */
 
 static bool wait_is_before(const void *self, struct wait a, struct wait b) {
   (void)self;

@@ -110,7 +110,7 @@ struct hr_packer {
   struct hr__node_equivalence alike; /* if scores are of fragmentation */
 };
 
-/* ---- Construction ---- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static void order_nodes(struct hr_packer *packer, const struct hr_cluster_spec *cluster) {
   for (uint32_t node = 0; node < packer->n_nodes; node++) {
@@ -200,7 +200,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   return packer;
 }
 
-/* ---- Scores ---- */
+/* ---- Scores --------------------------------------------------------------------------------------- */
 
 static bool is_tally(const struct hr_packer *packer) {
   return packer->rule->score == NULL;
@@ -238,7 +238,7 @@ static void score_changed(struct hr_packer *packer, struct packer_block *block) 
   block->good_at = packer->changes + 1;
 }
 
-/* ---- Search ---- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 /* Scores all nodes for a new lane of a block that is up to date otherwise. */
 static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t lane) {

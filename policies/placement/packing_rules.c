@@ -222,14 +222,14 @@ static void kube_amounts(const struct hr_packing *packing, const struct hr_reque
   amounts[HR__CPU] =
       (struct hr__amounts){pool->cpu_milli_per_node, 0, hr_gpu_inventory_cpu_milli(packing->inventory, request, node)};
   amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
-  amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - free_milli(packing, node),
-                                          requested_milli(packing, request, node)};
+  amounts[HR__GPU] =
+      (struct hr__amounts){gpu_milli, gpu_milli - free_milli(packing, node), requested_milli(packing, request, node)};
   if (pool->cpu_milli_per_node)
     amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->inventory->cpu_milli[node.id];
   if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->inventory->mem_mib[node.id];
 }
 
-/* ---- Default ---- */
+/* ---- Default -------------------------------------------------------------------------------------- */
 
 static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   uint64_t sum = 0, weight = 0;
@@ -262,7 +262,7 @@ static int32_t score_default(const struct hr_packing *packing, const struct hr_r
   return min_allocated(amounts, HR__GPU) + balanced_allocation(amounts);
 }
 
-/* ---- Most allocated ---- */
+/* ---- Most allocated ------------------------------------------------------------------------------- */
 
 static int32_t score_most(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   static const uint64_t weights[HR__N_RESOURCES] = {1, 1, 3}; /* 3: as in the Kubernetes documentation for devices */

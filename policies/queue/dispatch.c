@@ -12,7 +12,7 @@ enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *
   return status == HR_OK ? hr__waiting_find_first(&queue->waiting) : status;
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static struct hr__queued_job queued_job_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__queued_job queued = {.job = job, .key = queue->order->key(queue, view, job)};
@@ -43,7 +43,7 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* ---- Moves ---- */
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,

@@ -127,12 +127,12 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
                           : hr_placer_find(queue->placer, gpus, kind, placement);
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 
-/* ---- Moves ---- */
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
 /* Updates ranks and quotas after running jobs have changed. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);

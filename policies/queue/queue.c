@@ -186,7 +186,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return status == HR_OK ? create_market(queue, env, error) : status;
 }
 
-/* ---- Wait reasons ---- */
+/* ---- Wait reasons --------------------------------------------------------------------------------- */
 
 /* The reasons are checked in the order in which a pass meets them: a quota, whatever is free; no placement (which
    includes that quotas leave nothing because all GPUs are in use); and, if there is a placement, the job that may not

@@ -17,7 +17,7 @@
 
 #include "policies/queue/subqueues.h"
 
-/* ---- Lists of a shape ---- */
+/* ---- Lists of a shape ----------------------------------------------------------------------------- */
 
 void hr__shape_enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in) {
   bool counts = of_preferred == waiting->preferred_only;
@@ -48,7 +48,7 @@ void hr__shape_find_head(const struct hr__waiting *waiting, struct hr__shape *sh
   shape->head.value = waiting->subqueues[waiting->subqueue_of[shape->head.job.id]]->head.value;
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups --------------------------------------------------------------------------------------- */
 
 static uint32_t limit_index(const struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind) {
   return place == HR_NONE ? hr__admission_limit_number(waiting->admission.n_places, HR__LIMIT_MAXIMUM)
@@ -109,7 +109,7 @@ static enum hr_status unblock_group(struct hr__waiting *waiting, struct hr__subq
                                                                                                        : HR_INTERNAL;
 }
 
-/* ---- Representatives ---- */
+/* ---- Representatives ------------------------------------------------------------------------------ */
 
 static void set_representative(struct hr__subqueue_group *group, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = group->shape;
@@ -205,7 +205,7 @@ enum hr_status hr__subqueue_check_represented(struct hr__waiting *waiting, struc
   return status;
 }
 
-/* ---- Parking ---- */
+/* ---- Parking -------------------------------------------------------------------------------------- */
 
 enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                  const struct hr__admission_limit *limit) {
@@ -253,7 +253,7 @@ static enum hr_status change_preferred(struct hr__waiting *waiting, struct hr__s
   return status == HR_OK ? hr__subqueue_check_represented(waiting, subqueue) : status;
 }
 
-/* ---- Notifications ---- */
+/* ---- Notifications -------------------------------------------------------------------------------- */
 
 static enum hr_status unpark_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   struct hr_job_entry first;

@@ -55,7 +55,7 @@ struct hr__subqueue_group {
   struct hr__subqueue_group *next_in_shape, *prev_in_shape; /* other groups in shape->represented */
 };
 
-/* ---- Parking ---- */
+/* ---- Parking -------------------------------------------------------------------------------------- */
 
 /* Takes a parked subqueue out of its group. */
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);

@@ -45,7 +45,7 @@ static bool key_is_before(void *self, uint32_t a, uint32_t b) {
   return hr__entry_before(first, second);
 }
 
-/* ---- Shapes and subqueues ---- */
+/* ---- Shapes and subqueues ------------------------------------------------------------------------- */
 
 static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
   struct hr__subqueue *subqueue = hr_arena_alloc(waiting->arena, sizeof *subqueue);
@@ -121,7 +121,7 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
   return link_same_key(waiting, waiting->n_subqueues) ? waiting->n_subqueues++ : HR_NONE;
 }
 
-/* ---- Order of the subqueues ---- */
+/* ---- Order of the subqueues ----------------------------------------------------------------------- */
 
 static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   subqueue->active_at = waiting->n_active_subqueues;
@@ -216,7 +216,7 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *s
   return status == HR_OK && subqueue->represents ? hr__subqueue_check_represented(waiting, subqueue) : status;
 }
 
-/* ---- Adding and removing jobs ---- */
+/* ---- Adding and removing jobs --------------------------------------------------------------------- */
 
 static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape,
                                       const struct hr__queued_job *queued, struct hr_job_entry entry) {
@@ -302,7 +302,7 @@ void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
   }
 }
 
-/* ---- The first job ---- */
+/* ---- The first job -------------------------------------------------------------------------------- */
 
 /* Lists the first subqueue again while its key has grown, and parks it while it is held back. */
 static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
@@ -342,7 +342,7 @@ enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool pr
   return hr__waiting_find_first(waiting);
 }
 
-/* ---- Searches ---- */
+/* ---- Searches ------------------------------------------------------------------------------------- */
 
 /* Lists a subqueue again if its key has grown; the search then starts again. */
 static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
@@ -443,7 +443,7 @@ bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, stru
   return search.found;
 }
 
-/* ---- Walks ---- */
+/* ---- Walks ---------------------------------------------------------------------------------------- */
 
 static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b) {
   (void)self;

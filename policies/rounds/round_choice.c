@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- Nodes ---- */
+/* ---- Nodes ---------------------------------------------------------------------------------------- */
 
 /* The objective cost-slo must not pay for idle nodes. Shares are computed for nodes that are up or available. A pair
    that would fit if more nodes were up waits for them, and at the end of the choice that many nodes are acquired. Once
@@ -71,7 +71,7 @@ static enum hr_status settle_nodes(struct hr__rounds *rounds, struct hr_moves *m
   return status;
 }
 
-/* ---- Accounting ---- */
+/* ---- Accounting ----------------------------------------------------------------------------------- */
 
 void hr__member_account(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
   int64_t passed_us = now_us - member->since_us;
@@ -94,7 +94,7 @@ static void account_all(struct hr__rounds *rounds, int64_t now_us) {
   }
 }
 
-/* ---- Order ---- */
+/* ---- Order ---------------------------------------------------------------------------------------- */
 
 static bool add_candidate(struct hr__rounds *rounds, struct hr__candidate candidate) {
   if (rounds->n_candidates == rounds->candidates_capacity) {
@@ -155,7 +155,7 @@ static bool list_pairs(struct hr__rounds *rounds) {
   return true;
 }
 
-/* ---- Places ---- */
+/* ---- Places --------------------------------------------------------------------------------------- */
 
 /* Ends the lease of a member that has to move. Returns whether the place is free then. */
 static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
@@ -243,7 +243,7 @@ static bool choose_anywhere(struct hr__rounds *rounds, struct hr__member *member
   return ok;
 }
 
-/* ---- A round ---- */
+/* ---- A round -------------------------------------------------------------------------------------- */
 
 /* A member stays where it is if its node is about to go down, or if it has done no work since its start, as it takes
    long to restart. */
@@ -326,7 +326,7 @@ enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *
   return status == HR_OK ? settle_nodes(rounds, moves) : status;
 }
 
-/* ---- Within a round ---- */
+/* ---- Within a round ------------------------------------------------------------------------------- */
 
 static bool any_is_free(const struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_pools; i++)

@@ -209,7 +209,7 @@ struct hr__round_shares {
   uint32_t members_capacity, n_kinds;
 };
 
-/* ---- Shapes ---- */
+/* ---- Shapes --------------------------------------------------------------------------------------- */
 
 static uint64_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
   uint64_t hash = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
@@ -285,7 +285,7 @@ uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *vie
   return rounds->n_shapes++;
 }
 
-/* ---- Needs ---- */
+/* ---- Needs ---------------------------------------------------------------------------------------- */
 
 /* Returns the remaining work, by the job's limit or estimate; an overdue job is assumed to need one round. */
 static double work_left_us(const struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
@@ -340,7 +340,7 @@ static double need_of_class(uint32_t class_) {
   return ldexp(0.5 + class_ % 8 / 16.0, (int)(class_ / 8) - 1024);
 }
 
-/* ---- The problem ---- */
+/* ---- The problem ---------------------------------------------------------------------------------- */
 
 static int by_kind(const void *a, const void *b) {
   const struct hr__member *x = *(struct hr__member *const *)a, *y = *(struct hr__member *const *)b;

@@ -82,7 +82,7 @@ static uint32_t abilities(void *self) {
          (is_fair ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
 }
 
-/* ---- Members ---- */
+/* ---- Members -------------------------------------------------------------------------------------- */
 
 static struct hr__member *new_member(struct hr__rounds *rounds) {
   struct hr__member *member = hr_arena_alloc(rounds->arena, sizeof *member);
@@ -143,7 +143,7 @@ static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
   return HR_OK;
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static void stop(struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
   hr__member_account(rounds, member, now_us);
@@ -181,7 +181,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- The pass ---- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};

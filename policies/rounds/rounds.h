@@ -79,7 +79,7 @@ struct hr__rounds {
   int64_t end_us;                  /* of the round */
 };
 
-/* ---- round_shares.c ---- */
+/* ---- round_shares.c ------------------------------------------------------------------------------- */
 enum hr_status hr__round_shares_init(struct hr__rounds *rounds);
 /* Returns the number of the job's shape; HR_NONE: out of memory. */
 uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *view, hr_job job);
@@ -88,7 +88,7 @@ enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct h
 /* Returns the member's share in a pool, by the last solution. */
 double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool);
 
-/* ---- round_choice.c ---- */
+/* ---- round_choice.c ------------------------------------------------------------------------------- */
 /* Begins a round: preempts and starts jobs. */
 enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *moves);
 /* Within a round: starts waiting jobs on free capacity. */

@@ -156,7 +156,7 @@ uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int
   return least >= needed ? least : 0;
 }
 
-/* ---- Profiles of all bins ---- */
+/* ---- Profiles of all bins ------------------------------------------------------------------------- */
 
 enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile) {
   struct hr_arena *arena = cluster_profile->arena;
@@ -204,7 +204,7 @@ enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_pro
   return HR_OK;
 }
 
-/* ---- Earliest windows ---- */
+/* ---- Earliest windows ----------------------------------------------------------------------------- */
 
 /* Returns the k-th smallest value, k from 1, and reorders the array (Hoare's selection). */
 static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
@@ -304,7 +304,7 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
                            placement);
 }
 
-/* ---- Taking capacity ---- */
+/* ---- Taking capacity ------------------------------------------------------------------------------ */
 
 /* Returns the bin of a slice; without slices that of the pool. */
 static uint32_t bin_of(const struct hr__cluster_profile *cluster_profile, const struct hr_placement *placement,
@@ -357,7 +357,7 @@ bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, in
   return true;
 }
 
-/* ---- Windows from now on ---- */
+/* ---- Windows from now on -------------------------------------------------------------------------- */
 
 /* Returns how long from now on a bin has `gpus` GPUs free. */
 static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
@@ -390,7 +390,7 @@ int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, 
   return longest_us;
 }
 
-/* ---- Reservations ---- */
+/* ---- Reservations --------------------------------------------------------------------------------- */
 
 /* Returns the list with room for one more; NULL: out of memory. */
 static void *with_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {

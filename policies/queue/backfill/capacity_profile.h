@@ -80,7 +80,7 @@ void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_pr
    now. */
 bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);
 
-/* ---- Reservations of a plan that is kept ---- */
+/* ---- Reservations of a plan that is kept ---------------------------------------------------------- */
 
 /* For consecutive jobs of one shape, with one placement each that has room for all. */
 struct hr__reservation {

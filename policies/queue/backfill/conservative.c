@@ -65,7 +65,7 @@ static void batches_forget(struct hr__batches *batches) {
   batches->at = before_all;
 }
 
-/* ---- Remembered batches ---- */
+/* ---- Remembered batches --------------------------------------------------------------------------- */
 
 static bool add_job(struct hr__batches *batches, struct hr_job_entry job) {
   if (batches->n_jobs == batches->jobs_capacity)
@@ -106,7 +106,7 @@ static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   }
 }
 
-/* ---- Walks ---- */
+/* ---- Walks ---------------------------------------------------------------------------------------- */
 
 static bool batches_make_room(struct hr__batches *batches) {
   if (batches->waiting->n_active <= batches->walks_capacity) return true;
@@ -173,7 +173,7 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
   return status;
 }
 
-/* ---- Returning batches ---- */
+/* ---- Returning batches ---------------------------------------------------------------------------- */
 
 /* Starts at the first job. `state`: enum hr_job_state of all jobs. */
 static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *state) {
@@ -229,7 +229,7 @@ static bool batches_has(const struct hr__batches *batches, uint32_t i, int64_t b
   return hr__waiting_next(batches->waiting, hr__active_shape(batches->waiting, i), batches->at, bound, &entry);
 }
 
-/* ---- The planner ---- */
+/* ---- The planner ---------------------------------------------------------------------------------- */
 
 /* Classes of window lengths, four for each doubling. */
 enum { LENGTH_CLASSES = 4 * 64 };
@@ -261,7 +261,7 @@ struct planner {
   struct hr__reservations pending; /* of a plan that can be kept */
 };
 
-/* ---- Which jobs could start now ---- */
+/* ---- Which jobs could start now ------------------------------------------------------------------- */
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
   const struct hr__shape *shape = batches_shape(&planner->batches, i);
@@ -282,7 +282,7 @@ static bool some_may_start(struct planner *planner) {
   return false;
 }
 
-/* ---- The pass ---- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 /* Makes bounds for all shapes. False: out of memory. */
 static bool grow_bounds(struct hr__queue *queue, struct planner *planner) {
@@ -428,7 +428,7 @@ static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *v
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* ---- A plan that is kept ---- */
+/* ---- A plan that is kept -------------------------------------------------------------------------- */
 
 static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;

@@ -11,7 +11,7 @@
 
 #include "policies/queue/market/market.h"
 
-/* ---- Idle nodes ---- */
+/* ---- Idle nodes ----------------------------------------------------------------------------------- */
 
 static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   struct hr__market *market = queue->market;
@@ -103,7 +103,7 @@ static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view
   return status;
 }
 
-/* ---- Return to spot capacity ---- */
+/* ---- Return to spot capacity ---------------------------------------------------------------------- */
 
 /* Notes a job that starts on one on-demand node and could use spot capacity. Gangs over several nodes stay where they
    are. */
@@ -266,7 +266,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
   return idle_after(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass ---- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 /* The next time at which available spot capacity becomes stable. */
 static int64_t next_stable_us(const struct hr__market *market, int64_t now_us) {
@@ -305,7 +305,7 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? request_wake(market, view, moves) : status;
 }
 
-/* ---- Construction ---- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static bool make_levels(struct hr__queue *queue) {
   struct hr__market *market = queue->market;

@@ -38,7 +38,7 @@ bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
 /* To be called after the backfill's pass. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* ---- Shared by market.c and market_demand.c ---- */
+/* ---- Shared by market.c and market_demand.c ------------------------------------------------------- */
 
 /* Waiting jobs of equal request. */
 struct hr__market_demand {

@@ -39,7 +39,7 @@ uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand
   return packed;
 }
 
-/* ---- Demands ---- */
+/* ---- Demands -------------------------------------------------------------------------------------- */
 
 static bool may_use_spot(const struct hr__queue *queue, uint32_t accept_class) {
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
@@ -122,7 +122,7 @@ bool hr__market_count_demand(struct hr__queue *queue, int64_t now_us) {
   return !queue->quota || count_held(queue);
 }
 
-/* ---- Acquiring nodes ---- */
+/* ---- Acquiring nodes ------------------------------------------------------------------------------ */
 
 /* The price of a GPU-hour including the work lost to reclaims; the risk grows with the pool's share of all nodes, which
    would be lost together. */

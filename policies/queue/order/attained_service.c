@@ -152,7 +152,7 @@ static int64_t key_of(const struct las *las, hr_job job) {
   return service_key(standing->queue, standing->entered_us);
 }
 
-/* ---- Promotion ---- */
+/* ---- Promotion ------------------------------------------------------------------------------------ */
 
 static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job job) {
   double patience_us = las->promote * (double)las->service.jobs[job.id].held_us;
@@ -176,7 +176,7 @@ static enum hr_status promote(struct hr__queue *queue, const struct hr_view *vie
   return hr__queue_rekey(queue, view, job, old_key);
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct las *las = queue->order_state;
@@ -204,7 +204,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass ---- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct las *las = queue->order_state;
@@ -292,7 +292,7 @@ static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_po
   return service_init(&gittins->service, queue, gittins->threshold_us, N_LEVELS - 1) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The index ---- */
+/* ---- The index ------------------------------------------------------------------------------------ */
 
 /* Returns the index of a job whose service is at the start of the level; negative: no job has finished beyond it. */
 static double index_of(const struct gittins *gittins, uint32_t level) {
@@ -329,7 +329,7 @@ static void learn(struct gittins *gittins, const struct hr__queue *queue, hr_job
   gittins->n_finished++;
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static enum hr_status gittins_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct gittins *gittins = queue->order_state;
@@ -352,7 +352,7 @@ static enum hr_status gittins_job_stops(struct hr__queue *queue, const struct hr
   return HR_OK;
 }
 
-/* ---- The pass ---- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;

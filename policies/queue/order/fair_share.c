@@ -52,7 +52,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   return fairness->account_of ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- Events ---- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct fairness *fairness = queue->order_state;
@@ -107,7 +107,7 @@ static int64_t by_id(struct hr__queue *queue, const struct hr_view *view, hr_job
   return 0;
 }
 
-/* ---- Fair share ---- */
+/* ---- Fair share ----------------------------------------------------------------------------------- */
 
 static uint64_t account_subqueue(const struct hr__queue *queue, hr_job job) {
   const struct fairness *fairness = queue->order_state;
@@ -121,7 +121,7 @@ static int64_t key_of_account(void *self, const struct hr__subqueue *subqueue, s
   return hr__shares_key(&fairness->shares, (uint32_t)subqueue->name);
 }
 
-/* ---- Multifactor ---- */
+/* ---- Multifactor ---------------------------------------------------------------------------------- */
 
 static double highest_priority(const struct hr_policy_env *env) {
   const struct hr_trace *trace = env->jobs;
@@ -260,7 +260,7 @@ static uint32_t tenant_of(const struct hr__queue *queue, hr_job job) {
   return tenant == HR_NONE ? drf->n_tenants - 1 : tenant;
 }
 
-/* ---- Construction ---- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static uint32_t type_of_pool(const struct hr_cluster *cluster, const struct drf *drf, uint32_t pool) {
   const char *gpu = hr_cluster_pool_spec(cluster, (hr_pool){pool})->gpu;
@@ -304,7 +304,7 @@ static enum hr_status drf_create(struct hr__queue *queue, const struct hr_policy
   return HR_OK;
 }
 
-/* ---- Shares ---- */
+/* ---- Shares --------------------------------------------------------------------------------------- */
 
 static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) {
   double dominant = 0;
@@ -364,7 +364,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-/* ---- The order ---- */
+/* ---- The order ------------------------------------------------------------------------------------ */
 
 static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *view) {
   (void)view;

@@ -64,7 +64,7 @@ static uint32_t name_of(const struct hr__queue *queue, hr_job job) {
   return queue->trace->model ? queue->trace->model[job.id] : HR_NONE;
 }
 
-/* ---- Similarity ---- */
+/* ---- Similarity ----------------------------------------------------------------------------------- */
 
 static uint32_t least(uint32_t a, uint32_t b) {
   return a < b ? a : b;
@@ -106,7 +106,7 @@ static const struct habit *most_alike(const struct hr__queue *queue, const struc
   return best;
 }
 
-/* ---- Prediction ---- */
+/* ---- Prediction ----------------------------------------------------------------------------------- */
 
 static double predicted_us(const struct hr__queue *queue, hr_job job) {
   const struct qssf *qssf = queue->order_state;
@@ -136,7 +136,7 @@ static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job j
   return qssf->key[job.id];
 }
 
-/* ---- Learning ---- */
+/* ---- Learning ------------------------------------------------------------------------------------- */
 
 static void learn(struct mean *mean, double decay, double value_us) {
   mean->sum_us = mean->sum_us * decay + value_us;

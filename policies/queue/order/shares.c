@@ -19,7 +19,7 @@ struct hr__standing_of {
 /* Number of half-lives after which usage is scaled to a later time. */
 enum { FARTHEST = 256 };
 
-/* ---- Accounts ---- */
+/* ---- Accounts ------------------------------------------------------------------------------------- */
 
 static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
   if (shares->count < shares->capacity) return true;
@@ -60,7 +60,7 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
   return find_or_make(shares, queue, (struct hr__pair){tenant, (uint64_t)1 << 32 | user}, number);
 }
 
-/* ---- Usage ---- */
+/* ---- Usage ---------------------------------------------------------------------------------------- */
 
 static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   const struct hr__share_account *of = &shares->accounts[account];
@@ -103,7 +103,7 @@ void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t
   if (parent != HR_NONE) run(shares, parent, milli);
 }
 
-/* ---- Keys ---- */
+/* ---- Keys ----------------------------------------------------------------------------------------- */
 
 /* The bits of a non-negative number compare as the number does: sign, exponent and 20 bits of its fraction. */
 static uint64_t upper_bits(double number) {
@@ -143,7 +143,7 @@ int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account) {
   return (int64_t)(upper_bits(by_weight(shares, parent)) << 32 | upper_bits(by_weight(shares, account)));
 }
 
-/* ---- Factors ---- */
+/* ---- Factors -------------------------------------------------------------------------------------- */
 
 static int by_standing(const void *left, const void *right) {
   const struct hr__standing_of *a = left, *b = right;

@@ -11,7 +11,7 @@
 
 #define NOT_LISTED INT64_MIN
 
-/* ---- Rules ---- */
+/* ---- Rules ---------------------------------------------------------------------------------------- */
 
 /* If running does not change a job's key, the running jobs with a larger key come after the waiting one. */
 static int64_t order_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -56,7 +56,7 @@ const struct hr__preemption hr__preemption_order = {.running_key = order_key, .b
 const struct hr__preemption hr__preemption_priority = {.running_key = priority_key, .bound = priority_bound};
 const struct hr__preemption hr__preemption_reclaim = {.running_key = any_key, .bound = any_bound, .by_quota = true};
 
-/* ---- Running jobs ---- */
+/* ---- Running jobs --------------------------------------------------------------------------------- */
 
 static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
   return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
@@ -191,7 +191,7 @@ static enum hr_status end_protection(struct hr__queue *queue, const struct hr_vi
   return status;
 }
 
-/* ---- Moves ---- */
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
 static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                hr_job job) {
@@ -408,7 +408,7 @@ static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_
   return status;
 }
 
-/* ---- Preemption for single jobs ---- */
+/* ---- Preemption for single jobs ------------------------------------------------------------------- */
 
 /* The next job to try: the first one of a shape; or, if that was refused, of another subqueue of the shape, which may
    preempt others; or of a subqueue that quotas hold back. */

@@ -90,7 +90,7 @@ enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct h
 /* Starts waiting jobs in order, and preempts running jobs for those that do not fit. */
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
 
-/* ---- victims.c ---- */
+/* ---- victims.c ------------------------------------------------------------------------------------ */
 
 /* Returns whether a preempted job keeps all its work. */
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);

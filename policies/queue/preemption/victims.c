@@ -24,7 +24,7 @@ bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job) {
   return terms->mode == HR__STOPPED_KEEPS;
 }
 
-/* ---- Order of victims ---- */
+/* ---- Order of victims ----------------------------------------------------------------------------- */
 
 static int latest_first(const struct hr__victim *a, const struct hr__victim *b) {
   if (a->start_us != b->start_us) return a->start_us > b->start_us ? -1 : 1;
@@ -62,7 +62,7 @@ static void sort_victims(struct hr__preemptor *preemptor) {
     qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
 }
 
-/* ---- Eligible jobs ---- */
+/* ---- Eligible jobs -------------------------------------------------------------------------------- */
 
 static bool make_room(struct hr__queue *queue, uint32_t n_slices) {
   struct hr__preemptor *preemptor = queue->preemptor;
@@ -144,7 +144,7 @@ static bool gather(struct pool_search *search, uint32_t pool) {
   return !search->failed;
 }
 
-/* ---- Bounds ---- */
+/* ---- Bounds --------------------------------------------------------------------------------------- */
 
 /* Adds what would come free on the nodes of a job: enough if the waiting job fits on one of them, else one more whole
    node. */
@@ -184,7 +184,7 @@ static bool has_room(struct pool_search *search, uint32_t pool) {
   return search->enough;
 }
 
-/* ---- Search ---- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves *moves, struct hr__victim *victim) {
   enum hr_status status = hr_moves_preempt(moves, victim->job, HR_REASON_PREEMPTED);

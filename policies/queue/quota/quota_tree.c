@@ -35,7 +35,7 @@ static int64_t bounded(uint64_t milli) {
   return milli < (uint64_t)NO_LIMIT ? (int64_t)milli : NO_LIMIT;
 }
 
-/* ---- Construction ---- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b) {
   const struct hr_quota_node *const *one = a, *const *other = b;
@@ -119,7 +119,7 @@ void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli) {
   tree->nodes[0].subtree = tree->lent_to_root + max_i64(0, bounded(total_milli) - tree->guaranteed);
 }
 
-/* ---- Usage ---- */
+/* ---- Usage ---------------------------------------------------------------------------------------- */
 
 static int64_t beyond_kept(const struct hr__quota_tree_node *node) {
   return max_i64(0, node->usage - node->kept);
@@ -144,7 +144,7 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
   change(tree, tenant, -bounded(milli));
 }
 
-/* ---- Availability ---- */
+/* ---- Availability --------------------------------------------------------------------------------- */
 
 uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant) {
   return (uint64_t)tree->nodes[hr__quota_tree_place(tree, tenant)].held;
@@ -165,7 +165,7 @@ int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenan
   return available;
 }
 
-/* ---- Admission limits ---- */
+/* ---- Admission limits ----------------------------------------------------------------------------- */
 
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind) {
   const struct hr__quota_tree_node *node = &tree->nodes[place];
@@ -204,7 +204,7 @@ uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t te
   return HR_NONE;
 }
 
-/* ---- Potential, reclaim and share ---- */
+/* ---- Potential, reclaim and share ----------------------------------------------------------------- */
 
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
   int64_t from_below = 0, bound = NO_LIMIT;
