@@ -36,8 +36,8 @@ static bool accepts(const struct hr_view *view, hr_job job, uint32_t pool) {
   return hr_cluster_accepts(view->cluster, hr_cluster_accept_class(view->cluster, job), (hr_pool){pool});
 }
 
-/* The most free GPUs of a pool that the job accepts, in thousandths, node by node; where jobs are only counted, nodes
-   say more than there is. */
+/* The maximum of free thousandths of a GPU in a pool that the job accepts, node by node; if jobs are only counted,
+   nodes report more than there is. */
 static uint64_t max_free_milli(const struct hr_view *view, hr_job job) {
   uint64_t most = 0;
   for (uint32_t pool = 0; pool < hr_cluster_pools(view->cluster); pool++) {
@@ -79,7 +79,8 @@ static void check_room(struct holds *holds, const struct hr_view *view, hr_job j
     fault(holds, "other GPUs free or asked", job, view->now_us);
   if (hold->reason == HR_WAIT_REASON_CAPACITY && most >= asked)
     fault(holds, "capacity, and enough is free", job, view->now_us);
-  if (hold->reason == HR_WAIT_REASON_FRAGMENTS && (most < asked || (!hr_cluster_gpu_inventory(view->cluster) && has_place(view, job))))
+  if (hold->reason == HR_WAIT_REASON_FRAGMENTS &&
+      (most < asked || (!hr_cluster_gpu_inventory(view->cluster) && has_place(view, job))))
     fault(holds, "fragments, and there is a place or too little", job, view->now_us);
   bool fits = hold->reason == HR_WAIT_REASON_ORDER || hold->reason == HR_WAIT_REASON_RESERVATION;
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);

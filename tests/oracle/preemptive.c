@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The product's preemptive orders in their plain form against the naive scheduler: equal first starts and ends, equally
-   many starts and preemptions, job by job, on small random clusters and on a real trace that is short of GPUs. A
-   difference is shrunk before it is shown: jobs are dropped for as long as it stays. */
+/* The product's preemptive orders in their plain form against the naive scheduler: equal first starts, ends and numbers
+   of starts and preemptions, job by job, on small random clusters and on a real trace on too few GPUs. A difference is
+   reduced before it is printed: jobs are removed while it persists. */
 
 #include "harness.h"
 #include "helios_case.h"
@@ -115,7 +115,8 @@ static void compare_on_helios(const struct replay_case *workload, const struct p
     printf(": the product failed: %s", product.error.text);
   else if (job != HR_NONE)
     printf(": job %" PRIu32 " starts at %" PRId64 " and ends at %" PRId64 ", the product says %" PRId64 " and %" PRId64,
-           job, naive.accounting[job].start, naive.accounting[job].end, product.accounting[job].start, product.accounting[job].end);
+           job, naive.accounting[job].start, naive.accounting[job].end, product.accounting[job].start,
+           product.accounting[job].end);
   CU_ASSERT_EQUAL(job, HR_NONE);
   CU_ASSERT(rules->preempts ? preemptions > HELIOS_JOBS / 10 : preemptions == 0);
   preemptive_outcome_finish(&naive);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kinetic tournament against brute force: random contestants come, change and go while time goes on, and the first
-   of all, and of those within a bound, must be who a scan of all finds by rounded values. */
+/* The kinetic tournament against brute force: random contestants are added, changed and removed while time passes, and
+   the first of all, and of those within a bound, must equal the result of a scan by rounded values. */
 
 #include "base/arena.h"
 #include "base/random.h"

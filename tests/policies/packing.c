@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Placement rules: against the naive ones on random small clusters, where tasks come and go; what is typical, fragments
-   and draws by hand. */
+/* Placement rules against naive ones on random small clusters, while tasks start and end; typical pods, fragmentation
+   and draws on cases computed by hand. */
 
 #include "base/arena.h"
 #include "harness.h"
@@ -200,7 +200,8 @@ static void fragments_are_the_naive_ones(void) {
     struct lab lab;
     lab_make(&lab, seed);
     struct hr_packer *packer = make_packer(&lab, hr_packing_rule_find("worst-fit", NULL));
-    struct hr_fragmentation *f = hr_fragmentation_create(&lab.arena, &lab.typical, &lab.naive.acceptance, lab.inventory);
+    struct hr_fragmentation *f =
+        hr_fragmentation_create(&lab.arena, &lab.typical, &lab.naive.acceptance, lab.inventory);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     for (int step = 0; step < 60; step++) {
       (void)same_choice(&lab, packer, "worst-fit", draw(&lab, lab.n_requests));
@@ -350,10 +351,12 @@ static void nodes_that_are_alike_share_a_score(void) {
   CU_ASSERT_TRUE(hr_packer_find(packer, 0, &node, &gpus));
   CU_ASSERT_EQUAL(n_scores, 2);
   for (uint32_t i = 0; i < 10; i++) { /* ten nodes that are alike, and one more */
-    hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[0], &(struct hr_slice){{100 + i}, 0, 1, {0}});
+    hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[0],
+                          &(struct hr_slice){{100 + i}, 0, 1, {0}});
     hr_packer_taken(packer, 0, (hr_node){100 + i});
   }
-  hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[1], &(struct hr_slice){{600}, 0, 1, {0}});
+  hr_gpu_inventory_take((struct hr_gpu_inventory *)(uintptr_t)config.inventory, &requests[1],
+                        &(struct hr_slice){{600}, 0, 1, {0}});
   hr_packer_taken(packer, 1, (hr_node){600});
   n_scores = 0;
   CU_ASSERT_TRUE(hr_packer_find(packer, 2, &node, &gpus));

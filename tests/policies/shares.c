@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Usage that fades against the sum over all stretches of time, and what follows from it against plainer ways: Fair Tree
- * ranks by recursion from the top, classic factors by their formula on a tree worked out by hand.
- */
+/* Decayed usage against the sum over all intervals, and what follows from it against simpler forms: Fair Tree ranks by
+   recursion from the top, classic factors by their formula on a tree computed by hand. */
 
 #include "policies/queue/order/shares.h"
 #include "base/arena.h"
@@ -60,8 +58,8 @@ struct stretch {
   int64_t from_us, to_us, milli;
 };
 
-/* g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without fading g (b - a). The difference of powers that may be
-   close is taken as 2^(-(T - b) / h) (1 - 2^(-(b - a) / h)). */
+/* g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without decay g (b - a). The difference of powers that may be
+   close is computed as 2^(-(T - b) / h) (1 - 2^(-(b - a) / h)). */
 static double used(const struct stretch *stretch, int64_t now_us, int64_t half_life_us) {
   int64_t end_us = stretch->to_us < now_us ? stretch->to_us : now_us;
   if (stretch->from_us >= now_us) return 0;
@@ -136,8 +134,8 @@ static double level(const struct tree *tree, uint32_t tenant) {
   return sum * 1e6 / tree->weight[tenant];
 }
 
-/* How many accounts come strictly before one: those of tenants with less use for their weight; in the tenant's own
-   group, tied tenants included, those with less use. */
+/* The number of accounts strictly before one: those of tenants with less usage for their weight; in the tenant's own
+   group, with tied tenants, those with less usage. */
 static uint32_t rank_of(const struct tree *tree, uint32_t of) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < tree->n_accounts; i++) {
@@ -235,7 +233,7 @@ static void classic_factors_are_those_of_the_formula(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* a and b have 1/1002 of the shares each and used 1/3 and 2/3: U / S is 334 and 668, factors are next to nothing. */
+/* a and b have 1/1002 of the shares each and used 1/3 and 2/3: U / S is 334 and 668, and the factors are almost 0. */
 static void factors_next_to_nothing_are_told_apart(void) {
   struct fixture f;
   uint32_t number[3];

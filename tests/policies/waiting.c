@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The waiting jobs under quotas against a scan of all of them: over random trees of quotas, while jobs come, start,
- * stop and are taken away and ranks change, the first job of each shape that is not held back, that of each shape
- * within its guarantee, and the first with a value within a bound.
- */
+/* The waiting jobs under quotas against a scan of all of them, over random quota trees, while jobs arrive, start, stop
+   and are removed and ranks change: the first job of each shape that is not held back, the first one within its
+   guarantee, and the first one with a value within a bound. */
 
 #include "policies/queue/waiting.h"
 #include "base/arena.h"
@@ -109,11 +107,11 @@ static void come(struct fixture *f) {
   job->milli = 1000 * (uint64_t)(1 + job->shape);
   if (!f->by_shape) job->shape = 0;
   struct hr__queued_job queued = {.job = {id},
-                              .gpus = job->shape,
-                              .subqueue = job->tenant * KINDS + job->kind,
-                              .part = job->tenant,
-                              .value = job->value,
-                              .owner = job->tenant};
+                                  .gpus = job->shape,
+                                  .subqueue = job->tenant * KINDS + job->kind,
+                                  .part = job->tenant,
+                                  .value = job->value,
+                                  .owner = job->tenant};
   CU_ASSERT_EQUAL_FATAL(hr__waiting_add(&f->waiting, &queued), HR_OK);
 }
 
@@ -146,7 +144,8 @@ static void stop(struct fixture *f) {
   f->jobs[id].stage = GONE;
   hr_quota_tree_give(f->tree, tenant, f->jobs[id].milli);
   CU_ASSERT_EQUAL_FATAL(hr__waiting_update_preferred(&f->waiting, tenant), HR_OK);
-  if (hr__quota_tree_keeps_capacity(f->tree, tenant)) CU_ASSERT_EQUAL_FATAL(hr__waiting_unpark_owner(&f->waiting, tenant), HR_OK);
+  if (hr__quota_tree_keeps_capacity(f->tree, tenant))
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_unpark_owner(&f->waiting, tenant), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr__waiting_ease_limit(&f->waiting, HR_NONE, HR__LIMIT_MAXIMUM), HR_OK);
   for (uint32_t place = hr__quota_tree_place(f->tree, tenant); place != HR_NONE;
        place = hr__quota_tree_parent(f->tree, place)) {
@@ -179,7 +178,8 @@ static bool is_before(const struct fixture *f, uint32_t a, uint32_t b) {
   return first != second ? first < second : a < b;
 }
 
-/* Of a lane, the first job within the bound, unless its first of all may not go; HR_NONE: none. */
+/* Returns the first job of a subqueue within the bound, unless the first job of the subqueue may not start; HR_NONE:
+   none. */
 static uint32_t first_of_subqueue(const struct fixture *f, const struct job *like, bool preferred_only, int64_t bound) {
   uint32_t found = HR_NONE;
   bool is_first = true;

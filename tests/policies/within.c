@@ -198,7 +198,8 @@ static void a_class_asks_for_its_jobs(void) {
   hr_result_destroy(result);
 }
 
-/* The head wants a rack: 0 comes free at 100. Who would keep a node of it beyond that does not start before it. */
+/* The head needs a rack; rack 0 comes free at 100. A job that would use a node of it beyond that does not start
+   earlier. */
 static void backfilled_jobs_do_not_delay_a_rack(void) {
   struct within_case it = {.n_jobs = 5, .params = {{"backfill", "easy"}}};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 1, 2}, 5 * sizeof(int64_t));
@@ -230,7 +231,8 @@ static void backfilled_jobs_do_not_delay_a_rack(void) {
   hr_result_destroy(result);
 }
 
-/* The head's wait is over at 40, when nodes 0 and 5 are free: who would keep one of them beyond does not start. */
+/* The head's constraint expires at 40, when nodes 0 and 5 are free: a job that would use one of them beyond does not
+   start. */
 static void backfilled_jobs_do_not_delay_whose_wait_is_over(void) {
   struct within_case it = {.n_jobs = 5, .params = {{"backfill", "easy"}}};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 0, 1}, 5 * sizeof(int64_t));

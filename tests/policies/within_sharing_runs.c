@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs where GPUs are told apart of jobs that are to be within islands, NUMA domains, nodes, racks or zones, job
-   by job against a scheduler that counts out every group for every job: when each job starts, on which nodes and GPUs.
- */
+/* Whole runs with per-GPU allocation of jobs with topology constraints (islands, NUMA domains, nodes, racks, zones),
+   job by job against a scheduler that counts the room of every group for every job: start times, nodes and GPUs. */
 
 #include "../conformance/holds.h"
 #include "base/arena.h"
@@ -493,8 +492,8 @@ static void jobs_go_where_a_count_of_all_groups_says(void) {
   CU_ASSERT(lapsed > 100);
 }
 
-/* That shares of several GPUs fit by their number does not say that they find their places: groups are then tried one
-   after the other. Whoever can run does, within what it asks for, as the engine sees to. */
+/* That fractions of several GPUs fit by number does not imply that they can be placed: groups are then tried one after
+   the other. A job that can run does, within its constraint. */
 static void shares_of_several_gpus_find_their_places(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 17, HR__PURPOSE_ARRIVAL, seed, 0);
