@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Room for gangs in the groups of a tier: see gang_groups.h. For each (request, tier) that was ever queried, each pool
- * has a tournament over its groups: the value of a group with room for all tasks is larger the less room it has, that
- * of others is 0. Room is the sum over the group's nodes. Nodes are in a list by their last change; an update visits
- * those that have changed since the last one.
+ * Room for gangs in the groups of a tier: see gpu_allocator.h. For each (request, tier) that was ever queried, each
+ * pool has a tournament over its groups: the value of a group with room for all tasks is larger the less room it has,
+ * that of others is 0. Room is the sum over the group's nodes. Nodes are in a list by their last change; an update
+ * visits those that have changed since the last one.
  */
 
-#include "policies/placement/gang_groups.h"
+#include "policies/placement/gpu_allocator.h"
 
 #include "policies/kit/tournament.h"
 

@@ -5,7 +5,6 @@
 
 #include "policies/placement/gpu_allocator.h"
 
-#include "policies/placement/gang_groups.h"
 #include "policies/queue/dispatch.h"
 
 /* ---- Search --------------------------------------------------------------------------------------- */
