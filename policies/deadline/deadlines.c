@@ -24,10 +24,10 @@ struct hr__deadline_job {
   int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US if it has none */
   uint32_t pool;                /* whose nodes it holds; HR_NONE: none */
   uint32_t n_nodes;
-  hr_node *nodes;         /* room for the maximum that it may hold */
-  struct hr_slice *seats; /* room for the maximum that it may hold */
-  bool committed;         /* to on-demand until its end */
-  bool can_hurry;         /* some on-demand pool could hold it */
+  hr_node *nodes;          /* room for the maximum that it may hold */
+  struct hr_slice *slices; /* room for the maximum that it may hold */
+  bool committed;          /* to on-demand until its end */
+  bool has_on_demand;      /* some on-demand pool could hold it */
   struct hr__itinerary itinerary;
   uint32_t next_step;
 };
@@ -103,10 +103,10 @@ static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *vie
   struct hr__deadline_job dated = {.job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) dated.deadline_us = deadline_us[job.id];
   dated.nodes = hr_arena_alloc(queue->arena, most * sizeof *dated.nodes);
-  dated.seats = hr_arena_alloc(queue->arena, most * sizeof *dated.seats);
-  if (!dated.nodes || !dated.seats) return HR_NO_MEMORY;
+  dated.slices = hr_arena_alloc(queue->arena, most * sizeof *dated.slices);
+  if (!dated.nodes || !dated.slices) return HR_NO_MEMORY;
   dated.committed = !has_room_in(queue, &dated, HR_MARKET_SPOT);
-  dated.can_hurry = has_room_in(queue, &dated, HR_MARKET_ON_DEMAND);
+  dated.has_on_demand = has_room_in(queue, &dated, HR_MARKET_ON_DEMAND);
   if (self->rule == HR__MARKET_OMNISCIENT && dated.deadline_us != HR_NEVER_US) {
     enum hr_status status =
         hr__itinerary_make(queue, job, view->now_us, self->changeover_us, &dated.itinerary, self->error);
@@ -123,7 +123,7 @@ static struct hr__deadline_job *find(struct hr__deadlines *self, hr_job job) {
 }
 
 /* The nodes of a job are released in the next pass, if they still exist. */
-static void let_go(struct hr__deadlines *self, struct hr__deadline_job *dated) {
+static void drop_nodes(struct hr__deadlines *self, struct hr__deadline_job *dated) {
   for (uint32_t i = 0; i < dated->n_nodes; i++) self->owned[dated->nodes[i].id] = false;
   dated->n_nodes = 0;
   dated->pool = HR_NONE;
@@ -134,7 +134,7 @@ static void lose_node(struct hr__deadlines *self, hr_node node) {
   if (!self->owned[node.id]) return;
   for (uint32_t i = 0; i < self->count; i++)
     for (uint32_t k = 0; k < self->jobs[i].n_nodes; k++)
-      if (self->jobs[i].nodes[k].id == node.id) let_go(self, &self->jobs[i]);
+      if (self->jobs[i].nodes[k].id == node.id) drop_nodes(self, &self->jobs[i]);
 }
 
 enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view,
@@ -145,13 +145,13 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
     return add_job(queue, view, event->job);
   case HR_EVENT_END: {
     struct hr__deadline_job *dated = find(self, event->job);
-    let_go(self, dated);
+    drop_nodes(self, dated);
     for (; dated + 1 < self->jobs + self->count; dated++) dated[0] = dated[1];
     self->count--;
     return HR_OK;
   }
   case HR_EVENT_INTERRUPT:
-    let_go(self, find(self, event->job));
+    drop_nodes(self, find(self, event->job));
     return HR_OK;
   case HR_EVENT_NODE_DOWN:
     lose_node(self, event->node);
@@ -199,9 +199,9 @@ static int64_t lead_us(const struct hr__deadlines *self) {
 }
 
 /* R < C + 2 d */
-static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view,
-                       const struct hr__deadline_job *dated) {
-  if (dated->deadline_us == HR_NEVER_US || !dated->can_hurry) return false;
+static bool must_use_on_demand(const struct hr__deadlines *self, const struct hr_view *view,
+                               const struct hr__deadline_job *dated) {
+  if (dated->deadline_us == HR_NEVER_US || !dated->has_on_demand) return false;
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
@@ -215,18 +215,18 @@ static bool is_behind(const struct hr_view *view, const struct hr__deadline_job 
 
 /* ---- Fixed capacity ------------------------------------------------------------------------------- */
 
-static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
+static bool is_fixed(const struct hr__queue *queue, uint32_t pool) {
   return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
 }
 
 /* Starts a job without nodes on the first owned or reserved pool in which it fits. */
-static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                             struct hr__deadline_job *dated) {
+static enum hr_status start_on_fixed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                     struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     struct hr_placement placement;
-    if (!is_standing(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (!is_fixed(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
     if (!hr_placer_find_on(queue->placer, (hr_pool){i}, hr__gpus(queue, dated->job), &placement)) continue;
     dated->pool = i;
     dated->itinerary.n_steps = 0;
@@ -238,9 +238,9 @@ static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view
 /* ---- Rules ---------------------------------------------------------------------------------------- */
 
 /* Returns the pool that the job should use; HR_NONE: none. */
-static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
+static uint32_t greedy_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE) return dated->pool;
-  dated->committed = dated->committed || must_hurry(queue->deadlines, view, dated);
+  dated->committed = dated->committed || must_use_on_demand(queue->deadlines, view, dated);
   return deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
 }
 
@@ -249,7 +249,7 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
   const struct hr__deadlines *self = queue->deadlines;
   int64_t done_us = hr_view_done_us(view, dated->job);
   if (holds(queue, dated, HR_MARKET_SPOT)) return dated->pool;
-  dated->committed = dated->committed || must_hurry(self, view, dated);
+  dated->committed = dated->committed || must_use_on_demand(self, view, dated);
   bool on_demand = holds(queue, dated, HR_MARKET_ON_DEMAND);
   if (on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us + lead_us(self))))
     return dated->pool;
@@ -268,30 +268,30 @@ static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_
 }
 
 /* A job without an itinerary (it has no deadline, or its deadline cannot be met or followed) uses the greedy rule. */
-static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view,
-                             struct hr__deadline_job *dated) {
+static uint32_t itinerary_pool(const struct hr__queue *queue, const struct hr_view *view,
+                               struct hr__deadline_job *dated) {
   struct hr__itinerary *itinerary = &dated->itinerary;
-  if (itinerary->n_steps == 0) return by_greed(queue, view, dated);
+  if (itinerary->n_steps == 0) return greedy_pool(queue, view, dated);
   while (dated->next_step < itinerary->n_steps && itinerary->steps[dated->next_step].at_us <= view->now_us)
     dated->next_step++;
   uint32_t pool = dated->next_step ? itinerary->steps[dated->next_step - 1].pool : HR_NONE;
   if (!has_failed(queue, dated, pool)) return pool;
   itinerary->n_steps = dated->next_step = 0;
-  return by_greed(queue, view, dated);
+  return greedy_pool(queue, view, dated);
 }
 
 static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
-  if (queue->deadlines->rule == HR__MARKET_DEADLINE_GREEDY) return by_greed(queue, view, dated);
+  if (queue->deadlines->rule == HR__MARKET_DEADLINE_GREEDY) return greedy_pool(queue, view, dated);
   if (queue->deadlines->rule == HR__MARKET_UNIFORM_PROGRESS) return by_uniform_progress(queue, view, dated);
-  return by_itinerary(queue, view, dated);
+  return itinerary_pool(queue, view, dated);
 }
 
 /* ---- Wake-ups ------------------------------------------------------------------------------------- */
 
 /* Returns the first time after now at which the rule would decide otherwise because time has passed. What is true by
    now has been decided. */
-static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view,
-                            const struct hr__deadline_job *dated) {
+static int64_t next_change_us(const struct hr__queue *queue, const struct hr_view *view,
+                              const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
   int64_t now_us = view->now_us, next_us = HR_NEVER_US;
   if (dated->next_step < dated->itinerary.n_steps) return dated->itinerary.steps[dated->next_step].at_us;
@@ -318,7 +318,7 @@ static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view,
                             struct hr__deadline_job *dated) {
   enum hr_status status = HR_OK;
   if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_moves_preempt(moves, dated->job, HR_REASON_POLICY);
-  let_go(queue->deadlines, dated);
+  drop_nodes(queue->deadlines, dated);
   return status;
 }
 
@@ -350,10 +350,10 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   uint32_t left = hr__gpus(queue, dated->job), size = spec_of(queue, dated->pool)->gpus_per_node;
   for (uint32_t i = 0; i < dated->n_nodes; i++) {
     uint32_t gpus = left < size ? left : size;
-    dated->seats[i] = (struct hr_slice){dated->nodes[i], gpus * 1000, 0};
+    dated->slices[i] = (struct hr_slice){dated->nodes[i], gpus * 1000, 0};
     left -= gpus;
   }
-  struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->seats};
+  struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->slices};
   return hr_moves_start(moves, dated->job, &placement, HR_REASON_IN_ORDER);
 }
 
@@ -377,7 +377,7 @@ static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, 
   struct hr__deadlines *self = queue->deadlines;
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < self->count; i++) {
-    int64_t look_us = next_look_us(queue, view, &self->jobs[i]);
+    int64_t look_us = next_change_us(queue, view, &self->jobs[i]);
     if (look_us < next_us) next_us = look_us;
   }
   bool pending = self->wake_us > view->now_us && self->wake_us <= next_us;
@@ -391,8 +391,8 @@ enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view 
   enum hr_status status = release_unowned(queue, moves); /* for other jobs to use at once */
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct hr__deadline_job *dated = &self->jobs[i];
-    status = settle(queue, view, moves, dated);
-    if (status != HR_OK || is_standing(queue, dated->pool)) continue;
+    status = start_on_fixed(queue, view, moves, dated);
+    if (status != HR_OK || is_fixed(queue, dated->pool)) continue;
     uint32_t pool = wanted_pool(queue, view, dated);
     if (pool != dated->pool && dated->pool != HR_NONE) status = leave(queue, view, moves, dated);
     if (status == HR_OK && pool != dated->pool) status = acquire(queue, view, moves, dated, pool);

@@ -18,9 +18,9 @@ struct hr__gang {
   struct hr__gang *next, *previous; /* in its row, by arrival */
   struct hr__planned_place place;   /* where it runs */
   bool runs;
-  bool pinned;      /* it runs on a node that is about to go down, and is not moved */
-  uint64_t chosen;  /* the last choice that it was part of */
-  int64_t begun_us; /* work done when the current slice of its row began, or at its arrival */
+  bool pinned;           /* it runs on a node that is about to go down, and is not moved */
+  uint64_t chosen;       /* the last choice that it was part of */
+  int64_t start_work_us; /* work done when the current slice of its row began, or at its arrival */
 };
 
 struct hr__gang_row {
@@ -117,7 +117,7 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
   if (!*fits) return HR_OK;
   struct hr__gang *gang = new_gang(matrix, job);
   if (!gang || !hr__place_set(&gang->place, matrix->arena, &placement, matrix->jobs->gpus[job.id])) return HR_NO_MEMORY;
-  gang->begun_us = hr_view_done_us(view, job);
+  gang->start_work_us = hr_view_done_us(view, job);
   link_into(matrix, gang, row);
   matrix->gang_of[job.id] = gang;
   return HR_OK;
@@ -261,8 +261,8 @@ struct slicer {
   uint32_t n_idle;      /* jobs of the matrix that do not run */
   bool changed;         /* an event occurred on which a choice depends */
   bool pins;            /* some job may be pinned */
-  hr_job *plain;        /* waiting jobs without GPUs */
-  uint32_t n_plain, room_plain;
+  hr_job *gpuless;      /* waiting jobs without GPUs */
+  uint32_t n_gpuless, room_plain;
   struct taken *taken; /* by node, or by pool */
   uint64_t walk, taken_gpus;
 };
@@ -289,18 +289,18 @@ static uint32_t abilities(void *self) {
 
 /* ---- Events --------------------------------------------------------------------------------------- */
 
-static bool add_plain(struct slicer *slicer, hr_job job) {
-  if (slicer->n_plain == slicer->room_plain) {
-    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->plain, &slicer->room_plain, sizeof *grown);
+static bool add_gpuless(struct slicer *slicer, hr_job job) {
+  if (slicer->n_gpuless == slicer->room_plain) {
+    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->room_plain, sizeof *grown);
     if (!grown) return false;
-    slicer->plain = grown;
+    slicer->gpuless = grown;
   }
-  slicer->plain[slicer->n_plain++] = job;
+  slicer->gpuless[slicer->n_gpuless++] = job;
   return true;
 }
 
 static bool wait_outside(struct slicer *slicer, hr_job job) {
-  if (slicer->matrix.jobs->gpus[job.id] == 0) return add_plain(slicer, job);
+  if (slicer->matrix.jobs->gpus[job.id] == 0) return add_gpuless(slicer, job);
   return matrix_put_outside(&slicer->matrix, job);
 }
 
@@ -339,14 +339,14 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
    that. */
 static bool has_worked(const struct slicer *slicer, const struct hr_view *view) {
   for (const struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
-    if (gang->runs && hr_view_done_us(view, gang->job) == gang->begun_us) return false;
+    if (gang->runs && hr_view_done_us(view, gang->job) == gang->start_work_us) return false;
   return true;
 }
 
 static void begin_slice(struct slicer *slicer, const struct hr_view *view) {
   slicer->slice_end_us = view->now_us + slicer->slice_us;
   for (struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
-    gang->begun_us = hr_view_done_us(view, gang->job);
+    gang->start_work_us = hr_view_done_us(view, gang->job);
 }
 
 static void next_row(struct slicer *slicer) {
@@ -452,12 +452,12 @@ static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *moves
   return HR_OK;
 }
 
-static enum hr_status start_plain(struct slicer *slicer, struct hr_moves *moves) {
+static enum hr_status start_gpuless(struct slicer *slicer, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < slicer->n_plain && status == HR_OK; i++)
-    status = hr_moves_start(moves, slicer->plain[i], &nowhere, HR_REASON_IN_ORDER);
-  slicer->n_plain = 0;
+  for (uint32_t i = 0; i < slicer->n_gpuless && status == HR_OK; i++)
+    status = hr_moves_start(moves, slicer->gpuless[i], &nowhere, HR_REASON_IN_ORDER);
+  slicer->n_gpuless = 0;
   return status;
 }
 
@@ -474,7 +474,7 @@ static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *v
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct slicer *slicer = self;
   bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
-  enum hr_status status = start_plain(slicer, moves);
+  enum hr_status status = start_gpuless(slicer, moves);
   if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
   if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view);
   is_turn = turn(slicer, view) || is_turn; /* a job has arrived, and there were none before */

@@ -61,7 +61,7 @@ static void play(struct hr__kinetic *kinetic, uint32_t at) {
   *node = right;
   if (left.first != HR_NONE && (right.first == HR_NONE || is_before(kinetic, left.first, right.first))) *node = left;
   node->until_us = left.until_us < right.until_us ? left.until_us : right.until_us;
-  node->least = left.least < right.least ? left.least : right.least;
+  node->min = left.min < right.min ? left.min : right.min;
   if (left.first == HR_NONE || right.first == HR_NONE) return;
   uint32_t second = node->first == left.first ? right.first : left.first;
   int64_t until_us = before_until(kinetic, node->first, second);
@@ -134,7 +134,7 @@ void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us) {
 static void search(const struct hr__kinetic *kinetic, uint32_t at, int64_t bound, hr__kinetic_visit *visit,
                    void *self) {
   struct hr__kinetic_node node = node_at(kinetic, at);
-  if (node.first == HR_NONE || node.least > bound) return;
+  if (node.first == HR_NONE || node.min > bound) return;
   bool alone = at >= kinetic->capacity;
   if (!visit(self, kinetic->places[node.first].name, alone) || alone) return;
   uint32_t likely = node_at(kinetic, 2 * at).first == node.first ? 2 * at : 2 * at + 1;

@@ -31,7 +31,7 @@ struct hr__contestant {
 struct hr__kinetic_node {
   uint32_t first;   /* a place; HR_NONE: none below */
   int64_t until_us; /* before that, no game below changes */
-  int64_t least;    /* minimum of the values below */
+  int64_t min;      /* minimum of the values below */
 };
 
 struct hr__kinetic {

@@ -133,7 +133,7 @@ static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
 
 /* ---- Queries -------------------------------------------------------------------------------------- */
 
-static struct room_query *make_question(struct hr__gang_groups *groups, enum hr_tier tier) {
+static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tier tier) {
   struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
   if (!room_query) return NULL;
   room_query->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
@@ -157,8 +157,8 @@ static void set_room(struct pool_groups *pool, const struct hr_request *request,
 }
 
 /* Updates the room of the node's groups, or of the group that it is in. */
-static void look_at(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
-                    enum hr_tier tier, hr_node node) {
+static void update_node(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
+                        enum hr_tier tier, hr_node node) {
   uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];
   struct gang_groups_shape shape = shape_of(&groups->cluster->pools[pool], tier);
   struct pool_groups *of_pool = &room_query->pools[pool];
@@ -177,14 +177,14 @@ static void refresh(struct hr__gang_groups *groups, struct room_query *room_quer
   uint32_t head = groups->inventory->n_nodes;
   for (uint32_t node = groups->before[head]; node != head; node = groups->before[node]) {
     if (room_query->updated_at && groups->changed[node] < room_query->updated_at) break;
-    look_at(groups, room_query, request, tier, (hr_node){node});
+    update_node(groups, room_query, request, tier, (hr_node){node});
   }
   room_query->updated_at = groups->changes + 1;
 }
 
 bool hr__groups_update(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier) {
   struct room_query **room_query = &groups->queries[(size_t)request * HR_N_TIERS + tier];
-  if (!*room_query) *room_query = make_question(groups, tier);
+  if (!*room_query) *room_query = make_query(groups, tier);
   if (*room_query) refresh(groups, *room_query, &groups->requests[request], tier);
   return *room_query != NULL;
 }

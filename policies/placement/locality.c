@@ -13,15 +13,15 @@
 #include "base/heap.h"
 #include "policies/queue/dispatch.h"
 
-struct wait {
+struct expiry {
   int64_t until_us;
   hr_job job;
 };
 
 struct hr__locality_state {
   uint8_t *is_over; /* by job: its constraint has expired */
-  struct wait *heap;
-  uint32_t n_waits, capacity;
+  struct expiry *heap;
+  uint32_t n_expiries, capacity;
   int64_t anywhere_us; /* when a head was last found to fit anywhere */
 };
 
@@ -86,7 +86,7 @@ struct job_end {
   hr_job job;
 };
 
-struct heap {
+struct end_heap {
   struct job_end *end;
   uint32_t count, capacity;
   bool last_first;
@@ -101,7 +101,7 @@ struct hr__gpu_release_calendar {
   bool has_kinds;             /* there are topology constraints */
   const uint32_t *request_of; /* by job */
   struct hr__cluster_snapshot *later;
-  struct heap gone, here;
+  struct end_heap gone, here;
   int64_t until_us; /* jobs that are expected to end by then are gone, all others are here */
   int64_t *end_us;  /* by job, while it runs */
   uint8_t *side;    /* by job: enum side */
@@ -117,7 +117,7 @@ static bool ends_before(struct job_end a, struct job_end b) {
 }
 
 static bool end_is_above(const void *self, struct job_end a, struct job_end b) {
-  const struct heap *heap = self;
+  const struct end_heap *heap = self;
   return heap->last_first ? ends_before(b, a) : ends_before(a, b);
 }
 
@@ -125,20 +125,21 @@ HR__HEAP(ends, struct job_end, end_is_above)
 
 /* Returns whether the job is on this heap with this end. A job that has ended is NOWHERE, which is zero, as is the
    state of a job that has been forgotten. */
-static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct heap *heap, struct job_end end) {
+static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct end_heap *heap,
+                     struct job_end end) {
   enum side side = heap == &gpu_calendar->gone ? GONE : HERE;
   return gpu_calendar->side[end.job.id] == side && gpu_calendar->end_us[end.job.id] == end.at_us;
 }
 
 /* Removes stale entries, which might never reach the top. */
-static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap) {
+static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap) {
   uint32_t count = heap->count;
   heap->count = 0;
   for (uint32_t i = 0; i < count; i++)
     if (is_valid(gpu_calendar, heap, heap->end[i])) ends_rise(heap->end, heap->count++, heap->end[i], heap);
 }
 
-static bool make_room(struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap) {
+static bool make_room(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap) {
   drop_stale_ends(gpu_calendar, heap);
   if (heap->count < heap->capacity / 2) return true;
   struct job_end *grown = hr_arena_grown(gpu_calendar->arena, heap->end, &heap->capacity, sizeof *grown);
@@ -147,18 +148,18 @@ static bool make_room(struct hr__gpu_release_calendar *gpu_calendar, struct heap
   return grown;
 }
 
-static void push_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap, struct job_end end) {
+static void push_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap, struct job_end end) {
   if (heap->count == heap->capacity && !make_room(gpu_calendar, heap)) return;
   ends_rise(heap->end, heap->count++, end, heap);
 }
 
-static void pop_end(struct heap *heap) {
+static void pop_end(struct end_heap *heap) {
   struct job_end last = heap->end[--heap->count];
   ends_sink(heap->end, heap->count, last, heap);
 }
 
 /* Returns the first entry that is not stale; false: there is none. */
-static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct heap *heap, struct job_end *end) {
+static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap, struct job_end *end) {
   while (heap->count > 0) {
     *end = heap->end[0];
     if (is_valid(gpu_calendar, heap, *end)) return true;
@@ -448,36 +449,36 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
 
 /* ---- Expiring constraints ------------------------------------------------------------------------- */
 
-static bool wait_is_before(const void *self, struct wait a, struct wait b) {
+static bool expires_before(const void *self, struct expiry a, struct expiry b) {
   (void)self;
   return a.until_us != b.until_us ? a.until_us < b.until_us : a.job.id < b.job.id;
 }
 
-HR__HEAP(waits, struct wait, wait_is_before)
+HR__HEAP(expiries, struct expiry, expires_before)
 
-static bool push_wait(struct hr__queue *queue, struct wait wait) {
+static bool push_expiry(struct hr__queue *queue, struct expiry expiry) {
   struct hr__locality_state *locality = queue->locality;
-  if (locality->n_waits == locality->capacity) {
-    struct wait *heap = hr_arena_grown(queue->arena, locality->heap, &locality->capacity, sizeof *heap);
+  if (locality->n_expiries == locality->capacity) {
+    struct expiry *heap = hr_arena_grown(queue->arena, locality->heap, &locality->capacity, sizeof *heap);
     if (!heap) return false;
     locality->heap = heap;
   }
-  waits_rise(locality->heap, locality->n_waits++, wait, NULL);
+  expiries_rise(locality->heap, locality->n_expiries++, expiry, NULL);
   return true;
 }
 
-static void pop_wait(struct hr__locality_state *locality) {
-  struct wait last = locality->heap[--locality->n_waits];
-  waits_sink(locality->heap, locality->n_waits, last, NULL);
+static void pop_expiry(struct hr__locality_state *locality) {
+  struct expiry last = locality->heap[--locality->n_expiries];
+  expiries_sink(locality->heap, locality->n_expiries, last, NULL);
 }
 
 /* Returns the first constraint that has not expired of a job that waits; NULL: none. A job that has ended does not
    wait, also if its state has been forgotten and is zero. */
-static const struct wait *first_wait(struct hr__locality_state *locality, const struct hr_view *view) {
-  while (locality->n_waits > 0) {
+static const struct expiry *first_expiry(struct hr__locality_state *locality, const struct hr_view *view) {
+  while (locality->n_expiries > 0) {
     hr_job job = locality->heap[0].job;
     if (view->state[job.id] == HR_JOB_WAITING && !locality->is_over[job.id]) return locality->heap;
-    pop_wait(locality);
+    pop_expiry(locality);
   }
   return NULL;
 }
@@ -487,17 +488,17 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   if (locality.tier == HR_TIER_ANY || locality.until_us == HR_NEVER_US) return HR_OK;
   queue->locality->is_over[job.id] = locality.until_us <= view->now_us;
   if (queue->locality->is_over[job.id]) return HR_OK;
-  return push_wait(queue, (struct wait){locality.until_us, job}) ? HR_OK : HR_NO_MEMORY;
+  return push_expiry(queue, (struct expiry){locality.until_us, job}) ? HR_OK : HR_NO_MEMORY;
 }
 
-static const struct hr__listener wait_listener = {.job_waits = job_waits};
+static const struct hr__listener listener = {.job_waits = job_waits};
 
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__locality_state *locality = queue->locality;
-  const struct wait *first;
+  const struct expiry *first;
   enum hr_status status = HR_OK;
   bool any = false;
-  while (status == HR_OK && (first = first_wait(locality, view)) && first->until_us <= view->now_us) {
+  while (status == HR_OK && (first = first_expiry(locality, view)) && first->until_us <= view->now_us) {
     hr_job job = first->job;
     status = hr__queue_change_kind(queue, view, job, &locality->is_over[job.id]);
     queue->freed = any = true;
@@ -507,7 +508,7 @@ enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_
 
 enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   if (queue->allocator && hr__gpu_allocator_failed(queue->allocator)) return HR_NO_MEMORY;
-  const struct wait *first = first_wait(queue->locality, view);
+  const struct expiry *first = first_expiry(queue->locality, view);
   return first ? hr__queue_wake(queue, view, moves, first->until_us) : HR_OK;
 }
 
@@ -521,6 +522,6 @@ struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const st
     queue->locality_expires = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
     hr_arena_passed_job(env->arena, (hr_job){i});
   }
-  hr__queue_add_listener(queue, &wait_listener);
+  hr__queue_add_listener(queue, &listener);
   return locality;
 }

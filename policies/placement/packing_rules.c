@@ -59,13 +59,13 @@ static int32_t first(const struct hr_packing *packing, const struct hr_request *
   return 0;
 }
 
-static int32_t most_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+static int32_t score_most_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   (void)request;
   return (int32_t)free_milli(packing, node);
 }
 
-static int32_t least_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  return (int32_t)packing->max_gpu_milli - most_left(packing, request, node);
+static int32_t score_least_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  return (int32_t)packing->max_gpu_milli - score_most_left(packing, request, node);
 }
 
 static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
@@ -93,12 +93,12 @@ const struct hr_packing_rule hr__pack_first_fit = {
     .name = "first-fit", .summary = "the first node with room", .score = first, .scores_nodes = true};
 const struct hr_packing_rule hr__pack_best_fit = {.name = "best-fit",
                                                   .summary = "the node with the least free GPU capacity",
-                                                  .score = least_left,
+                                                  .score = score_least_left,
                                                   .scores_nodes = true};
 const struct hr_packing_rule hr__pack_worst_fit = {
     .name = "worst-fit",
     .summary = "the node with the most free GPU capacity; a fraction goes to its GPU with the most left",
-    .score = most_left,
+    .score = score_most_left,
     .pick = pick_widest,
     .scores_nodes = true};
 const struct hr_packing_rule hr__pack_spread = {
@@ -170,8 +170,8 @@ static int32_t gpu_clustering_score(const struct hr_packing *packing, const stru
   const uint32_t *tasks = packing->tasks_of_kind + (size_t)node.id * packing->n_kinds;
   uint32_t alike = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
   int32_t base = all == 0 ? 25 : alike == all ? 75 : alike ? 50 : 0;
-  double most = (double)packing->max_gpu_milli;
-  return (int32_t)(base + 25 * (most - (double)free_milli(packing, node)) / most);
+  double max_gpu = (double)packing->max_gpu_milli;
+  return (int32_t)(base + 25 * (max_gpu - (double)free_milli(packing, node)) / max_gpu);
 }
 
 const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering",
@@ -184,8 +184,8 @@ const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering"
    - a tenth of the percentage left on the GPUs used, each of them and their tenth truncated. A task without GPUs takes
    the first node. */
 
-static int32_t at_least(int32_t least, int32_t value) {
-  return value > least ? value : least;
+static int32_t at_least(int32_t minimum, int32_t value) {
+  return value > minimum ? value : minimum;
 }
 
 static int32_t gpu_packing_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {

@@ -266,11 +266,11 @@ static enum hr_status unpark_group(struct hr__waiting *waiting, struct hr__subqu
 enum hr_status hr__waiting_ease_limit(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind) {
   const struct hr_job_tree *blocked = &waiting->blocked[limit_index(waiting, place, kind)];
   enum hr_status status = HR_OK;
-  struct hr_job_entry least;
+  struct hr_job_entry first;
   if (blocked->count == 0) return HR_OK;
   int64_t room = place == HR_NONE ? INT64_MAX : waiting->admission.room(waiting->self, place, kind);
-  while (status == HR_OK && hr_job_tree_first(blocked, &least) && least.key <= room) {
-    struct hr__subqueue_group *group = waiting->groups[least.job.id];
+  while (status == HR_OK && hr_job_tree_first(blocked, &first) && first.key <= room) {
+    struct hr__subqueue_group *group = waiting->groups[first.job.id];
     status = place == HR_NONE ? unpark_group(waiting, group) : find_representative(waiting, group);
   }
   return status;

@@ -353,7 +353,7 @@ static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqu
 }
 
 /* The state of a search, and what it has found. */
-struct search {
+struct waiting_search {
   const struct hr__waiting *waiting;
   int64_t bound;
   struct hr_job_entry *entry;
@@ -363,7 +363,7 @@ struct search {
 /* For tournaments. Returns whether the subqueue's first job precedes what was found. If so, and if it is alone
    (`in_it`), its first job within the bound replaces what was found if it comes earlier. */
 static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
-  struct search *search = self;
+  struct waiting_search *search = self;
   const struct hr__waiting *waiting = search->waiting;
   const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
   struct hr_job_entry first = subqueue->head;
@@ -378,14 +378,14 @@ static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
 
 static bool next_in_tournament(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
                                struct hr_job_entry *entry) {
-  struct search search = {waiting, bound, entry, false};
+  struct waiting_search search = {waiting, bound, entry, false};
   hr__kinetic_search(&shape->tournament, bound, find_in_subqueue, &search);
   return search.found;
 }
 
 /* Takes the subqueue's first job within the bound if it precedes what was found. */
 static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
-                            struct search *search) {
+                            struct waiting_search *search) {
   struct hr_job_entry first;
   if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return;
   hr__make_full(waiting, subqueue, &first);
@@ -395,14 +395,15 @@ static void search_subqueue(const struct hr__waiting *waiting, const struct hr__
 
 /* Returns the next subqueue after `listed` in which a job could precede what was found; NULL: none. */
 static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
-                                           const struct search *search, struct hr_job_entry *listed) {
+                                           const struct waiting_search *search, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
   if (search->found && !hr__entry_before(*listed, *search->entry)) return NULL;
   return hr__subqueue_listed(waiting, *listed);
 }
 
 /* Searches subqueues that are represented by another one. */
-static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
+static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape,
+                          struct waiting_search *search) {
   for (const struct hr__subqueue_group *group = shape->represented; group; group = group->next_in_shape) {
     struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
     const struct hr__subqueue *subqueue;
@@ -417,7 +418,7 @@ static void search_groups(const struct hr__waiting *waiting, const struct hr__sh
 }
 
 /* Searches the listed subqueues, and parks those that are held back. */
-static bool search_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct search *search) {
+static bool search_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct waiting_search *search) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
   struct hr__subqueue *subqueue;
   struct hr__admission_limit limit;
@@ -435,7 +436,7 @@ bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, stru
                       struct hr_job_entry *entry) {
   if (!hr__has_subqueues(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
   if (hr__has_tournament(waiting)) return next_in_tournament(waiting, shape, bound, entry);
-  struct search search = {waiting, bound, entry, false};
+  struct waiting_search search = {waiting, bound, entry, false};
   bool ok = !waiting->keys_grow || hr__shape_spread(waiting, shape) == HR_OK;
   search_groups(waiting, shape, &search);
   ok = ok && search_list(waiting, shape, &search);

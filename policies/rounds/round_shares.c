@@ -195,10 +195,10 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
    eighths of a doubling, so that the problem has few kinds however many jobs there are; in quarters, halves or
    doublings if there would still be many kinds. */
 
-enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, COARSEST = 4 };
+enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
 /* Added to each price per GPU-hour, in dollars, so that free GPUs are not wasted either. */
-#define LEAST_PRICE 1e-6
+#define MIN_PRICE 1e-6
 #define FULL_PPM 1e6
 
 struct hr__round_shares {
@@ -360,7 +360,7 @@ static uint32_t count_kinds(const struct hr__rounds *rounds) {
 /* Merges classes, each time two into one, until there are few kinds; the upper one represents both. */
 static void sort_into_kinds(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
-  for (uint32_t width = 1; width <= 1u << (COARSEST - 1); width *= 2) {
+  for (uint32_t width = 1; width <= 1u << (MAX_COARSENING - 1); width *= 2) {
     for (uint32_t i = 0; i < rounds->n_members; i++) shares->sorted[i]->class_ |= width - 1;
     qsort(shares->sorted, rounds->n_members, sizeof(*shares->sorted), by_kind);
     if (count_kinds(rounds) <= MANY_KINDS) return;
@@ -394,7 +394,7 @@ static void read_pools(const struct hr__rounds *rounds, const struct hr_view *vi
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     hr_pool pool = {i};
     rounds->shares->pool_gpus[i] = (double)hr__rounds_gpus(rounds, pool);
-    rounds->shares->price[i] = price_of(rounds, view, pool) + LEAST_PRICE;
+    rounds->shares->price[i] = price_of(rounds, view, pool) + MIN_PRICE;
   }
 }
 

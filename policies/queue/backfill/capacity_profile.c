@@ -148,12 +148,12 @@ int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us,
 
 uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
   uint32_t step = step_at(profile, from_us), end = steps_before(profile, from_us + length_us);
-  uint32_t least = profile->free[step];
-  while (step < end && least >= needed) {
+  uint32_t min = profile->free[step];
+  while (step < end && min >= needed) {
     uint32_t stop = end - step < AT_A_TIME ? end : step + AT_A_TIME;
-    for (; step < stop; step++) least = profile->free[step] < least ? profile->free[step] : least;
+    for (; step < stop; step++) min = profile->free[step] < min ? profile->free[step] : min;
   }
-  return least >= needed ? least : 0;
+  return min >= needed ? min : 0;
 }
 
 /* ---- Profiles of all bins ------------------------------------------------------------------------- */
@@ -317,7 +317,7 @@ static uint32_t bin_of(const struct hr__cluster_profile *cluster_profile, const 
 /* A bin that is the first with room, or the fullest, remains so while it has room. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
-                                         uint32_t most) {
+                                         uint32_t maximum) {
   if (cluster_profile->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1) return 1;
   uint64_t free = cluster_profile->free_gpus[placement->pool.id];
   if (placement->n_slices == 1) {
@@ -325,7 +325,7 @@ uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *clust
     free = hr_free_index_get(cluster_profile->index[placement->pool.id], node);
   }
   uint64_t room = free / demand->gpus;
-  return room < most ? (uint32_t)room : most;
+  return room < maximum ? (uint32_t)room : maximum;
 }
 
 bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,

@@ -66,7 +66,7 @@ bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, cons
    known without a search. */
 uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
                                          const struct hr__profile_demand *demand, const struct hr_placement *placement,
-                                         uint32_t most);
+                                         uint32_t maximum);
 /* Takes capacity for `n` equal demands at a placement. False: out of memory. */
 bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
                               uint32_t n, int64_t start_us, const struct hr_placement *placement);

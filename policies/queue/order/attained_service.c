@@ -162,7 +162,7 @@ static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job j
   return hr_job_tree_insert(&las->promotions, (struct hr_job_entry){las->promotion_us[job.id], job, 0});
 }
 
-static void forget_promotion(struct las *las, hr_job job) {
+static void cancel_promotion(struct las *las, hr_job job) {
   if (las->promotion_us && las->promotion_us[job.id] != HR_NEVER_US)
     hr_job_tree_remove(&las->promotions, las->promotion_us[job.id], job);
 }
@@ -170,7 +170,7 @@ static void forget_promotion(struct las *las, hr_job job) {
 static enum hr_status promote(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct las *las = queue->order_state;
   int64_t old_key = key_of(las, job);
-  forget_promotion(las, job);
+  cancel_promotion(las, job);
   las->promotion_us[job.id] = HR_NEVER_US;
   service_begin(&las->service, job, view->now_us);
   return hr__queue_rekey(queue, view, job, old_key);
@@ -189,13 +189,13 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   (void)placement;
   struct las *las = queue->order_state;
-  forget_promotion(las, job);
+  cancel_promotion(las, job);
   return service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  forget_promotion(queue->order_state, job);
+  cancel_promotion(queue->order_state, job);
   return HR_OK;
 }
 
@@ -309,7 +309,7 @@ static double index_of(const struct gittins *gittins, uint32_t level) {
 }
 
 /* Returns whether any rank has changed. Of equal indices the lower level comes first. */
-static bool work_out_ranks(struct gittins *gittins) {
+static bool compute_ranks(struct gittins *gittins) {
   double index[N_LEVELS];
   bool changed = false;
   for (uint32_t i = 0; i < N_LEVELS; i++) index[i] = index_of(gittins, i);
@@ -361,10 +361,10 @@ static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, 
   return service_key(gittins->rank[standing->queue], standing->entered_us);
 }
 
-static enum hr_status rank_anew(struct hr__queue *queue, const struct hr_view *view) {
+static enum hr_status update_ranks(struct hr__queue *queue, const struct hr_view *view) {
   struct gittins *gittins = queue->order_state;
   gittins->next_update = gittins->n_finished + gittins->n_finished / 8 + 1;
-  if (!work_out_ranks(gittins)) return HR_OK;
+  if (!compute_ranks(gittins)) return HR_OK;
   enum hr_status status = hr__waiting_rerank_all(&queue->waiting);
   return status == HR_OK && queue->preemptor ? hr__preemption_rekey_all(queue, view) : status;
 }
@@ -379,7 +379,7 @@ static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct h
     status = hr__preemption_rekey(queue, view, job, running_key(queue, view, job));
     if (status != HR_OK) return status;
   }
-  return gittins->n_finished >= gittins->next_update ? rank_anew(queue, view) : HR_OK;
+  return gittins->n_finished >= gittins->next_update ? update_ranks(queue, view) : HR_OK;
 }
 
 static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {

@@ -28,8 +28,8 @@ struct fairness {
   struct hr__shares shares;
   uint32_t *account_of; /* by job */
   int64_t period_us, next_us;
-  int64_t as_of_us;  /* when factors were last computed */
-  int64_t moment_us; /* that of the shares when subqueues were last ranked: keys are scaled to it */
+  int64_t computed_us; /* when factors were last computed */
+  int64_t moment_us;   /* that of the shares when subqueues were last ranked: keys are scaled to it */
   /* For multifactor only. */
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
   bool favours_small;
@@ -95,7 +95,7 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
   if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE) return rank_by_use(queue);
   if (view->now_us < fairness->next_us) return HR_OK;
   fairness->next_us = view->now_us + fairness->period_us;
-  fairness->as_of_us = view->now_us;
+  fairness->computed_us = view->now_us;
   hr__shares_update(&fairness->shares);
   return hr__waiting_rerank_all(&queue->waiting);
 }
@@ -190,7 +190,7 @@ static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, s
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
   const struct fair_share_kind *kind = &fairness->kinds[subqueue->name];
-  double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
+  double waited_us = (double)(fairness->computed_us - queue->trace->submit_us[entry.job.id]);
   double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
   double gpus = (double)kind->milli / HR_WHOLE_GPU_MILLI;
   double size = fairness->total_gpus > 0 ? gpus / fairness->total_gpus : 0;

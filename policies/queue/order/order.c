@@ -39,8 +39,8 @@ static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view,
   const int32_t *priority = queue->trace->priority;
   if (!priority) return 0;
   if (*aging_us == 0) return -(int64_t)priority[job.id];
-  const int64_t most = INT64_MAX / 4 / *aging_us;
-  int64_t bounded = priority[job.id] > most ? most : priority[job.id] < -most ? -most : priority[job.id];
+  const int64_t maximum = INT64_MAX / 4 / *aging_us;
+  int64_t bounded = priority[job.id] > maximum ? maximum : priority[job.id] < -maximum ? -maximum : priority[job.id];
   return queue->trace->submit_us[job.id] - bounded * *aging_us;
 }
 

@@ -41,7 +41,7 @@ struct qssf {
 };
 
 /* Number of habits that are compared with a new name, and of characters that count. */
-enum { MOST_COMPARED = 32, NAME_LENGTH = 64 };
+enum { MAX_COMPARED = 32, NAME_LENGTH = 64 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   (void)error;
@@ -66,12 +66,12 @@ static uint32_t name_of(const struct hr__queue *queue, hr_job job) {
 
 /* ---- Similarity ----------------------------------------------------------------------------------- */
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
 /* Returns 1 minus the edit distance (Levenshtein) relative to the length of the longer name. */
-static double likeness(const char *a, const char *b) {
+static double similarity(const char *a, const char *b) {
   uint32_t row[NAME_LENGTH + 1];
   uint32_t length_a = (uint32_t)strnlen(a, NAME_LENGTH), length_b = (uint32_t)strnlen(b, NAME_LENGTH);
   uint32_t longer = length_a > length_b ? length_a : length_b;
@@ -82,7 +82,7 @@ static double likeness(const char *a, const char *b) {
     row[0] = i;
     for (uint32_t k = 1; k <= length_b; k++) {
       uint32_t above = row[k], changed = diagonal + (a[i - 1] != b[k - 1]);
-      row[k] = least(changed, least(above, row[k - 1]) + 1);
+      row[k] = min_u32(changed, min_u32(above, row[k - 1]) + 1);
       diagonal = above;
     }
   }
@@ -90,15 +90,15 @@ static double likeness(const char *a, const char *b) {
 }
 
 /* Returns the user's habit with the most similar name; NULL if none is similar enough. */
-static const struct habit *most_alike(const struct hr__queue *queue, const struct user *user, uint32_t name) {
+static const struct habit *most_similar(const struct hr__queue *queue, const struct user *user, uint32_t name) {
   const struct qssf *qssf = queue->order_state;
   const struct habit *best = NULL;
   double best_likeness = 0;
   uint32_t at = user->first;
-  for (uint32_t i = 0; qssf->habits && at && i < MOST_COMPARED; i++, at = qssf->habits[at - 1].next) {
+  for (uint32_t i = 0; qssf->habits && at && i < MAX_COMPARED; i++, at = qssf->habits[at - 1].next) {
     const struct habit *habit = &qssf->habits[at - 1];
     if (habit->name == HR_NONE) continue;
-    double alike = likeness(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
+    double alike = similarity(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
     if (alike < qssf->similarity || alike <= best_likeness) continue;
     best = habit;
     best_likeness = alike;
@@ -114,7 +114,7 @@ static double predicted_us(const struct hr__queue *queue, hr_job job) {
   uint32_t name = name_of(queue, job);
   uint32_t number = hr__pair_map_find(&qssf->numbers, (struct hr__pair){user_of(queue, job), name});
   const struct habit *habit = number == HR_NONE ? NULL : &qssf->habits[number];
-  if (!habit && name != HR_NONE) habit = most_alike(queue, user, name);
+  if (!habit && name != HR_NONE) habit = most_similar(queue, user, name);
   const struct mean *mean = habit ? &habit->mean : user->mean.weight > 0 ? &user->mean : &qssf->all;
   if (mean->weight > 0) return mean->sum_us / mean->weight;
   int64_t limit_us = queue->trace->limit_us ? queue->trace->limit_us[job.id] : HR_UNKNOWN_US;

@@ -412,19 +412,19 @@ static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_
 
 /* The next job to try: the first one of a shape; or, if that was refused, of another subqueue of the shape, which may
    preempt others; or of a subqueue that quotas hold back. */
-struct candidate {
+struct preemption_candidate {
   struct hr__shape *shape; /* NULL: none */
   struct hr_job_entry entry;
   struct hr__subqueue *subqueue; /* NULL without subqueues */
 };
 
-static void consider(struct candidate *next, struct hr__shape *shape, struct hr_job_entry entry,
+static void consider(struct preemption_candidate *next, struct hr__shape *shape, struct hr_job_entry entry,
                      struct hr__subqueue *subqueue) {
   if (next->shape && !hr__entry_before(entry, next->entry)) return;
-  *next = (struct candidate){shape, entry, subqueue};
+  *next = (struct preemption_candidate){shape, entry, subqueue};
 }
 
-static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct candidate *next) {
+static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct preemption_candidate *next) {
   uint32_t pass = queue->preemptor->n_passes;
   struct hr__subqueue *subqueue = hr__waiting_first_subqueue(&queue->waiting, shape);
   if (shape->refused != pass) {
@@ -446,9 +446,9 @@ static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue
   return is_active && shape->refused == pass && hr__entry_before(shape->head, subqueue->listed);
 }
 
-static struct candidate next_in_order(struct hr__queue *queue) {
+static struct preemption_candidate next_in_order(struct hr__queue *queue) {
   const struct hr__waiting *waiting = &queue->waiting;
-  struct candidate next = {0};
+  struct preemption_candidate next = {0};
   for (uint32_t i = 0; i < waiting->n_active; i++) consider_shape(queue, hr__active_shape(waiting, i), &next);
   for (uint32_t i = 0; i < waiting->n_parked; i++) {
     struct hr__subqueue *subqueue = waiting->parked[i];
@@ -459,7 +459,8 @@ static struct candidate next_in_order(struct hr__queue *queue) {
 
 /* Starts a job, or preempts others for it. */
 static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
-                              const struct candidate *next, enum hr_reason reason, bool allowed, bool *started) {
+                              const struct preemption_candidate *next, enum hr_reason reason, bool allowed,
+                              bool *started) {
   hr_job job = next->entry.job;
   struct hr_placement placement;
   *started = allowed && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
@@ -472,7 +473,7 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   enum hr_status status = HR_OK;
   enum hr_reason reason = HR_REASON_IN_ORDER;
   preemptor->n_passes++;
-  for (struct candidate next; status == HR_OK && (next = next_in_order(queue)).shape;) {
+  for (struct preemption_candidate next; status == HR_OK && (next = next_in_order(queue)).shape;) {
     bool started, allowed = hr__quota_allows(queue, next.entry.job);
     status = try_job(queue, view, moves, &next, reason, allowed, &started);
     if (hr__preemption_pending(queue)) break;
