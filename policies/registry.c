@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The registry of policies: built-in policies, shared objects, named settings of policies, and parameter values from
+   text. A new policy or setting is one line in its table; orders of the queue policy come from
+   policies/queue/order/order.h. */
 
 #include "headroom/policies.h"
 #include "headroom/policy.h"
+#include "policies/queue/order/order.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,36 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a policy's name is a file's: it has a slash. */
-static bool hr__policy_is_path(const char *name);
-/* HR_BAD_INPUT with the words for what it lacks. */
-static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error);
-/* Loads a shared object; its policy lives until it is unloaded. */
-static enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
-                                      struct hr_error *error);
-static void hr__policy_unload(void *library);
-
-/* Policies from shared objects. */
-
 #define ENTRY "headroom_policy"
 
-/* The first size that a policy may have been built with: all that it cannot do without. */
-#define LEAST_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
+/* The minimum size of a policy: all members that are required. */
+#define MIN_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
 
-static bool hr__policy_is_path(const char *name) {
+static bool is_path(const char *name) {
   return strchr(name, '/') != NULL;
 }
 
-static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error) {
+static enum hr_status check_ops(const struct hr_policy_ops *ops, struct hr_error *error) {
   if (ops->abi != HR_POLICY_ABI)
-    return hr_fail(error, HR_BAD_INPUT, "it was built for interface %u; this is interface %u: build it again",
+    return hr_fail(error, HR_BAD_INPUT, "built for policy interface %u, expected %u; build it again",
                    (unsigned)ops->abi, HR_POLICY_ABI);
-  if (ops->size < LEAST_SIZE || ops->size > sizeof *ops)
-    return hr_fail(error, HR_BAD_INPUT, "it has %u bytes of functions, %s; from %zu to %zu are wanted",
-                   (unsigned)ops->size, ops->size > sizeof *ops ? "as of a later Headroom" : "too few", LEAST_SIZE,
-                   sizeof *ops);
+  if (ops->size < MIN_SIZE || ops->size > sizeof *ops)
+    return hr_fail(error, HR_BAD_INPUT, "its operations have %u bytes (%s), expected %zu to %zu", (unsigned)ops->size,
+                   ops->size > sizeof *ops ? "from a newer Headroom" : "too few", MIN_SIZE, sizeof *ops);
   if (!ops->name || !ops->summary || !ops->create || !ops->decide)
-    return hr_fail(error, HR_BAD_INPUT, "it lacks its %s",
+    return hr_fail(error, HR_BAD_INPUT, "missing %s",
                    !ops->name      ? "name"
                    : !ops->summary ? "summary"
                    : !ops->create  ? "'create'"
@@ -50,11 +42,15 @@ static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct h
 }
 
 static enum hr_status refuse(const char *path, const struct hr_error *inner, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "the policy %.300s cannot be used: %.400s", path, inner->text);
+  return hr_fail(error, HR_BAD_INPUT, "cannot load policy %.300s: %.400s", path, inner->text);
 }
 
-static enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
-                                      struct hr_error *error) {
+static void unload_library(void *library) {
+  if (library) dlclose(library);
+}
+
+static enum hr_status load_library(const char *path, void **library, const struct hr_policy_ops **ops,
+                                   struct hr_error *error) {
   struct hr_error inner = {0};
   *ops = NULL;
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -64,25 +60,20 @@ static enum hr_status hr__policy_load(const char *path, void **library, const st
   }
   const struct hr_policy_ops *(*entry)(void);
   void *symbol = dlsym(*library, ENTRY);
-  memcpy(&entry, &symbol, sizeof entry); /* what dlsym finds is a function */
+  memcpy(&entry, &symbol, sizeof entry); /* a function, as dlsym found it */
   *ops = symbol ? entry() : NULL;
   enum hr_status status = HR_OK;
   if (!*ops)
     status = hr_fail(&inner, HR_BAD_INPUT,
-                     "it has no '" ENTRY "', which HR_POLICY(name) = {...} of headroom/policy.h makes");
-  if (status == HR_OK) status = hr__policy_check(*ops, &inner);
+                     "no symbol '" ENTRY "'; define the policy with HR_POLICY(name) = {...} of headroom/policy.h");
+  if (status == HR_OK) status = check_ops(*ops, &inner);
   if (status == HR_OK) return HR_OK;
-  hr__policy_unload(*library);
+  unload_library(*library);
   *library = NULL;
   return refuse(path, &inner, error);
 }
 
-static void hr__policy_unload(void *library) {
-  if (library) dlclose(library);
-}
-
-/* The built-in policies, names for settings of theirs, and parameters from text. A new policy or setting is one line in
-   its table. */
+/* ---- Tables --------------------------------------------------------------------------------------- */
 
 extern const struct hr_policy_ops hr__policy_queue, hr__policy_gang_slice, hr__policy_rounds;
 
@@ -93,22 +84,8 @@ const struct hr_policy_ops *const *hr_policies(void) {
   return policies;
 }
 
-static const struct hr_policy_setting settings[] = {{"fifo", "queue", {{"order", "fifo"}}},
-                                                    {"sjf", "queue", {{"order", "sjf"}}},
-                                                    {"smallest", "queue", {{"order", "smallest"}}},
-                                                    {"largest", "queue", {{"order", "largest"}}},
-                                                    {"priority", "queue", {{"order", "priority"}}},
-                                                    {"srtf", "queue", {{"order", "srtf"}}},
-                                                    {"las", "queue", {{"order", "las"}}},
-                                                    {"gittins", "queue", {{"order", "gittins"}}},
-                                                    {"edf", "queue", {{"order", "edf"}}},
-                                                    {"f1", "queue", {{"order", "f1"}}},
-                                                    {"wfp3", "queue", {{"order", "wfp3"}}},
-                                                    {"qssf", "queue", {{"order", "qssf"}}},
-                                                    {"fair-share", "queue", {{"order", "fair-share"}}},
-                                                    {"drf", "queue", {{"order", "drf"}}},
-                                                    {"multifactor", "queue", {{"order", "multifactor"}}},
-                                                    {"easy", "queue", {{"backfill", "easy"}}},
+#define ORDER_SETTING(text, name, help) {text, "queue", {{"order", text}}},
+static const struct hr_policy_setting settings[] = {HR__ORDERS(ORDER_SETTING){"easy", "queue", {{"backfill", "easy"}}},
                                                     {"conservative", "queue", {{"backfill", "conservative"}}},
                                                     {0}};
 
@@ -124,7 +101,7 @@ const struct hr_policy_setting *hr_policy_setting_find(const char *name) {
 
 enum { N_POLICIES = sizeof policies / sizeof *policies - 1, N_SETTINGS = sizeof settings / sizeof *settings - 1 };
 
-/* "a, b, c" of a NULL-terminated list. */
+/* Joins a NULL-terminated list as "a, b, c". */
 static void join_words(const char *const *words, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -134,7 +111,7 @@ static void join_words(const char *const *words, char *text, size_t size) {
   }
 }
 
-/* "; did you mean 'x'? (known: a, b)", for what a person mistyped. */
+/* Writes "did you mean 'x'? (known: a, b)" for a mistyped word. */
 static void suggest(const char *word, const char *const *words, char *text, size_t size) {
   char known[400];
   const char *nearest = hr_nearest_word(word, words);
@@ -158,7 +135,7 @@ const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *er
   return NULL;
 }
 
-/* ---- Values ----------------------------------------------------------------------------------------- */
+/* ---- Values --------------------------------------------------------------------------------------- */
 
 static enum hr_status parse_choice(const struct hr_param *param, const char *text, struct hr_param_value *value,
                                    struct hr_error *error) {
@@ -211,7 +188,7 @@ static enum hr_status parse_value(const struct hr_param *param, const char *text
   return HR_INTERNAL;
 }
 
-/* ---- Choices ---------------------------------------------------------------------------------------- */
+/* ---- Choices -------------------------------------------------------------------------------------- */
 
 static size_t count_params(const struct hr_policy_ops *ops) {
   size_t count = 0;
@@ -235,8 +212,8 @@ enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char
   *choice = (struct hr_policy_choice){0};
   const struct hr_policy_setting *setting = hr_policy_setting_find(name);
   enum hr_status status = HR_OK;
-  if (hr__policy_is_path(name))
-    status = hr__policy_load(name, &choice->library, &choice->ops, error);
+  if (is_path(name))
+    status = load_library(name, &choice->library, &choice->ops, error);
   else if (!(choice->ops = hr_policy_find(setting ? setting->policy : name, error)))
     status = HR_BAD_INPUT;
   if (status == HR_OK) status = set_defaults(choice, error);
@@ -291,6 +268,6 @@ bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
 
 void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   free(choice->params);
-  hr__policy_unload(choice->library);
+  unload_library(choice->library);
   *choice = (struct hr_policy_choice){0};
 }

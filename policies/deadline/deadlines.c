@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the rules by deadlines share. */
+/*
+ * Market rules by deadline: each job has nodes of its own, spot if possible, on-demand if necessary (Wu et al., "Can't
+ * Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d the time of
+ * a change of nodes, all rules use on-demand until the end once R < C + 2 d. Before that they differ:
+ *
+ *   deadline-greedy   uses spot capacity while available, else no nodes;
+ *   uniform-progress  spreads the work evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): a job without
+ *                     nodes that is behind uses on-demand until cp(t) >= ep(t + 2 d);
+ *   omniscient        follows the cheapest itinerary, computed at the job's arrival (omniscient.c).
+ *
+ * A job on spot capacity stays there until it is reclaimed. Capacity that is paid for anyway comes first: a job without
+ * nodes goes to an owned or reserved pool in which it fits, and stays there. A job that may not use spot capacity uses
+ * on-demand from the beginning.
+ */
 
 #include "policies/deadline/deadlines.h"
 
-#include "headroom/policy_kit.h"
-#include "policies/deadline/omniscient.h"
 #include "policies/queue/dispatch.h"
 
-/* A job that is not done. On an owned or reserved pool it has no nodes of its own. */
+/* A job that has not ended. On an owned or reserved pool it has no nodes of its own. */
 struct hr__deadline_job {
   hr_job job;
-  int64_t from_us, deadline_us; /* HR_NEVER_US: none */
-  uint32_t pool;                /* that it holds nodes of, HR_NONE */
+  int64_t from_us, deadline_us; /* deadline_us: HR_NEVER_US if it has none */
+  uint32_t pool;                /* whose nodes it holds; HR_NONE: none */
   uint32_t n_nodes;
-  hr_node *nodes;         /* room for the most that it may hold */
-  struct hr_slice *seats; /* likewise */
-  bool committed;         /* on-demand to the end */
-  bool can_hurry;         /* there is an on-demand pool that could hold it */
+  hr_node *nodes;          /* room for the maximum that it may hold */
+  struct hr_slice *slices; /* room for the maximum that it may hold */
+  bool committed;          /* to on-demand until its end */
+  bool has_on_demand;      /* some on-demand pool could hold it */
   struct hr__itinerary itinerary;
   uint32_t next_step;
 };
@@ -24,31 +35,16 @@ struct hr__deadline_job {
 struct hr__deadlines {
   enum hr__market_rule rule;
   int64_t changeover_us;
-  struct hr__deadline_job *jobs; /* in order of their ids */
+  struct hr__deadline_job *jobs; /* by id */
   uint32_t count, capacity;
   bool *owned; /* by node */
   struct hr_error *error;
   int64_t wake_us;
 };
 
-/* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
-                                    enum hr_market market, int64_t now_us);
-
-/*
- * Jobs that must be done by a deadline, each on nodes of its own: spot where it can, on-demand where it must (Wu et
- * al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI'24). With C work left, R time left and d
- * the time that a change of nodes costs, all rules go on-demand to the end once R < C + 2 d; they differ before that:
- *
- *   deadline-greedy   on spot capacity while there is any, else on nothing;
- *   uniform-progress  work is to be done evenly, cp(t) >= ep(t) = work x elapsed / (time to the deadline): who is on
- *                     nothing and behind goes on-demand, and stays there until cp(t) >= ep(t + 2 d);
- *   omniscient        by the itinerary that is the cheapest of all, made at the job's arrival.
- *
- * Who is on spot capacity stays until it is taken. Nodes that are paid for anyway come first of all: a job that holds
- * nothing goes to an owned or reserved pool where it fits, and stays there. Who may not use spot capacity is on-demand
- * from the beginning.
- */
+/* Returns the cheapest pool of the market that offers the job its nodes now; HR_NONE: none. */
+static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                enum hr_market market, int64_t now_us);
 
 __extension__ typedef __int128 wide;
 
@@ -67,14 +63,14 @@ static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job
   return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
 }
 
-/* Whether some pool of the market could hold the job, were all of its nodes there. */
+/* Returns whether some pool of the market could hold the job if all of the pool's nodes were available. */
 static bool has_room_in(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
     if (may_use(queue, dated, i, market) && nodes_for(queue, dated->job, i) <= spec_of(queue, i)->nodes) return true;
   return false;
 }
 
-/* ---- Making one; jobs come and go ------------------------------------------------------------------- */
+/* ---- Creation and jobs ---------------------------------------------------------------------------- */
 
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error) {
@@ -107,10 +103,10 @@ static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *vie
   struct hr__deadline_job dated = {.job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) dated.deadline_us = deadline_us[job.id];
   dated.nodes = hr_arena_alloc(queue->arena, most * sizeof *dated.nodes);
-  dated.seats = hr_arena_alloc(queue->arena, most * sizeof *dated.seats);
-  if (!dated.nodes || !dated.seats) return HR_NO_MEMORY;
+  dated.slices = hr_arena_alloc(queue->arena, most * sizeof *dated.slices);
+  if (!dated.nodes || !dated.slices) return HR_NO_MEMORY;
   dated.committed = !has_room_in(queue, &dated, HR_MARKET_SPOT);
-  dated.can_hurry = has_room_in(queue, &dated, HR_MARKET_ON_DEMAND);
+  dated.has_on_demand = has_room_in(queue, &dated, HR_MARKET_ON_DEMAND);
   if (self->rule == HR__MARKET_OMNISCIENT && dated.deadline_us != HR_NEVER_US) {
     enum hr_status status =
         hr__itinerary_make(queue, job, view->now_us, self->changeover_us, &dated.itinerary, self->error);
@@ -126,19 +122,19 @@ static struct hr__deadline_job *find(struct hr__deadlines *self, hr_job job) {
   return NULL;
 }
 
-/* What a job had is given back in the next pass, as far as it is still there. */
-static void let_go(struct hr__deadlines *self, struct hr__deadline_job *dated) {
+/* The nodes of a job are released in the next pass, if they still exist. */
+static void drop_nodes(struct hr__deadlines *self, struct hr__deadline_job *dated) {
   for (uint32_t i = 0; i < dated->n_nodes; i++) self->owned[dated->nodes[i].id] = false;
   dated->n_nodes = 0;
   dated->pool = HR_NONE;
 }
 
-/* A node that goes takes its job with it, even one that still boots. */
+/* A node that goes down interrupts its job, even if the node was still booting. */
 static void lose_node(struct hr__deadlines *self, hr_node node) {
   if (!self->owned[node.id]) return;
   for (uint32_t i = 0; i < self->count; i++)
     for (uint32_t k = 0; k < self->jobs[i].n_nodes; k++)
-      if (self->jobs[i].nodes[k].id == node.id) let_go(self, &self->jobs[i]);
+      if (self->jobs[i].nodes[k].id == node.id) drop_nodes(self, &self->jobs[i]);
 }
 
 enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view,
@@ -149,13 +145,13 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
     return add_job(queue, view, event->job);
   case HR_EVENT_END: {
     struct hr__deadline_job *dated = find(self, event->job);
-    let_go(self, dated);
+    drop_nodes(self, dated);
     for (; dated + 1 < self->jobs + self->count; dated++) dated[0] = dated[1];
     self->count--;
     return HR_OK;
   }
   case HR_EVENT_INTERRUPT:
-    let_go(self, find(self, event->job));
+    drop_nodes(self, find(self, event->job));
     return HR_OK;
   case HR_EVENT_NODE_DOWN:
     lose_node(self, event->node);
@@ -165,11 +161,10 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
   }
 }
 
-/* ---- What there is ---------------------------------------------------------------------------------- */
+/* ---- Conditions ----------------------------------------------------------------------------------- */
 
-/* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
-                                    enum hr_market market, int64_t now_us) {
+static uint32_t deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                enum hr_market market, int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -191,26 +186,26 @@ static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job
   return view->jobs->work_us[dated->job.id] - hr_view_done_us(view, dated->job);
 }
 
-/* 2 d; where a change takes no time, the microsecond by which R < C would be too late. */
+/* Returns 2 d; at least one microsecond, as R < C would be too late by that if a change takes no time. */
 static int64_t reserve_us(const struct hr__deadlines *self) {
   return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
 }
 
-/* How far ahead of the even pace on-demand is left again: 2 d, and a minute at least, as who leaves on the dot is
-   behind a microsecond later. */
+/* Returns how far a job must be ahead of even progress to leave on-demand again: 2 d, and at least a minute, as it
+   would be behind again a microsecond later. */
 static int64_t lead_us(const struct hr__deadlines *self) {
   const int64_t min_us = 60 * HR_SECOND_US;
   return 2 * self->changeover_us > min_us ? 2 * self->changeover_us : min_us;
 }
 
 /* R < C + 2 d */
-static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view,
-                       const struct hr__deadline_job *dated) {
-  if (dated->deadline_us == HR_NEVER_US || !dated->can_hurry) return false;
+static bool must_use_on_demand(const struct hr__deadlines *self, const struct hr_view *view,
+                               const struct hr__deadline_job *dated) {
+  if (dated->deadline_us == HR_NEVER_US || !dated->has_on_demand) return false;
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
-/* Whether the work done at a time when it should be `done_us` is behind: done x span < work x elapsed. */
+/* Returns whether the work done is behind at a time when it should be `done_us`: done x span < work x elapsed. */
 static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us,
                       int64_t at_us) {
   if (dated->deadline_us == HR_NEVER_US) return false;
@@ -218,35 +213,35 @@ static bool is_behind(const struct hr_view *view, const struct hr__deadline_job 
          (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
 }
 
-/* ---- Nodes that are there anyway --------------------------------------------------------------------- */
+/* ---- Fixed capacity ------------------------------------------------------------------------------- */
 
-static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
+static bool is_fixed(const struct hr__queue *queue, uint32_t pool) {
   return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
 }
 
-/* Starts a job that holds nothing on the first owned or reserved pool where it fits. */
-static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                             struct hr__deadline_job *dated) {
+/* Starts a job without nodes on the first owned or reserved pool in which it fits. */
+static enum hr_status start_on_fixed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                     struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
     struct hr_placement placement;
-    if (!is_standing(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (!is_fixed(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
     if (!hr_placer_find_on(queue->placer, (hr_pool){i}, hr__gpus(queue, dated->job), &placement)) continue;
     dated->pool = i;
     dated->itinerary.n_steps = 0;
-    return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+    return hr_moves_start(moves, dated->job, &placement, HR_REASON_IN_ORDER);
   }
   return HR_OK;
 }
 
-/* ---- The rules -------------------------------------------------------------------------------------- */
+/* ---- Rules ---------------------------------------------------------------------------------------- */
 
-/* Where the job is to be: a pool, or HR_NONE. */
-static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
+/* Returns the pool that the job should use; HR_NONE: none. */
+static uint32_t greedy_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE) return dated->pool;
-  dated->committed = dated->committed || must_hurry(queue->deadlines, view, dated);
-  return hr__deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
+  dated->committed = dated->committed || must_use_on_demand(queue->deadlines, view, dated);
+  return deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
 }
 
 static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct hr_view *view,
@@ -254,49 +249,49 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
   const struct hr__deadlines *self = queue->deadlines;
   int64_t done_us = hr_view_done_us(view, dated->job);
   if (holds(queue, dated, HR_MARKET_SPOT)) return dated->pool;
-  dated->committed = dated->committed || must_hurry(self, view, dated);
+  dated->committed = dated->committed || must_use_on_demand(self, view, dated);
   bool on_demand = holds(queue, dated, HR_MARKET_ON_DEMAND);
   if (on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us + lead_us(self))))
     return dated->pool;
-  uint32_t spot = dated->committed ? HR_NONE : hr__deadlines_offer(queue, dated, HR_MARKET_SPOT, view->now_us);
+  uint32_t spot = dated->committed ? HR_NONE : deadlines_offer(queue, dated, HR_MARKET_SPOT, view->now_us);
   if (spot != HR_NONE) return spot;
   if (!on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us)))
-    return hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us);
+    return deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us);
   return HR_NONE;
 }
 
-/* What was planned cannot be followed: the nodes are not to be had, as others took them, or the last step is over and
-   the job is not, as work was lost. */
+/* Returns whether the itinerary cannot be followed: its nodes are not available, as other jobs took them, or its last
+   step is over and the job is not, as work was lost. */
 static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_job *dated, uint32_t pool) {
   if (pool == HR_NONE) return dated->next_step == dated->itinerary.n_steps;
   return pool != dated->pool && hr_cluster_offer(queue->cluster, (hr_pool){pool}) < nodes_for(queue, dated->job, pool);
 }
 
-/* Who has none, for want of a deadline, or as it cannot be met or followed, goes by greed. */
-static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view,
-                             struct hr__deadline_job *dated) {
+/* A job without an itinerary (it has no deadline, or its deadline cannot be met or followed) uses the greedy rule. */
+static uint32_t itinerary_pool(const struct hr__queue *queue, const struct hr_view *view,
+                               struct hr__deadline_job *dated) {
   struct hr__itinerary *itinerary = &dated->itinerary;
-  if (itinerary->n_steps == 0) return by_greed(queue, view, dated);
+  if (itinerary->n_steps == 0) return greedy_pool(queue, view, dated);
   while (dated->next_step < itinerary->n_steps && itinerary->steps[dated->next_step].at_us <= view->now_us)
     dated->next_step++;
   uint32_t pool = dated->next_step ? itinerary->steps[dated->next_step - 1].pool : HR_NONE;
   if (!has_failed(queue, dated, pool)) return pool;
   itinerary->n_steps = dated->next_step = 0;
-  return by_greed(queue, view, dated);
+  return greedy_pool(queue, view, dated);
 }
 
 static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
-  if (queue->deadlines->rule == HR__MARKET_DEADLINE_GREEDY) return by_greed(queue, view, dated);
+  if (queue->deadlines->rule == HR__MARKET_DEADLINE_GREEDY) return greedy_pool(queue, view, dated);
   if (queue->deadlines->rule == HR__MARKET_UNIFORM_PROGRESS) return by_uniform_progress(queue, view, dated);
-  return by_itinerary(queue, view, dated);
+  return itinerary_pool(queue, view, dated);
 }
 
-/* ---- When to look again ----------------------------------------------------------------------------- */
+/* ---- Wake-ups ------------------------------------------------------------------------------------- */
 
-/* The first time after now at which something that only time changes would make the rule decide anew; what is true by
-   now has been decided upon. */
-static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view,
-                            const struct hr__deadline_job *dated) {
+/* Returns the first time after now at which the rule would decide otherwise because time has passed. What is true by
+   now has been decided. */
+static int64_t next_change_us(const struct hr__queue *queue, const struct hr_view *view,
+                              const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
   int64_t now_us = view->now_us, next_us = HR_NEVER_US;
   if (dated->next_step < dated->itinerary.n_steps) return dated->itinerary.steps[dated->next_step].at_us;
@@ -317,23 +312,23 @@ static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view 
   return next_us > now_us ? next_us : HR_NEVER_US;
 }
 
-/* ---- Moves ------------------------------------------------------------------------------------------ */
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
-static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__deadline_job *dated) {
   enum hr_status status = HR_OK;
-  if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_moves_preempt(plan, dated->job, HR_REASON_POLICY);
-  let_go(queue->deadlines, dated);
+  if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_moves_preempt(moves, dated->job, HR_REASON_POLICY);
+  drop_nodes(queue->deadlines, dated);
   return status;
 }
 
-/* The nodes asked for just now are those that boot since now and belong to nobody. */
-static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+/* The nodes just acquired are those that boot since now and have no owner. */
+static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                               struct hr__deadline_job *dated, uint32_t pool) {
   uint32_t wanted = nodes_for(queue, dated->job, pool),
            first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
   if (hr_cluster_offer(queue->cluster, (hr_pool){pool}) < wanted) return HR_OK;
-  enum hr_status status = hr_moves_acquire(plan, (hr_pool){pool}, wanted);
+  enum hr_status status = hr_moves_acquire(moves, (hr_pool){pool}, wanted);
   for (uint32_t i = first; i < first + spec_of(queue, pool)->nodes && dated->n_nodes < wanted; i++) {
     hr_node node = {i};
     if (queue->deadlines->owned[i] || hr_cluster_node_state(queue->cluster, node) != HR_NODE_BOOTING ||
@@ -347,7 +342,7 @@ static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *vie
 }
 
 /* Starts the job when all its nodes are up. */
-static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__deadline_job *dated) {
   if (dated->pool == HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   for (uint32_t i = 0; i < dated->n_nodes; i++)
@@ -355,15 +350,15 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   uint32_t left = hr__gpus(queue, dated->job), size = spec_of(queue, dated->pool)->gpus_per_node;
   for (uint32_t i = 0; i < dated->n_nodes; i++) {
     uint32_t gpus = left < size ? left : size;
-    dated->seats[i] = (struct hr_slice){dated->nodes[i], gpus * 1000, 0};
+    dated->slices[i] = (struct hr_slice){dated->nodes[i], gpus * 1000, 0};
     left -= gpus;
   }
-  struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->seats};
-  return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+  struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->slices};
+  return hr_moves_start(moves, dated->job, &placement, HR_REASON_IN_ORDER);
 }
 
-/* Nodes that are of no job any more. */
-static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *plan) {
+/* Releases nodes without a job. */
+static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t pool = 0; pool < hr_cluster_pools(queue->cluster); pool++) {
     uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
@@ -372,45 +367,44 @@ static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *
     for (uint32_t i = first; i < first + spec->nodes && status == HR_OK; i++) {
       enum hr_node_state state = hr_cluster_node_state(queue->cluster, (hr_node){i});
       if (!queue->deadlines->owned[i] && (state == HR_NODE_UP || state == HR_NODE_BOOTING))
-        status = hr_moves_release(plan, (hr_node){i});
+        status = hr_moves_release(moves, (hr_node){i});
     }
   }
   return status;
 }
 
-static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < self->count; i++) {
-    int64_t look_us = next_look_us(queue, view, &self->jobs[i]);
+    int64_t look_us = next_change_us(queue, view, &self->jobs[i]);
     if (look_us < next_us) next_us = look_us;
   }
   bool pending = self->wake_us > view->now_us && self->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
   self->wake_us = next_us;
-  return hr_moves_wake_at(plan, next_us);
+  return hr_moves_wake_at(moves, next_us);
 }
 
-enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__deadlines *self = queue->deadlines;
-  enum hr_status status = release_unowned(queue, plan); /* for others to have at once */
+  enum hr_status status = release_unowned(queue, moves); /* for other jobs to use at once */
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct hr__deadline_job *dated = &self->jobs[i];
-    status = settle(queue, view, plan, dated);
-    if (status != HR_OK || is_standing(queue, dated->pool)) continue;
+    status = start_on_fixed(queue, view, moves, dated);
+    if (status != HR_OK || is_fixed(queue, dated->pool)) continue;
     uint32_t pool = wanted_pool(queue, view, dated);
-    if (pool != dated->pool && dated->pool != HR_NONE) status = leave(queue, view, plan, dated);
-    if (status == HR_OK && pool != dated->pool) status = acquire(queue, view, plan, dated, pool);
-    if (status == HR_OK) status = start(queue, view, plan, dated);
+    if (pool != dated->pool && dated->pool != HR_NONE) status = leave(queue, view, moves, dated);
+    if (status == HR_OK && pool != dated->pool) status = acquire(queue, view, moves, dated, pool);
+    if (status == HR_OK) status = start(queue, view, moves, dated);
   }
-  if (status == HR_OK) status = release_unowned(queue, plan);
-  return status == HR_OK ? wake(queue, view, plan) : status;
+  if (status == HR_OK) status = release_unowned(queue, moves);
+  return status == HR_OK ? wake(queue, view, moves) : status;
 }
 
-/* Why a job waits that is placed by its deadline: for nodes of its own to boot; for the rule, which has it wait for
-   spot capacity while on-demand nodes are to be had, and does not put it beside others; or for want of nodes. */
+/* Wait reasons: the job's own nodes are booting; the rule waits for spot capacity while on-demand nodes are available;
+   or there are no nodes. Jobs are sorted by id. */
 
-/* Jobs come in order of their ids, and keep it. */
 static const struct hr__deadline_job *explain_find(const struct hr__deadlines *self, hr_job job) {
   uint32_t from = 0, to = self->count;
   while (from < to) {
@@ -424,13 +418,13 @@ static const struct hr__deadline_job *explain_find(const struct hr__deadlines *s
 }
 
 void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                           struct hr_wait_reason *hold) {
+                           struct hr_wait_reason *wait) {
   const struct hr__deadline_job *dated = explain_find(queue->deadlines, job);
-  hr_view_lack(view, job, hold);
+  hr_view_lack(view, job, wait);
   if (!dated) return;
-  bool may_hurry = hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
+  bool may_hurry = deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
   if (dated->pool != HR_NONE)
-    hold->reason = HR_WAIT_REASON_BOOTING;
-  else if (may_hurry || hold->reason != HR_WAIT_REASON_CAPACITY)
-    hold->reason = HR_WAIT_REASON_MARKET;
+    wait->reason = HR_WAIT_REASON_BOOTING;
+  else if (may_hurry || wait->reason != HR_WAIT_REASON_CAPACITY)
+    wait->reason = HR_WAIT_REASON_MARKET;
 }

@@ -2,16 +2,32 @@
 #ifndef HR_POLICIES_DEADLINE_DEADLINES_H
 #define HR_POLICIES_DEADLINE_DEADLINES_H
 
-/* Each job on nodes of its own, asked for and left by its deadline. */
+/* Market rules by deadline: each job has nodes of its own, acquired and released by its deadline. */
 
 #include "policies/queue/market/market.h"
 
-/* Makes queue->deadlines, which then takes the place of order and backfill. */
+/* Creates queue->deadlines, which then replaces order and backfill. HR_BAD_INPUT if the rule cannot be used. */
 enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
                                     struct hr_error *error);
 enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                           struct hr_wait_reason *hold);
-enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+                           struct hr_wait_reason *wait);
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+
+/* The itinerary of one job under `omniscient`. */
+
+struct hr__itinerary_step {
+  int64_t at_us;
+  uint32_t pool; /* to use from then on; HR_NONE: none */
+};
+struct hr__itinerary {
+  struct hr__itinerary_step *steps;
+  uint32_t n_steps;
+};
+
+/* Computes the cheapest itinerary of a job by its deadline, in the arena; n_steps is 0 if the deadline cannot be met.
+   HR_BAD_INPUT if the future of a pool is not recorded, or its times have no common measure that is coarse enough. */
+enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
+                                  struct hr__itinerary *itinerary, struct hr_error *error);
 
 #endif

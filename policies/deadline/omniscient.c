@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The cheapest way for one job to be done by its deadline, by one who knows the record of spot capacity: a bound for
- * the rules that do not. Dynamic programming over (time, work done, where), on a grid that is the greatest common
- * measure of all times that matter (steps of the records, the time a change takes, the work, the time to the deadline),
- * so that nothing is rounded. To begin on a pool takes the change-over time, which is paid for; a stretch of spot
- * capacity must last until its end, and for longer than its notice, or it cannot be asked for. It is taken that work is
- * kept at all times and that no other job wants the nodes.
+ * The cheapest itinerary of one job by its deadline, given the recorded spot capacity: a bound for rules that do not
+ * know the future. Dynamic programming over (time, work done, place), on a grid whose step is the greatest common
+ * divisor of all relevant times (steps of the records, change-over time, work, time to the deadline), so that nothing
+ * is rounded. To start on a pool takes the change-over time, which is paid for. A stretch of spot capacity must last
+ * until its end, and for longer than its notice, or it cannot be acquired. Assumptions: all work is kept, and no other
+ * job uses the nodes.
  */
 
-#include "policies/deadline/omniscient.h"
+#include "policies/deadline/deadlines.h"
 
 #include "policies/queue/dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Cells (time x work x place) that are still searched: some seconds and some hundred megabytes. */
-#define MOST_CELLS UINT64_C(600000000)
+/* Maximum number of cells (time x work x place) to search: some seconds and some hundred megabytes. */
+#define MAX_CELLS UINT64_C(600000000)
 
-enum { MOST_PLACES = 30 }; /* a place fits into five bits */
+enum { MAX_PLACES = 30 }; /* a place fits into five bits */
 #define UNREACHED INT64_MAX
 
-/* Places: 0 is nowhere, then the pools that the job may use. */
+/* Place 0 is none; then the pools that the job may use. */
 struct omniscient_search {
   struct hr__queue *queue;
   hr_job job;
-  int64_t from_us, deadline_us, work_us, change_us; /* as asked */
+  int64_t from_us, deadline_us, work_us, change_us; /* as passed in */
   int64_t grid_us;
   uint32_t n_times, n_work, n_change; /* in steps of the grid */
-  uint32_t n_notice[MOST_PLACES];     /* steps that spot capacity must go on for, and one more, to be asked for */
-  uint32_t n_spent;                   /* steps that may be spent without work, and one more */
-  uint32_t n_places, pool[MOST_PLACES];
-  bool *there;     /* [place][time]: the pool has the job's nodes during the step that begins then */
-  int64_t *price;  /* [place][time]: for that step */
+  uint32_t n_notice[MAX_PLACES];      /* steps for which spot capacity must last to be acquired, plus one */
+  uint32_t n_spent;                   /* steps that may be spent without work, plus one */
+  uint32_t n_places, pool[MAX_PLACES];
+  bool *available; /* [place][time]: the pool has the job's nodes during the step */
+  int64_t *price;  /* [place][time]: of the step */
   int64_t *cost;   /* [ring of n_change + 2 times][place][spent] */
-  uint8_t *choice; /* [time][place][spent]: how the cell was reached: place before, and whether a step was spent */
+  uint8_t *choice; /* [time][place][spent]: how the cell was reached: the place before, and whether a step was spent */
 };
 
-/* ---- The grid --------------------------------------------------------------------------------------- */
+/* ---- The grid ------------------------------------------------------------------------------------- */
 
 static int64_t gcd(int64_t a, int64_t b) {
   while (b) {
@@ -48,7 +48,7 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-static int64_t least(int64_t a, uint64_t b) {
+static int64_t min_i64(int64_t a, uint64_t b) {
   return (uint64_t)a < b ? a : (int64_t)b;
 }
 
@@ -56,7 +56,7 @@ static const struct hr_pool_spec *spec_at(const struct omniscient_search *search
   return hr_cluster_pool_spec(search->queue->cluster, (hr_pool){search->pool[place]});
 }
 
-/* Calls for each step of the pool's level within the search's time, and the first one at its beginning. */
+/* Calls `visit` for each step of the pool's level within the search's time, and for the level at its start. */
 static void read_steps(struct omniscient_search *search, uint32_t place,
                        void (*visit)(struct omniscient_search *, uint32_t, int64_t, uint32_t)) {
   const struct hr_pool_spec *spec = spec_at(search, place);
@@ -84,12 +84,12 @@ static uint32_t nodes_needed(const struct omniscient_search *search, uint32_t pl
   return gpus / size + (gpus % size != 0);
 }
 
-/* From its time on; later steps write over it. */
+/* From its time on; later steps overwrite it. */
 static void mark_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
-  bool there = level >= nodes_needed(search, place);
-  bool *row = search->there + (size_t)place * search->n_times;
+  bool available = level >= nodes_needed(search, place);
+  bool *row = search->available + (size_t)place * search->n_times;
   uint32_t from = (uint32_t)((at_us - search->from_us) / search->grid_us);
-  memset(row + from, there, (search->n_times - from) * sizeof *row);
+  memset(row + from, available, (search->n_times - from) * sizeof *row);
 }
 
 static enum hr_status list_places(struct omniscient_search *search, struct hr_error *error) {
@@ -103,12 +103,12 @@ static enum hr_status list_places(struct omniscient_search *search, struct hr_er
     bool known = spec->market.market != HR_MARKET_SPOT || spec->market.spot.model == HR_SPOT_TRACE ||
                  spec->market.spot.model == HR_SPOT_NONE;
     if (!known)
-      return hr_fail(error, HR_BAD_INPUT,
-                     "market 'omniscient' must know the future: pool '%s' has spot model '%s', not a "
-                     "record (trace)",
-                     spec->name, hr_spot_model_name(spec->market.spot.model));
-    if (search->n_places == MOST_PLACES)
-      return hr_fail(error, HR_BAD_INPUT, "market 'omniscient' looks at %d pools at most", MOST_PLACES - 1);
+      return hr_fail(
+          error, HR_BAD_INPUT,
+          "market 'omniscient' needs recorded spot capacity: pool '%s' has spot model '%s', expected 'trace'",
+          spec->name, hr_spot_model_name(spec->market.spot.model));
+    if (search->n_places == MAX_PLACES)
+      return hr_fail(error, HR_BAD_INPUT, "market 'omniscient' supports at most %d pools", MAX_PLACES - 1);
     search->pool[search->n_places++] = i;
   }
   return HR_OK;
@@ -119,11 +119,12 @@ static enum hr_status make_grid(struct omniscient_search *search, struct hr_erro
   for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
   uint64_t n_times = (uint64_t)((search->deadline_us - search->from_us) / search->grid_us);
   uint64_t n_work = (uint64_t)(search->work_us / search->grid_us), n_spent = n_times - n_work + 1;
-  if (n_times > MOST_CELLS || n_times * n_spent * search->n_places > MOST_CELLS)
+  if (n_times > MAX_CELLS || n_times * n_spent * search->n_places > MAX_CELLS)
     return hr_fail(
         error, HR_BAD_INPUT,
-        "market 'omniscient' needs times with a common measure: work, deadline, change-over and the steps of "
-        "the record share only %lld us, which makes too many cases; round them, e.g. to whole minutes",
+        "market 'omniscient' needs times with a coarse common divisor: work, deadline, change-over time and the steps "
+        "of "
+        "the record share only %lld us, which makes too many cases; round them, for example to whole minutes",
         (long long)search->grid_us);
   search->n_times = (uint32_t)n_times;
   search->n_work = (uint32_t)n_work;
@@ -132,20 +133,20 @@ static enum hr_status make_grid(struct omniscient_search *search, struct hr_erro
   for (uint32_t place = 1; place < search->n_places; place++) {
     const struct hr_market_spec *market = &spec_at(search, place)->market;
     bool is_spot = market->market == HR_MARKET_SPOT;
-    search->n_notice[place] = is_spot ? (uint32_t)least(market->spot.notice_us / search->grid_us, n_times) + 1 : 0;
+    search->n_notice[place] = is_spot ? (uint32_t)min_i64(market->spot.notice_us / search->grid_us, n_times) + 1 : 0;
   }
   return HR_OK;
 }
 
-/* ---- The search ------------------------------------------------------------------------------------- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 static enum hr_status make_tables(struct omniscient_search *search) {
   size_t places = search->n_places, times = search->n_times, spent = search->n_spent;
-  search->there = calloc(places * times + 1, sizeof *search->there);
+  search->available = calloc(places * times + 1, sizeof *search->available);
   search->price = calloc(places * times + 1, sizeof *search->price);
   search->cost = malloc((search->n_change + 2) * places * spent * sizeof *search->cost);
   search->choice = malloc((times + 1) * places * spent * sizeof *search->choice);
-  if (!search->there || !search->price || !search->cost || !search->choice) return HR_NO_MEMORY;
+  if (!search->available || !search->price || !search->cost || !search->choice) return HR_NO_MEMORY;
   for (uint32_t place = 1; place < search->n_places; place++) {
     read_steps(search, place, mark_step);
     hr_amount nodes = nodes_needed(search, place), gpus = nodes * spec_at(search, place)->gpus_per_node;
@@ -170,7 +171,7 @@ static uint8_t *choices_at(const struct omniscient_search *search, uint32_t time
 
 enum { STEP = 32 }; /* in a choice: a step of the grid, or a change, was spent; the rest is the place before */
 
-static void forget(const struct omniscient_search *search, uint32_t time) {
+static void clear_costs(const struct omniscient_search *search, uint32_t time) {
   int64_t *cost = costs_at(search, time, 0);
   for (size_t i = 0; i < (size_t)search->n_places * search->n_spent; i++) cost[i] = UNREACHED;
 }
@@ -183,10 +184,10 @@ static void reach(const struct omniscient_search *search, uint32_t time, uint32_
   choices_at(search, time, place)[spent] = choice;
 }
 
-/* Works for a step, as long as there is work. */
+/* Works for a step, while there is work. */
 static void work_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
-  if (!search->there[(size_t)place * search->n_times + time]) return;
+  if (!search->available[(size_t)place * search->n_times + time]) return;
   int64_t price = search->price[(size_t)place * search->n_times + time];
   uint32_t from = time >= search->n_work ? time - search->n_work + 1 : 0;
   for (uint32_t spent = from; spent < search->n_spent; spent++)
@@ -199,23 +200,23 @@ static void wait_nowhere(const struct omniscient_search *search, uint32_t time) 
     if (cost[spent] != UNREACHED) reach(search, time + 1, 0, spent + 1, cost[spent], STEP);
 }
 
-/* Free, and at once. */
+/* At no cost, and at once. */
 static void leave(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   for (uint32_t spent = 0; spent < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time, 0, spent, cost[spent], (uint8_t)place);
 }
 
-/* From nowhere to a place: paid for, and without work. */
+/* From no place to a place: paid for, and without work. */
 static void change_to(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, 0);
-  const bool *there = search->there + (size_t)place * search->n_times;
+  const bool *available = search->available + (size_t)place * search->n_times;
   int64_t price = 0;
-  if (time + search->n_change >= search->n_times || !there[time]) return;
+  if (time + search->n_change >= search->n_times || !available[time]) return;
   for (uint32_t at = time; at < time + search->n_notice[place] && at < search->n_times; at++)
-    if (!there[at]) return;
+    if (!available[at]) return;
   for (uint32_t at = time; at < time + search->n_change; at++) {
-    if (!there[at]) return;
+    if (!available[at]) return;
     price += search->price[(size_t)place * search->n_times + at];
   }
   for (uint32_t spent = 0; spent + search->n_change < search->n_spent; spent++)
@@ -225,7 +226,7 @@ static void change_to(const struct omniscient_search *search, uint32_t time, uin
 }
 
 static void search_all(const struct omniscient_search *search) {
-  for (uint32_t time = 0; time <= search->n_change + 1; time++) forget(search, time);
+  for (uint32_t time = 0; time <= search->n_change + 1; time++) clear_costs(search, time);
   costs_at(search, 0, 0)[0] = 0;
   for (uint32_t time = 0;; time++) {
     for (uint32_t place = 1; place < search->n_places; place++) leave(search, time, place);
@@ -233,13 +234,13 @@ static void search_all(const struct omniscient_search *search) {
     for (uint32_t place = 1; place < search->n_places; place++) change_to(search, time, place);
     for (uint32_t place = 1; place < search->n_places; place++) work_at(search, time, place);
     wait_nowhere(search, time);
-    forget(search, time + search->n_change + 2); /* whose place in the ring is this one's */
+    clear_costs(search, time + search->n_change + 2); /* which has the same place in the ring */
   }
 }
 
-/* ---- The way back ----------------------------------------------------------------------------------- */
+/* ---- Itinerary ------------------------------------------------------------------------------------ */
 
-/* Writes the place held from each time on, last first; the number of steps. */
+/* Writes the place from each time on, in reverse order. Returns the number of steps. */
 static uint32_t trace_back(const struct omniscient_search *search, struct hr__itinerary_step *steps) {
   uint32_t time = search->n_times, place = 0, spent = search->n_spent - 1, count = 0;
   while (time > 0 || place > 0) {
@@ -248,13 +249,13 @@ static uint32_t trace_back(const struct omniscient_search *search, struct hr__it
     if (before == place) { /* a step at the same place */
       time--;
       spent -= place == 0;
-    } else if (place > 0) { /* a change from nowhere: the place is held from its beginning on */
+    } else if (place > 0) { /* a change from no place: the place is held from the start of the change */
       time -= search->n_change;
       spent -= search->n_change;
       if (steps)
         steps[count] = (struct hr__itinerary_step){search->from_us + time * search->grid_us, search->pool[place]};
       count++;
-    } else { /* left for nowhere */
+    } else { /* to no place */
       if (steps) steps[count] = (struct hr__itinerary_step){search->from_us + time * search->grid_us, HR_NONE};
       count++;
     }
@@ -295,7 +296,7 @@ enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t f
     search_all(&search);
     status = write_itinerary(&search, itinerary);
   }
-  free(search.there);
+  free(search.available);
   free(search.price);
   free(search.cost);
   free(search.choice);

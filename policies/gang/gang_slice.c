@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ousterhout's matrix (Scheduling techniques for concurrent systems, 1982): a column is a GPU, a row is a set of jobs
- * that fit on the cluster together. Each job has its place in one row, and runs there whenever it runs.
+ * The `gang-slice` policy: gangs take turns on GPUs (Ousterhout, "Scheduling techniques for concurrent systems", 1982;
+ * Slurm's gang scheduling).
+ *
+ * In Ousterhout's matrix a column is a GPU and a row is a set of jobs that fit on the cluster together. Each job has
+ * its place in one row, and runs there whenever it runs. Rows are present one after the other, each for a time slice.
+ * GPUs that the present row leaves idle are used by jobs of the following rows, at their own places (alternate
+ * selection). While all jobs run there are no slices.
  */
 
 #include "policies/kit/planned_state.h"
@@ -10,19 +15,19 @@
 struct hr__gang {
   hr_job job;
   uint32_t row;
-  struct hr__gang *next, *previous; /* in its row, by when it came */
+  struct hr__gang *next, *previous; /* in its row, by arrival */
   struct hr__planned_place place;   /* where it runs */
   bool runs;
-  bool pinned;      /* runs on a node that is to go: it is left alone */
-  uint64_t chosen;  /* the last arrangement that it was part of */
-  int64_t begun_us; /* work done when the present slice of its row began, or when it came */
+  bool pinned;           /* it runs on a node that is about to go down, and is not moved */
+  uint64_t chosen;       /* the last choice that it was part of */
+  int64_t start_work_us; /* work done when the current slice of its row began, or at its arrival */
 };
 
 struct hr__gang_row {
   struct hr__gang *first, *last;
   uint32_t count;
-  bool freed;                           /* something left it since this was last set to false */
-  struct hr__planned_capacity capacity; /* what no job of the row has */
+  bool freed;                           /* a job left it since this was last reset */
+  struct hr__planned_capacity capacity; /* free capacity of the row */
 };
 
 struct hr__matrix {
@@ -34,31 +39,16 @@ struct hr__matrix {
   struct hr__gang_row *rows;
   struct hr__gang **gang_of; /* by job; NULL: not in the matrix */
   struct hr__gang *unused;
-  struct hr_job_tree outside; /* who is not in the matrix, by job */
+  struct hr_job_tree outside; /* jobs that are not in the matrix, by job */
 };
-
-static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
-                                      enum hr_placement_rule rule, uint32_t n_rows);
-/* Puts jobs from outside into the first row where they fit, in order, until one fits in none. */
-static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view);
-/* Whether a job from outside would fit in some row. */
-static bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job);
-/* Into each row where something became free, jobs of later rows but for those of the present one, whose turn it is:
-   jobs that have their place free there, and those that do not run and fit elsewhere. */
-static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present);
-/* A job leaves the matrix; it may be put outside then. */
-static void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang);
-static bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job);
-/* A node can be used from now on, or no more: who runs there is pinned, who does not goes outside. */
-static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable);
 
 /* Each row has its own free capacity, as if its jobs were the only ones. A node that cannot be used has no free GPUs in
    any row, and gets none back when a job leaves it. */
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
-static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
-                                      enum hr_placement_rule rule, uint32_t n_rows) {
+static enum hr_status matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
+                                  enum hr_placement_rule rule, uint32_t n_rows) {
   *matrix = (struct hr__matrix){.arena = env->arena, .jobs = env->jobs, .cluster = env->cluster, .n_rows = n_rows};
   matrix->placer = hr_placer_create(env->arena, env->cluster, rule);
   matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
@@ -71,7 +61,7 @@ static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr
   return status;
 }
 
-/* ---- Jobs of rows ----------------------------------------------------------------------------------- */
+/* ---- Jobs of rows --------------------------------------------------------------------------------- */
 
 static void link_into(struct hr__matrix *matrix, struct hr__gang *gang, uint32_t number) {
   struct hr__gang_row *row = &matrix->rows[number];
@@ -99,7 +89,7 @@ static void unlink_from(struct hr__matrix *matrix, struct hr__gang *gang) {
     row->last = gang->previous;
   row->count--;
   row->freed = true;
-  hr__capacity_give(&row->capacity, &gang->place);
+  hr__capacity_return(&row->capacity, &gang->place);
 }
 
 static bool find_place(const struct hr__matrix *matrix, const struct hr__gang_row *row, hr_job job,
@@ -118,7 +108,7 @@ static struct hr__gang *new_gang(struct hr__matrix *matrix, hr_job job) {
   return gang;
 }
 
-/* Whether it fits in some row; the status is that of memory. */
+/* `*fits`: whether the job fits in some row. HR_NO_MEMORY if memory is out. */
 static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *view, hr_job job, bool *fits) {
   struct hr_placement placement;
   uint32_t row = 0;
@@ -127,13 +117,14 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
   if (!*fits) return HR_OK;
   struct hr__gang *gang = new_gang(matrix, job);
   if (!gang || !hr__place_set(&gang->place, matrix->arena, &placement, matrix->jobs->gpus[job.id])) return HR_NO_MEMORY;
-  gang->begun_us = hr_view_done_us(view, job);
+  gang->start_work_us = hr_view_done_us(view, job);
   link_into(matrix, gang, row);
   matrix->gang_of[job.id] = gang;
   return HR_OK;
 }
 
-static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
+/* Moves jobs from outside into the first row where they fit, in order, until one fits in none. */
+static enum hr_status matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
   bool fits = true;
@@ -144,7 +135,8 @@ static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct h
   return status;
 }
 
-static bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
+/* Returns whether a job from outside would fit in some row. */
+static bool matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
   struct hr_placement unused;
   for (uint32_t row = 0; row < matrix->n_rows; row++)
     if (find_place(matrix, &matrix->rows[row], job, &unused)) return true;
@@ -171,7 +163,9 @@ static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, con
   return status;
 }
 
-static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present) {
+/* Fills each row in which capacity came free with jobs of later rows (except the present row, which has its turn): jobs
+   whose place is free there, and jobs that do not run and fit elsewhere in it. */
+static enum hr_status matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; number < matrix->n_rows; number++) {
     if (!matrix->rows[number].freed) continue;
@@ -182,29 +176,31 @@ static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t prese
   return status;
 }
 
-static void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
+/* Removes a job from the matrix; it may be put outside then. */
+static void matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
   unlink_from(matrix, gang);
   matrix->gang_of[gang->job.id] = NULL;
   gang->next = matrix->unused;
   matrix->unused = gang;
 }
 
-static bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
+static bool matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
   return hr_job_tree_insert(&matrix->outside, (struct hr_job_entry){.job = job});
 }
 
-/* ---- Nodes that come and go ------------------------------------------------------------------------- */
+/* ---- Node changes --------------------------------------------------------------------------------- */
 
 static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gang, hr_node node) {
   if (!hr__place_has(&gang->place, node)) return HR_OK;
   gang->pinned = gang->runs;
   if (gang->pinned) return HR_OK;
   hr_job job = gang->job;
-  hr__matrix_remove(matrix, gang);
-  return hr__matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
+  matrix_remove(matrix, gang);
+  return matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
+/* A node becomes usable or unusable: jobs that run there are pinned, other jobs on it go outside. */
+static enum hr_status matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
     struct hr__gang_row *row = &matrix->rows[i];
@@ -218,15 +214,9 @@ static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool p
   return status;
 }
 
-/*
- * Jobs take turns on GPUs, a whole gang at a time (Ousterhout 1982; Slurm's gang scheduling): the rows of a matrix are
- * present one after the other, each for a slice. GPUs that the present row leaves idle are used by jobs of the rows
- * that come next, at their own places (Ousterhout's alternate selection). While all jobs run there are no slices.
- *
- * After each event, and at the end of a slice, jobs are chosen anew: those of the present row, then within a slice
- * those that run already, then those of the other rows in turn. A choice is a walk over the matrix with a count of
- * taken GPUs for each node; a number for each walk spares the clearing of counts.
- */
+/* After each event, and at the end of a slice, jobs are chosen again: those of the present row, then, within a slice,
+   those that are running, then those of the other rows in turn. A choice is a walk over the matrix with a count of
+   taken GPUs for each node; counts carry the number of the walk, so they need not be cleared. */
 
 enum { MILLI = 1000 };
 
@@ -242,21 +232,21 @@ static const struct hr_param params[] = {
      .fallback = "30",
      .min = 5,
      .max = 65533,
-     .help = "how long a row of jobs runs before the next one has its turn"},
+     .help = "time slice: how long a row of jobs runs before the next one"},
     {.key = "rows",
      .type = HR_PARAM_INTEGER,
      .fallback = "4",
      .min = 1,
      .max = 64,
-     .help = "how many jobs may share a GPU in turn; others wait, first come first served"},
+     .help = "maximum number of jobs that share a GPU in turn; others wait, first come first served"},
     {.key = "placement",
      .type = HR_PARAM_CHOICE,
      .fallback = "best-fit",
      .choices = placement_names,
-     .help = "where a job goes in its row: pool counts GPUs only, the others choose nodes"},
+     .help = "where a job is placed in its row: pool counts GPUs only, the others choose nodes"},
     {0}};
 
-/* GPUs of a node, or of a pool where they are only counted, that are taken in a walk. */
+/* GPUs taken in a walk, of a node, or of a pool if GPUs are only counted. */
 struct taken {
   uint64_t walk;
   uint64_t gpus;
@@ -267,12 +257,12 @@ struct slicer {
   int64_t slice_us;
   uint32_t present;     /* row */
   int64_t slice_end_us; /* of the present row */
-  int64_t wake_us;      /* the latest wake-up that was asked for */
+  int64_t wake_us;      /* the last wake-up that was requested */
   uint32_t n_idle;      /* jobs of the matrix that do not run */
-  bool changed;         /* something happened that a choice depends on */
+  bool changed;         /* an event occurred on which a choice depends */
   bool pins;            /* some job may be pinned */
-  hr_job *plain;        /* jobs without GPUs that wait */
-  uint32_t n_plain, room_plain;
+  hr_job *gpuless;      /* waiting jobs without GPUs */
+  uint32_t n_gpuless, room_plain;
   struct taken *taken; /* by node, or by pool */
   uint64_t walk, taken_gpus;
 };
@@ -281,15 +271,15 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   struct slicer *slicer = hr_arena_alloc(env->arena, sizeof *slicer);
   if (!(*self = slicer)) return HR_NO_MEMORY;
   if (hr_cluster_gpu_inventory(env->cluster))
-    return hr_fail(error, HR_BAD_INPUT, "policy 'gang-slice' gives out whole GPUs of nodes; here GPUs are told apart");
+    return hr_fail(error, HR_BAD_INPUT, "policy 'gang-slice' does not support per-GPU allocation");
   slicer->slice_us = (int64_t)(env->params[PARAM_SLICE].real * (double)HR_SECOND_US);
   size_t n_bins = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++)
     n_bins += 1 + hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
   slicer->taken = hr_arena_alloc(env->arena, n_bins * sizeof *slicer->taken);
   if (!slicer->taken) return HR_NO_MEMORY;
-  return hr__matrix_init(&slicer->matrix, env, rules[env->params[PARAM_PLACEMENT].integer],
-                         (uint32_t)env->params[PARAM_ROWS].integer);
+  return matrix_init(&slicer->matrix, env, rules[env->params[PARAM_PLACEMENT].integer],
+                     (uint32_t)env->params[PARAM_ROWS].integer);
 }
 
 static uint32_t abilities(void *self) {
@@ -297,26 +287,26 @@ static uint32_t abilities(void *self) {
   return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY | HR_POLICY_HOLDS_BY_JOB;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
-static bool add_plain(struct slicer *slicer, hr_job job) {
-  if (slicer->n_plain == slicer->room_plain) {
-    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->plain, &slicer->room_plain, sizeof *grown);
+static bool add_gpuless(struct slicer *slicer, hr_job job) {
+  if (slicer->n_gpuless == slicer->room_plain) {
+    hr_job *grown = hr_arena_grown(slicer->matrix.arena, slicer->gpuless, &slicer->room_plain, sizeof *grown);
     if (!grown) return false;
-    slicer->plain = grown;
+    slicer->gpuless = grown;
   }
-  slicer->plain[slicer->n_plain++] = job;
+  slicer->gpuless[slicer->n_gpuless++] = job;
   return true;
 }
 
 static bool wait_outside(struct slicer *slicer, hr_job job) {
-  if (slicer->matrix.jobs->gpus[job.id] == 0) return add_plain(slicer, job);
-  return hr__matrix_put_outside(&slicer->matrix, job);
+  if (slicer->matrix.jobs->gpus[job.id] == 0) return add_gpuless(slicer, job);
+  return matrix_put_outside(&slicer->matrix, job);
 }
 
 static void leave(struct slicer *slicer, hr_job job) {
   struct hr__gang *gang = slicer->matrix.gang_of[job.id];
-  if (gang) hr__matrix_remove(&slicer->matrix, gang);
+  if (gang) matrix_remove(&slicer->matrix, gang);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -333,30 +323,30 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
     leave(slicer, event->job);
     return wait_outside(slicer, event->job) ? HR_OK : HR_NO_MEMORY;
   case HR_EVENT_NODE_UP:
-    return hr__matrix_set_usable(&slicer->matrix, event->pool, event->node, true);
+    return matrix_set_usable(&slicer->matrix, event->pool, event->node, true);
   case HR_EVENT_NOTICE:
   case HR_EVENT_NODE_DOWN:
     slicer->pins = true;
-    return hr__matrix_set_usable(&slicer->matrix, event->pool, event->node, false);
+    return matrix_set_usable(&slicer->matrix, event->pool, event->node, false);
   default:
     return HR_OK;
   }
 }
 
-/* ---- Whose turn it is ------------------------------------------------------------------------------- */
+/* ---- Turns ---------------------------------------------------------------------------------------- */
 
-/* A slice is over when each job of the row has got on with its work: one that takes long to restart is not stopped
-   before it has worked. */
+/* A slice ends when each job of the row has made progress: a job that takes long to restart is not stopped before
+   that. */
 static bool has_worked(const struct slicer *slicer, const struct hr_view *view) {
   for (const struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
-    if (gang->runs && hr_view_done_us(view, gang->job) == gang->begun_us) return false;
+    if (gang->runs && hr_view_done_us(view, gang->job) == gang->start_work_us) return false;
   return true;
 }
 
 static void begin_slice(struct slicer *slicer, const struct hr_view *view) {
   slicer->slice_end_us = view->now_us + slicer->slice_us;
   for (struct hr__gang *gang = slicer->matrix.rows[slicer->present].first; gang; gang = gang->next)
-    gang->begun_us = hr_view_done_us(view, gang->job);
+    gang->start_work_us = hr_view_done_us(view, gang->job);
 }
 
 static void next_row(struct slicer *slicer) {
@@ -366,7 +356,7 @@ static void next_row(struct slicer *slicer) {
   }
 }
 
-/* Whether another row has its turn from now on. */
+/* Returns whether another row becomes the present one. */
 static bool turn(struct slicer *slicer, const struct hr_view *view) {
   bool is_empty = slicer->matrix.rows[slicer->present].count == 0;
   bool is_over = slicer->n_idle > 0 && view->now_us >= slicer->slice_end_us;
@@ -376,7 +366,7 @@ static bool turn(struct slicer *slicer, const struct hr_view *view) {
   return true;
 }
 
-/* ---- Who runs --------------------------------------------------------------------------------------- */
+/* ---- Choice --------------------------------------------------------------------------------------- */
 
 static uint64_t taken_of(const struct slicer *slicer, uint32_t bin) {
   return slicer->taken[bin].walk == slicer->walk ? slicer->taken[bin].gpus : 0;
@@ -406,7 +396,7 @@ static void choose(struct slicer *slicer, struct hr__gang *gang) {
     add_taken(slicer, gang->place.slices[i].node.id, gang->place.slices[i].gpu_milli / MILLI);
 }
 
-/* Who of a row may be chosen. */
+/* Which jobs of a row may be chosen. */
 enum gang_slice_kind { PINNED, RUNNING, ANY };
 
 static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, enum gang_slice_kind kind) {
@@ -416,7 +406,7 @@ static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, e
   }
 }
 
-/* From the present row on, until there is no GPU left. */
+/* Chooses jobs from the present row on, until no GPU is left. */
 static void choose_in_turn(struct slicer *slicer, const struct hr_view *view, enum gang_slice_kind kind) {
   const struct hr__matrix *matrix = &slicer->matrix;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
@@ -434,20 +424,20 @@ static void choose_all(struct slicer *slicer, const struct hr_view *view, bool i
   choose_in_turn(slicer, view, ANY);
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
-static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *plan) {
+static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *moves) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
       if (!gang->runs || gang->chosen == slicer->walk) continue;
-      enum hr_status status = hr_moves_preempt(plan, gang->job, HR_REASON_POLICY);
+      enum hr_status status = hr_moves_preempt(moves, gang->job, HR_REASON_POLICY);
       if (status != HR_OK) return status;
       gang->runs = false;
     }
   return HR_OK;
 }
 
-static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *plan) {
+static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *moves) {
   slicer->n_idle = 0;
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
@@ -455,69 +445,70 @@ static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *plan)
       if (gang->runs || gang->chosen != slicer->walk) continue;
       struct hr_placement placement = hr__place_placement(&gang->place);
       enum hr_reason reason = i == slicer->present ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
-      enum hr_status status = hr_moves_start(plan, gang->job, &placement, reason);
+      enum hr_status status = hr_moves_start(moves, gang->job, &placement, reason);
       if (status != HR_OK) return status;
       gang->runs = true;
     }
   return HR_OK;
 }
 
-static enum hr_status start_plain(struct slicer *slicer, struct hr_moves *plan) {
+static enum hr_status start_gpuless(struct slicer *slicer, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < slicer->n_plain && status == HR_OK; i++)
-    status = hr_moves_start(plan, slicer->plain[i], &nowhere, HR_REASON_IN_ORDER);
-  slicer->n_plain = 0;
+  for (uint32_t i = 0; i < slicer->n_gpuless && status == HR_OK; i++)
+    status = hr_moves_start(moves, slicer->gpuless[i], &nowhere, HR_REASON_IN_ORDER);
+  slicer->n_gpuless = 0;
   return status;
 }
 
-/* A slice begins to count when a job has to wait for it. */
-static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *plan,
+/* A slice begins when a job has to wait for it. */
+static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *moves,
                                   bool was_calm) {
   if (slicer->n_idle == 0) return HR_OK;
   if (was_calm || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
   if (slicer->wake_us == slicer->slice_end_us) return HR_OK;
   slicer->wake_us = slicer->slice_end_us;
-  return hr_moves_wake_at(plan, slicer->wake_us);
+  return hr_moves_wake_at(moves, slicer->wake_us);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct slicer *slicer = self;
   bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
-  enum hr_status status = start_plain(slicer, plan);
-  if (status == HR_OK && slicer->changed) status = hr__matrix_unify(&slicer->matrix, slicer->present);
-  if (status == HR_OK && slicer->changed) status = hr__matrix_admit(&slicer->matrix, view);
-  is_turn = turn(slicer, view) || is_turn; /* to who has just come, when nobody was there */
+  enum hr_status status = start_gpuless(slicer, moves);
+  if (status == HR_OK && slicer->changed) status = matrix_unify(&slicer->matrix, slicer->present);
+  if (status == HR_OK && slicer->changed) status = matrix_admit(&slicer->matrix, view);
+  is_turn = turn(slicer, view) || is_turn; /* a job has arrived, and there were none before */
   if (status != HR_OK || (!is_turn && !slicer->changed)) return status;
   slicer->changed = false;
   choose_all(slicer, view, is_turn);
-  status = stop_others(slicer, plan);
-  if (status == HR_OK) status = start_chosen(slicer, plan);
-  return status == HR_OK ? wake_at_end(slicer, view, plan, was_calm) : status;
+  status = stop_others(slicer, moves);
+  if (status == HR_OK) status = start_chosen(slicer, moves);
+  return status == HR_OK ? wake_at_end(slicer, view, moves, was_calm) : status;
 }
 
-/* Who is in the matrix waits for its row; who is outside, until the first of them finds room in one. */
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+/* A job in the matrix waits for its row; a job outside waits until the first of them fits in a row. */
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct slicer *slicer = self;
   struct hr_job_entry first;
   if (slicer->matrix.gang_of[job.id]) {
-    hold->reason = HR_WAIT_REASON_TURN;
-    hold->until_us = slicer->slice_end_us;
-  } else if (hr__matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
+    wait->reason = HR_WAIT_REASON_TURN;
+    wait->until_us = slicer->slice_end_us;
+  } else if (matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
              first.job.id != job.id) {
-    hold->reason = HR_WAIT_REASON_ORDER;
-    hold->behind = first.job;
+    wait->reason = HR_WAIT_REASON_ORDER;
+    wait->behind = first.job;
   } else {
-    hr_view_lack(view, job, hold);
+    hr_view_lack(view, job, wait);
   }
 }
 
-HR_POLICY(gang_slice) = {HR_POLICY_HEAD,
-                         .name = "gang-slice",
-                         .summary = "gangs take turns: rows of jobs that fit together, each for a slice of time",
-                         .params = params,
-                         .create = create,
-                         .observe = observe,
-                         .decide = decide,
-                         .abilities = abilities,
-                         .explain = explain};
+HR_POLICY(gang_slice) = {
+    HR_POLICY_HEAD,
+    .name = "gang-slice",
+    .summary = "gang scheduling: rows of jobs that fit together run in turn, each for a time slice",
+    .params = params,
+    .create = create,
+    .observe = observe,
+    .decide = decide,
+    .abilities = abilities,
+    .explain = explain};

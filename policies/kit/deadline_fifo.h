@@ -2,8 +2,9 @@
 #ifndef HR_POLICIES_KIT_DEADLINE_FIFO_H
 #define HR_POLICIES_KIT_DEADLINE_FIFO_H
 
-/* Times at which something of a job or of a node becomes due, first in, first out: all dues of one list are equally far
-   ahead, so they are in order of time. What has changed since is for the one who takes them to find out. */
+/* A timer queue: times at which something of a job or a node is due, first in, first out. All times of one queue are
+   equally far ahead when they are added, so they are in order. Entries are not removed when they become stale; the
+   caller that takes them checks. */
 
 #include "headroom/policy.h"
 
@@ -12,17 +13,40 @@ struct hr__deadline_entry {
   uint32_t id;
 };
 
-/* All zero: none. */
+/* All zero: empty. The ring is in the arena and doubles. */
 struct hr__deadline_fifo {
   struct hr__deadline_entry *ring;
   uint32_t first, count, capacity; /* a power of two */
 };
 
-/* False: out of memory. */
-bool hr__deadline_fifo_add(struct hr__deadline_fifo *dues, struct hr_arena *arena, struct hr__deadline_entry due);
-/* Takes the first one if it is due by now. */
-bool hr__deadline_fifo_take(struct hr__deadline_fifo *dues, int64_t now_us, struct hr__deadline_entry *due);
-/* When the first one is; HR_NEVER_US when there is none. */
-int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *dues);
+enum { HR__DEADLINE_FIFO_CAPACITY = 64 };
+
+static inline bool hr__deadline_fifo_add(struct hr__deadline_fifo *fifo, struct hr_arena *arena,
+                                         struct hr__deadline_entry entry) {
+  if (fifo->count == fifo->capacity) {
+    uint32_t capacity = fifo->capacity ? 2 * fifo->capacity : HR__DEADLINE_FIFO_CAPACITY;
+    struct hr__deadline_entry *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
+    if (!ring) return false;
+    for (uint32_t i = 0; i < fifo->count; i++) ring[i] = fifo->ring[(fifo->first + i) & (fifo->capacity - 1)];
+    fifo->ring = ring;
+    fifo->first = 0;
+    fifo->capacity = capacity;
+  }
+  fifo->ring[(fifo->first + fifo->count++) & (fifo->capacity - 1)] = entry;
+  return true;
+}
+
+static inline bool hr__deadline_fifo_take(struct hr__deadline_fifo *fifo, int64_t now_us,
+                                          struct hr__deadline_entry *entry) {
+  if (!fifo->count || fifo->ring[fifo->first].at_us > now_us) return false;
+  *entry = fifo->ring[fifo->first];
+  fifo->first = (fifo->first + 1) & (fifo->capacity - 1);
+  fifo->count--;
+  return true;
+}
+
+static inline int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *fifo) {
+  return fifo->count ? fifo->ring[fifo->first].at_us : HR_NEVER_US;
+}
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * A B+-tree of jobs with aggregates: see headroom/policy_kit.h.
  *
- * Leaves and inner nodes have room for 32 entries or children, in columns, so that a search in a node is a scan of
- * a few cache lines. Nodes are named by their place in the store (32 bits). A node that becomes empty is given back;
- * nodes are not merged otherwise: queues are drained from one end or at random, and either leaves few thin nodes. A
- * full leaf at the right edge splits off an empty right part when the new entry comes last, so that a queue in
- * arrival order fills its leaves.
+ * Leaves and inner nodes have room for 32 entries or children, in columns, so that a search in a node scans a few cache
+ * lines. Nodes are identified by their place in the store (32 bits). A node that becomes empty is freed; nodes are not
+ * merged otherwise, as queues are drained from one end or at random, and both leave few thin nodes. If a full leaf at
+ * the right edge is split by an entry that comes last, the right part is empty, so that a queue in arrival order fills
+ * its leaves.
  */
 
 #include "headroom/policy.h"
@@ -16,7 +16,7 @@
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
 
-/* Its entries stand from `begin` on: a queue that is served from its front need not move the rest up. */
+/* Entries start at `begin`: a queue that is served from its front need not move the rest. */
 struct leaf {
   int64_t key[FANOUT];
   int64_t value[FANOUT];
@@ -24,16 +24,16 @@ struct leaf {
   uint32_t begin, count;
 };
 
-/* Child i holds what is at or after (key[i], job[i]); that of child 0 is not looked at. */
+/* Child i has the entries at or after (key[i], job[i]); the key of child 0 is not used. */
 struct inner {
   int64_t key[FANOUT];
-  int64_t least[FANOUT], sum[FANOUT]; /* of the values below each child */
+  int64_t min[FANOUT], sum[FANOUT]; /* of the values below each child */
   uint32_t job[FANOUT];
   uint32_t child[FANOUT];
   uint32_t count;
 };
 
-/* Nodes live in blocks that never move. */
+/* Nodes are in blocks that never move. */
 struct hr_tree_store {
   struct hr_arena *arena;
   struct leaf **leaf_blocks;
@@ -43,7 +43,7 @@ struct hr_tree_store {
   uint32_t free_leaf, free_inner; /* heads of lists linked through job[0] */
 };
 
-/* ---- Nodes ------------------------------------------------------------------------------------------ */
+/* ---- Nodes ---------------------------------------------------------------------------------------- */
 
 struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena) {
   struct hr_tree_store *store = hr_arena_alloc(arena, sizeof *store);
@@ -111,9 +111,9 @@ static void drop_inner(struct hr_tree_store *store, uint32_t place) {
   store->free_inner = place;
 }
 
-/* ---- Searching in a node ---------------------------------------------------------------------------- */
+/* ---- Search in a node ----------------------------------------------------------------------------- */
 
-/* How many of the node's sorted entries are before (key, job), or at it when `inclusive`. */
+/* Returns how many of the node's sorted entries are before (key, job), or at it if `inclusive`. */
 static uint32_t rank_in(const int64_t *keys, const uint32_t *jobs, uint32_t count, int64_t key, uint32_t job,
                         bool inclusive) {
   uint32_t low = 0, high = count;
@@ -132,15 +132,15 @@ static uint32_t child_for(const struct inner *inner, int64_t key, uint32_t job) 
   return rank_in(inner->key + 1, inner->job + 1, inner->count - 1, key, job, true);
 }
 
-static int64_t least_of(const int64_t *values, uint32_t count) {
-  int64_t least = INT64_MAX;
-  for (uint32_t i = 0; i < count; i++) least = values[i] < least ? values[i] : least;
-  return least;
+static int64_t min_of(const int64_t *values, uint32_t count) {
+  int64_t min = INT64_MAX;
+  for (uint32_t i = 0; i < count; i++) min = values[i] < min ? values[i] : min;
+  return min;
 }
 
-/* The same when it is known that none is less than `bound`. */
+/* The same if no value is known to be less than `bound`. */
 static int64_t min_above(const int64_t *values, uint32_t count, int64_t bound) {
-  return count > 0 && values[0] == bound ? bound : least_of(values, count);
+  return count > 0 && values[0] == bound ? bound : min_of(values, count);
 }
 
 static int64_t sum_of(const int64_t *values, uint32_t count) {
@@ -149,9 +149,9 @@ static int64_t sum_of(const int64_t *values, uint32_t count) {
   return sum;
 }
 
-/* ---- Inserting -------------------------------------------------------------------------------------- */
+/* ---- Insertion ------------------------------------------------------------------------------------ */
 
-/* The way from the root to a leaf: inner nodes and the child taken in each. */
+/* The path from the root to a leaf: inner nodes and the child taken in each. */
 struct path {
   struct inner *inner[MAX_DEPTH];
   uint32_t place[MAX_DEPTH], slot[MAX_DEPTH];
@@ -176,7 +176,7 @@ static void descend(const struct hr_job_tree *tree, int64_t key, uint32_t job, s
   memmove((column) + (at), (column) + (at) + 1, ((count) - (at)-1) * sizeof *(column))
 #define MOVE_TAIL(to, from, at, count) memcpy((to), (from) + (at), ((count) - (at)) * sizeof *(to))
 
-/* How many of the leaf's entries are before (key, job), or at it when `inclusive`. */
+/* Returns how many of the leaf's entries are before (key, job), or at it if `inclusive`. */
 static uint32_t leaf_rank(const struct leaf *leaf, int64_t key, uint32_t job, bool inclusive) {
   return rank_in(leaf->key + leaf->begin, leaf->job + leaf->begin, leaf->count, key, job, inclusive);
 }
@@ -189,7 +189,7 @@ static void leaf_slide_down(struct leaf *leaf) {
 }
 
 /* There must be room. */
-static void leaf_put(struct leaf *leaf, const struct hr_job_entry *entry) {
+static void leaf_insert(struct leaf *leaf, const struct hr_job_entry *entry) {
   if (leaf->begin + leaf->count == FANOUT) leaf_slide_down(leaf);
   uint32_t end = leaf->begin + leaf->count;
   uint32_t at = leaf->begin + leaf_rank(leaf, entry->key, entry->job.id, false);
@@ -220,14 +220,14 @@ static const int64_t *leaf_values(const struct leaf *leaf) {
   return leaf->value + leaf->begin;
 }
 
-/* What a split hands up: a new child and where it begins. */
+/* The result of a split: a new child and its first entry. */
 struct job_tree_split {
   uint32_t place; /* 0: no split */
-  int64_t key, least, sum;
+  int64_t key, min, sum;
   uint32_t job;
 };
 
-/* Splits a full leaf, which begins at 0, and puts the entry into the right half of it. */
+/* Splits a full leaf, which starts at 0, and inserts the entry into the correct half. */
 static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
                        struct job_tree_split *split) {
   split->place = make_leaf(store);
@@ -241,29 +241,29 @@ static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const str
   right->count = FANOUT - at;
   leaf->count = at;
   bool goes_right = last || rank_in(right->key, right->job, 1, entry->key, entry->job.id, false) == 1;
-  leaf_put(goes_right ? right : leaf, entry);
+  leaf_insert(goes_right ? right : leaf, entry);
   split->key = right->key[0];
   split->job = right->job[0];
-  split->least = least_of(leaf_values(right), right->count);
+  split->min = min_of(leaf_values(right), right->count);
   split->sum = sum_of(leaf_values(right), right->count);
   return true;
 }
 
 static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_split *split) {
   SHIFT_UP(inner->key, at, inner->count);
-  SHIFT_UP(inner->least, at, inner->count);
+  SHIFT_UP(inner->min, at, inner->count);
   SHIFT_UP(inner->sum, at, inner->count);
   SHIFT_UP(inner->job, at, inner->count);
   SHIFT_UP(inner->child, at, inner->count);
   inner->key[at] = split->key;
-  inner->least[at] = split->least;
+  inner->min[at] = split->min;
   inner->sum[at] = split->sum;
   inner->job[at] = split->job;
   inner->child[at] = split->place;
   inner->count++;
 }
 
-/* Puts the split's new child after child `slot`; splits the inner node in turn when it is full. */
+/* Inserts the new child of a split after child `slot`; splits the inner node in turn if it is full. */
 static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
                         const struct job_tree_split *below, struct job_tree_split *split) {
   split->place = make_inner(store);
@@ -271,7 +271,7 @@ static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32
   struct inner *right = inner_at(store, split->place);
   uint32_t at = slot + 1 == FANOUT ? FANOUT - 1 : FANOUT / 2;
   MOVE_TAIL(right->key, inner->key, at, FANOUT);
-  MOVE_TAIL(right->least, inner->least, at, FANOUT);
+  MOVE_TAIL(right->min, inner->min, at, FANOUT);
   MOVE_TAIL(right->sum, inner->sum, at, FANOUT);
   MOVE_TAIL(right->job, inner->job, at, FANOUT);
   MOVE_TAIL(right->child, inner->child, at, FANOUT);
@@ -283,12 +283,12 @@ static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32
     inner_put(inner, slot + 1, below);
   split->key = right->key[0];
   split->job = right->job[0];
-  split->least = least_of(right->least, right->count);
+  split->min = min_of(right->min, right->count);
   split->sum = sum_of(right->sum, right->count);
   return true;
 }
 
-static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *split, int64_t least, int64_t sum) {
+static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *split, int64_t min, int64_t sum) {
   uint32_t place = make_inner(tree->store);
   if (!place || tree->depth + 1 == MAX_DEPTH) return false;
   struct inner *root = inner_at(tree->store, place);
@@ -296,7 +296,7 @@ static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *spl
   root->key[0] = INT64_MIN;
   root->job[0] = 0;
   root->child[0] = tree->root;
-  root->least[0] = least;
+  root->min[0] = min;
   root->sum[0] = sum;
   inner_put(root, 1, split);
   tree->root = place;
@@ -304,13 +304,13 @@ static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *spl
   return true;
 }
 
-/* Hands a split up along the path; `least` and `sum` are those of the node that was split, after the split. */
-static bool hand_up(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t least,
-                    int64_t sum) {
+/* Propagates a split up the path; `least` and `sum` are those of the node that was split, after the split. */
+static bool propagate_split(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t min,
+                            int64_t sum) {
   for (uint32_t level = tree->depth; level-- > 0;) {
     struct inner *inner = path->inner[level];
     uint32_t slot = path->slot[level];
-    inner->least[slot] = least;
+    inner->min[slot] = min;
     inner->sum[slot] = sum;
     if (inner->count < FANOUT) {
       inner_put(inner, slot + 1, &split);
@@ -319,19 +319,19 @@ static bool hand_up(struct hr_job_tree *tree, struct path *path, struct job_tree
     struct job_tree_split above;
     if (!inner_split(tree->store, inner, slot, &split, &above)) return false;
     split = above;
-    least = least_of(inner->least, inner->count);
+    min = min_of(inner->min, inner->count);
     sum = sum_of(inner->sum, inner->count);
   }
-  return grow_root(tree, &split, least, sum);
+  return grow_root(tree, &split, min, sum);
 }
 
 /* Adds a value to the aggregates of all inner nodes on the path. */
-static void count_in(const struct hr_job_tree *tree, struct path *path, int64_t value) {
+static void add_to_aggregates(const struct hr_job_tree *tree, struct path *path, int64_t value) {
   for (uint32_t level = 0; level < tree->depth; level++) {
     struct inner *inner = path->inner[level];
     uint32_t slot = path->slot[level];
     inner->sum[slot] += value;
-    if (value < inner->least[slot]) inner->least[slot] = value;
+    if (value < inner->min[slot]) inner->min[slot] = value;
   }
 }
 
@@ -339,14 +339,15 @@ bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
   if (!tree->root && !(tree->root = make_leaf(tree->store))) return false;
   struct path path;
   descend(tree, entry.key, entry.job.id, &path);
-  count_in(tree, &path, entry.value);
+  add_to_aggregates(tree, &path, entry.value);
   struct leaf *leaf = leaf_at(tree->store, path.leaf);
   if (leaf->count < FANOUT) {
-    leaf_put(leaf, &entry);
+    leaf_insert(leaf, &entry);
   } else {
     struct job_tree_split split;
     if (!leaf_split(tree->store, leaf, &entry, &split)) return false;
-    if (!hand_up(tree, &path, split, least_of(leaf_values(leaf), leaf->count), sum_of(leaf_values(leaf), leaf->count)))
+    if (!propagate_split(tree, &path, split, min_of(leaf_values(leaf), leaf->count),
+                         sum_of(leaf_values(leaf), leaf->count)))
       return false;
   }
   tree->count++;
@@ -354,23 +355,23 @@ bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
   return true;
 }
 
-/* ---- Removing --------------------------------------------------------------------------------------- */
+/* ---- Removal -------------------------------------------------------------------------------------- */
 
-static void inner_take(struct inner *inner, uint32_t at) {
+static void inner_remove(struct inner *inner, uint32_t at) {
   SHIFT_DOWN(inner->key, at, inner->count);
-  SHIFT_DOWN(inner->least, at, inner->count);
+  SHIFT_DOWN(inner->min, at, inner->count);
   SHIFT_DOWN(inner->sum, at, inner->count);
   SHIFT_DOWN(inner->job, at, inner->count);
   SHIFT_DOWN(inner->child, at, inner->count);
   inner->count--;
 }
 
-/* Takes an emptied leaf out of its parents, which may become empty in turn, and flattens a root with one child. */
+/* Removes an empty leaf from its parents, which may become empty in turn, and flattens a root with one child. */
 static void prune(struct hr_job_tree *tree, struct path *path) {
   drop_leaf(tree->store, path->leaf);
   uint32_t level = tree->depth;
   while (level-- > 0) {
-    inner_take(path->inner[level], path->slot[level]);
+    inner_remove(path->inner[level], path->slot[level]);
     if (path->inner[level]->count > 0) break;
     drop_inner(tree->store, path->place[level]);
     if (level == 0) tree->root = tree->depth = 0;
@@ -387,20 +388,21 @@ static void prune(struct hr_job_tree *tree, struct path *path) {
   }
 }
 
-/* Takes a value, already gone from the leaf, out of the aggregates of the path. Only if it was the least of a node
-   can it have been the least of the node's parent. */
-static void count_out(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf, int64_t value) {
+/* Removes a value, already gone from the leaf, from the aggregates of the path. It can be the minimum of a parent only
+   if it was the minimum of the node. */
+static void remove_from_aggregates(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf,
+                                   int64_t value) {
   const int64_t *values = leaf_values(leaf);
   uint32_t count = leaf->count;
-  bool was_least = true;
+  bool was_min = true;
   for (uint32_t level = tree->depth; level-- > 0;) {
     struct inner *inner = path->inner[level];
     uint32_t slot = path->slot[level];
     inner->sum[slot] -= value;
-    was_least = was_least && value == inner->least[slot];
-    if (!was_least) continue;
-    inner->least[slot] = min_above(values, count, value);
-    values = inner->least;
+    was_min = was_min && value == inner->min[slot];
+    if (!was_min) continue;
+    inner->min[slot] = min_above(values, count, value);
+    values = inner->min;
     count = inner->count;
   }
 }
@@ -416,12 +418,12 @@ bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
   leaf_take(leaf, rank);
   tree->count--;
   tree->sum -= value;
-  count_out(tree, &path, leaf, value);
+  remove_from_aggregates(tree, &path, leaf, value);
   if (leaf->count == 0) prune(tree, &path);
   return true;
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------- */
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
 static struct hr_job_entry entry_at(const struct leaf *leaf, uint32_t rank) {
   uint32_t at = leaf->begin + rank;
@@ -440,10 +442,10 @@ int64_t hr_job_tree_least(const struct hr_job_tree *tree) {
   if (!tree->root) return INT64_MAX;
   if (tree->depth == 0) {
     const struct leaf *leaf = leaf_at(tree->store, tree->root);
-    return least_of(leaf_values(leaf), leaf->count);
+    return min_of(leaf_values(leaf), leaf->count);
   }
   const struct inner *root = inner_at(tree->store, tree->root);
-  return least_of(root->least, root->count);
+  return min_of(root->min, root->count);
 }
 
 static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, struct hr_job_entry *entry) {
@@ -456,14 +458,14 @@ static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, str
   return false;
 }
 
-/* The first entry below `place` (a node `height` levels above the leaves) with a value of at most `bound`; there is
- * one. */
-static void lead_to(const struct hr_tree_store *store, uint32_t place, uint32_t height, int64_t bound,
-                    struct hr_job_entry *entry) {
+/* Finds the first entry below `place` (a node `height` levels above the leaves) with a value of at most `bound`, which
+   must exist. */
+static void descend_to(const struct hr_tree_store *store, uint32_t place, uint32_t height, int64_t bound,
+                       struct hr_job_entry *entry) {
   while (height-- > 0) {
     const struct inner *inner = inner_at(store, place);
     uint32_t slot = 0;
-    while (inner->least[slot] > bound) slot++;
+    while (inner->min[slot] > bound) slot++;
     place = inner->child[slot];
   }
   leaf_next(leaf_at(store, place), 0, bound, entry);
@@ -480,8 +482,8 @@ bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, i
   for (uint32_t level = tree->depth; level-- > 0;) {
     const struct inner *inner = path.inner[level];
     for (uint32_t slot = path.slot[level] + 1; slot < inner->count; slot++) {
-      if (inner->least[slot] > bound) continue;
-      lead_to(tree->store, inner->child[slot], tree->depth - 1 - level, bound, entry);
+      if (inner->min[slot] > bound) continue;
+      descend_to(tree->store, inner->child[slot], tree->depth - 1 - level, bound, entry);
       return true;
     }
   }

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A kinetic tournament: see policies/kinetic.h. Leaves are places in an array that only grows, doubled when it is full;
-   inner nodes lie as in a binary heap. A change plays the games from its leaf up; time plays those that have run out.
- */
+/* A kinetic tournament: see kinetic_tournament.h. Leaves are places in an array that only grows, doubled when it is
+   full; inner nodes are laid out as in a binary heap. A change replays the games from its leaf up; time replays those
+   that have expired. */
 
 #include "policies/kit/kinetic_tournament.h"
 
 enum { FIRST_CAPACITY = 4 };
 
-/* Values that differ by less, relative to themselves, may be equal once rounded, or compared wrongly here; and half of
-   that, which is still more than all errors of rounding. */
+/* Values whose relative difference is smaller may be equal after rounding, or be compared wrongly here. Half of that
+   still exceeds all rounding errors. */
 #define CLOSE 0x1p-48
 #define CLOSER 0x1p-49
 
-struct hr__kinetic_node {
-  uint32_t first;   /* a place, HR_NONE while there is none below */
-  int64_t until_us; /* no game below comes out otherwise before that */
-  int64_t least;    /* of the values below */
-};
-
-/* ---- A game ----------------------------------------------------------------------------------------- */
+/* ---- Games ---------------------------------------------------------------------------------------- */
 
 /* (now - since) x slowness of the other: a side of the comparison of two values. */
 static double side(const struct hr__kinetic *kinetic, const struct hr__contestant *a, const struct hr__contestant *b) {
@@ -37,8 +31,8 @@ static bool is_before(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b)
   return left > right;
 }
 
-/* Until when a is before b for sure: the lead shrinks by the difference in slowness, and must not become close. A
-   little less than that does as well, and is never too late. */
+/* Returns until when a is certainly before b: the lead shrinks by the difference in slowness, and must not become
+   close. A slightly earlier time is correct, too; it is never too late. */
 static int64_t before_until(const struct hr__kinetic *kinetic, uint32_t a, uint32_t b) {
   const struct hr__contestant *first = &kinetic->places[a], *second = &kinetic->places[b];
   double left = side(kinetic, first, second), right = side(kinetic, second, first);
@@ -50,9 +44,9 @@ static int64_t before_until(const struct hr__kinetic *kinetic, uint32_t a, uint3
   return kinetic->now_us + (wait_us > 1 ? (int64_t)wait_us : 1);
 }
 
-/* ---- The tree --------------------------------------------------------------------------------------- */
+/* ---- The tree ------------------------------------------------------------------------------------- */
 
-/* Node `at`, where the leaves stand behind the inner nodes. */
+/* Node `at`; leaves follow the inner nodes. */
 static struct hr__kinetic_node node_at(const struct hr__kinetic *kinetic, uint32_t at) {
   if (at < kinetic->capacity) return kinetic->nodes[at];
   uint32_t place = at - kinetic->capacity;
@@ -67,7 +61,7 @@ static void play(struct hr__kinetic *kinetic, uint32_t at) {
   *node = right;
   if (left.first != HR_NONE && (right.first == HR_NONE || is_before(kinetic, left.first, right.first))) *node = left;
   node->until_us = left.until_us < right.until_us ? left.until_us : right.until_us;
-  node->least = left.least < right.least ? left.least : right.least;
+  node->min = left.min < right.min ? left.min : right.min;
   if (left.first == HR_NONE || right.first == HR_NONE) return;
   uint32_t second = node->first == left.first ? right.first : left.first;
   int64_t until_us = before_until(kinetic, node->first, second);
@@ -78,11 +72,11 @@ static void play_up(struct hr__kinetic *kinetic, uint32_t place) {
   for (uint32_t at = (kinetic->capacity + place) / 2; at > 0; at /= 2) play(kinetic, at);
 }
 
-void hr__kinetic_play_all(struct hr__kinetic *kinetic) {
+void hr__kinetic_rebuild(struct hr__kinetic *kinetic) {
   for (uint32_t at = kinetic->capacity; at-- > 1;) play(kinetic, at);
 }
 
-/* Twice as many places. */
+/* Doubles the number of places. False: out of memory. */
 static bool grow(struct hr__kinetic *kinetic) {
   uint32_t old = kinetic->capacity, capacity = old ? 2 * old : FIRST_CAPACITY;
   struct hr__contestant *places = hr_arena_alloc(kinetic->arena, capacity * sizeof *places);
@@ -98,7 +92,7 @@ static bool grow(struct hr__kinetic *kinetic) {
   kinetic->nodes = nodes;
   kinetic->free_places = free_places;
   kinetic->capacity = capacity;
-  hr__kinetic_play_all(kinetic);
+  hr__kinetic_rebuild(kinetic);
   return true;
 }
 
@@ -120,9 +114,9 @@ void hr__kinetic_remove(struct hr__kinetic *kinetic, uint32_t place) {
   play_up(kinetic, place);
 }
 
-/* ---- Time ------------------------------------------------------------------------------------------- */
+/* ---- Time ----------------------------------------------------------------------------------------- */
 
-/* Down to each node whose time has come, and the games from there up. */
+/* Descends to each node whose time has expired, and replays the games from there up. */
 static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
   if (at >= kinetic->capacity || kinetic->nodes[at].until_us > kinetic->now_us) return;
   play_again(kinetic, 2 * at);
@@ -130,21 +124,17 @@ static void play_again(struct hr__kinetic *kinetic, uint32_t at) {
   play(kinetic, at);
 }
 
-void hr__kinetic_come_to(struct hr__kinetic *kinetic, int64_t now_us) {
+void hr__kinetic_advance(struct hr__kinetic *kinetic, int64_t now_us) {
   kinetic->now_us = now_us;
   if (kinetic->capacity) play_again(kinetic, 1);
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------- */
-
-uint32_t hr__kinetic_first(const struct hr__kinetic *kinetic) {
-  return kinetic->count ? kinetic->places[kinetic->nodes[1].first].name : HR_NONE;
-}
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
 static void search(const struct hr__kinetic *kinetic, uint32_t at, int64_t bound, hr__kinetic_visit *visit,
                    void *self) {
   struct hr__kinetic_node node = node_at(kinetic, at);
-  if (node.first == HR_NONE || node.least > bound) return;
+  if (node.first == HR_NONE || node.min > bound) return;
   bool alone = at >= kinetic->capacity;
   if (!visit(self, kinetic->places[node.first].name, alone) || alone) return;
   uint32_t likely = node_at(kinetic, 2 * at).first == node.first ? 2 * at : 2 * at + 1;

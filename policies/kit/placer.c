@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a gang goes, by bit scans over the free indexes: see headroom/policy_kit.h. */
+/* Placement of gangs by bit scans over the free indexes: see headroom/policy_kit.h. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
@@ -11,8 +11,8 @@ struct hr_placer {
   const struct hr_cluster *cluster;
   uint32_t n_pools;
   struct hr_capacity present;
-  const struct hr_free_index **index; /* of the present state */
-  uint64_t *free_gpus;                /* of the present state */
+  const struct hr_free_index **index; /* of the current state */
+  uint64_t *free_gpus;                /* of the current state */
   struct hr_slice *slices;            /* room for every node of the largest pool */
 };
 
@@ -48,10 +48,10 @@ bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t
   return false;
 }
 
-/* ---- One node --------------------------------------------------------------------------------------- */
+/* ---- One node ------------------------------------------------------------------------------------- */
 
-/* The nodes that may be taken: those from `from` to before `end`, and of wholly free ones none below `whole_from`,
-   which are spoken for. */
+/* The nodes that may be used: those from `from` to before `end`; wholly free nodes only from `whole_from` on, as the
+   others are in use by the gang. */
 struct placer_range {
   uint32_t from, whole_from, end;
 };
@@ -84,12 +84,12 @@ static uint32_t best_fit(const struct hr_free_index *index, uint32_t gpus, struc
 static uint32_t worst_fit(const struct hr_free_index *index, uint32_t gpus, struct placer_range range) {
   uint32_t level = hr_free_index_highest(index);
   uint32_t node = level >= gpus ? node_at_level(index, level, range) : HR_NONE;
-  while (node == HR_NONE && level-- > gpus) /* none of these may be taken: the next level that has nodes */
+  while (node == HR_NONE && level-- > gpus) /* none of these may be used: the next level that has nodes */
     if (hr_free_index_count(index, level)) node = node_at_level(index, level, range);
   return node;
 }
 
-/* The rule's node for `gpus` > 0 GPUs in one pool, HR_NONE if no node has them. */
+/* Returns the rule's node for `gpus` > 0 GPUs in one pool; HR_NONE if no node has them. */
 static uint32_t pick_node(enum hr_placement_rule rule, const struct hr_free_index *index, uint32_t gpus,
                           struct placer_range range) {
   switch (rule) {
@@ -105,12 +105,12 @@ static uint32_t pick_node(enum hr_placement_rule rule, const struct hr_free_inde
   return HR_NONE;
 }
 
-/* Whether a node with `free` GPUs free is better than one of an earlier pool with `best` free. */
+/* Returns whether a node with `free` GPUs free is better than one of an earlier pool with `best` free. */
 static bool is_better(enum hr_placement_rule rule, uint32_t free, uint32_t best) {
   return rule == HR_PLACE_BEST_FIT ? free < best : rule == HR_PLACE_WORST_FIT && free > best;
 }
 
-/* `*single`: whether some acceptable pool's nodes are large enough for the job at all. */
+/* `*single`: whether the nodes of some acceptable pool are large enough for the job. */
 static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement, bool *single) {
   uint32_t best_pool = HR_NONE, best_node = HR_NONE, best_free = 0;
@@ -134,9 +134,9 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
   return true;
 }
 
-/* ---- Several nodes ---------------------------------------------------------------------------------- */
+/* ---- Several nodes -------------------------------------------------------------------------------- */
 
-/* In a range that has as many wholly free nodes as the gang fills. */
+/* For a range that has as many wholly free nodes as the gang fills. */
 static bool place_in_range(struct hr_placer *placer, const struct hr_free_index *index, hr_pool pool,
                            struct placer_range range, uint32_t gpus, struct hr_placement *placement) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;
@@ -196,7 +196,7 @@ bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_cla
   return hr_placer_find_in(placer, &placer->present, gpus, accept_class, placement);
 }
 
-/* ---- Within groups ---------------------------------------------------------------------------------- */
+/* ---- Groups --------------------------------------------------------------------------------------- */
 
 static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_nodes, uint32_t gpus,
                            struct hr_placement *placement) {

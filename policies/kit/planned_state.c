@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * A planned state is a free index for each pool, or only counts. A search in one pool sees nothing free in all
- * others. What is not up is read from the cluster: a job that is still on a node which is to go holds nothing there.
- */
+/* Planned capacity: see planned_state.h. It is a free index for each pool, or only counts. A search in one pool uses
+   empty indexes for all others. Whether a node is up is read from the cluster: a job on a node that is about to go down
+   holds nothing there. */
 
 #include "policies/kit/planned_state.h"
 
 #include <string.h>
 
-enum { MILLI = 1000 };
-
-/* ---- Places ----------------------------------------------------------------------------------------- */
+/* ---- Places --------------------------------------------------------------------------------------- */
 
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus) {
-  if (placement->n_slices > place->n_room) {
+  if (placement->n_slices > place->slices_capacity) {
     struct hr_slice *slices = hr_arena_alloc(arena, placement->n_slices * sizeof *slices);
     if (!slices) return false;
     place->slices = slices;
-    place->n_room = placement->n_slices;
+    place->slices_capacity = placement->n_slices;
   }
   place->pool = placement->pool;
   place->gpus = gpus;
@@ -27,13 +24,7 @@ bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, cons
   return true;
 }
 
-bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
-  for (uint32_t i = 0; i < place->n_slices; i++)
-    if (place->slices[i].node.id == node.id) return true;
-  return false;
-}
-
-/* ---- Capacity --------------------------------------------------------------------------------------- */
+/* ---- Capacity ------------------------------------------------------------------------------------- */
 
 static bool is_up(const struct hr__planned_capacity *capacity, hr_node node) {
   return hr_cluster_node_state(capacity->cluster, node) == HR_NODE_UP;
@@ -77,60 +68,23 @@ enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct h
   return HR_OK;
 }
 
-static uint32_t number_of(const struct hr__planned_capacity *capacity, hr_pool pool, hr_node node) {
-  return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
-}
-
-bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
-  if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;
-  for (uint32_t i = 0; i < place->n_slices; i++) {
-    uint32_t node = number_of(capacity, place->pool, place->slices[i].node);
-    if (hr_free_index_get(capacity->index[place->pool.id], node) < place->slices[i].gpu_milli / MILLI) return false;
-  }
-  return true;
-}
-
-/* The index counts down from what it has: an unsigned sum that wraps takes. */
-static void add(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool gives) {
+/* Unsigned sums that wrap around subtract. */
+void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns) {
   uint32_t pool = place->pool.id;
   if (place->n_slices == 0)
     capacity->free_gpus[pool] =
-        gives ? capacity->free_gpus[pool] + place->gpus : capacity->free_gpus[pool] - place->gpus;
+        returns ? capacity->free_gpus[pool] + place->gpus : capacity->free_gpus[pool] - place->gpus;
   for (uint32_t i = 0; i < place->n_slices; i++) {
     if (!is_up(capacity, place->slices[i].node)) continue;
-    uint32_t node = number_of(capacity, place->pool, place->slices[i].node), gpus = place->slices[i].gpu_milli / MILLI;
+    uint32_t node = hr__capacity_node_number(capacity, place->pool, place->slices[i].node),
+             gpus = place->slices[i].gpu_milli / 1000;
     uint32_t free = hr_free_index_get(capacity->index[pool], node);
-    hr_free_index_set(capacity->index[pool], node, gives ? free + gpus : free - gpus);
-    capacity->free_gpus[pool] = gives ? capacity->free_gpus[pool] + gpus : capacity->free_gpus[pool] - gpus;
+    hr_free_index_set(capacity->index[pool], node, returns ? free + gpus : free - gpus);
+    capacity->free_gpus[pool] = returns ? capacity->free_gpus[pool] + gpus : capacity->free_gpus[pool] - gpus;
   }
 }
 
-void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
-  add(capacity, place, false);
-}
-
-void hr__capacity_give(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
-  add(capacity, place, true);
-}
-
-void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable) {
-  if (capacity->by_count) return;
-  struct hr_free_index *index = capacity->index[pool.id];
-  uint32_t number = number_of(capacity, pool, node);
-  uint32_t gpus = usable ? hr_cluster_pool_spec(capacity->cluster, pool)->gpus_per_node : 0;
-  capacity->free_gpus[pool.id] += gpus;
-  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
-  hr_free_index_set(index, number, gpus);
-}
-
-/* ---- Searches --------------------------------------------------------------------------------------- */
-
-bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
-                       uint32_t accept_class, struct hr_placement *placement) {
-  const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
-                                  capacity->free_gpus};
-  return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
-}
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement) {

@@ -2,53 +2,99 @@
 #ifndef HR_POLICIES_KIT_PLANNED_STATE_H
 #define HR_POLICIES_KIT_PLANNED_STATE_H
 
-/* Places of jobs, and planned states of capacity that they are taken from and given back to. */
+/* Places of jobs, and a planned state of the capacity, from which they are taken and to which they are returned. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 
-/* Where a job is or will be. */
+/* The current or future placement of a job. */
 struct hr__planned_place {
   hr_pool pool;
   uint32_t gpus;
-  uint32_t n_slices, n_room;
-  struct hr_slice *slices; /* none where GPUs are only counted */
+  uint32_t n_slices, slices_capacity;
+  struct hr_slice *slices; /* none if GPUs are only counted */
 };
 
 static inline struct hr_placement hr__place_placement(const struct hr__planned_place *place) {
   return (struct hr_placement){place->pool, place->n_slices, place->slices};
 }
-/* A copy, in memory that the place keeps; false: out of memory. */
+/* Copies a placement into memory that the place owns. False: out of memory. */
 bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus);
-bool hr__place_has(const struct hr__planned_place *place, hr_node node);
 
 struct hr__planned_capacity {
   const struct hr_cluster *cluster;
   uint32_t n_pools;
-  bool by_count;                     /* GPUs are counted by pool; there are no nodes */
-  struct hr_free_index **index;      /* by pool; NULL where by count */
+  bool by_count;                     /* GPUs are counted by pool */
+  struct hr_free_index **index;      /* by pool; NULL if counted */
   uint64_t *free_gpus;               /* by pool */
   const struct hr_free_index **only; /* by pool, for a search in one of them */
-  const struct hr_free_index *none;  /* of a pool that has nothing free */
+  const struct hr_free_index *none;  /* of a pool without free GPUs */
   uint64_t *only_gpus;
 };
 
-/* All nodes wholly free, those that are not up not at all. */
+/* Initializes the capacity: nodes that are up are wholly free, others have nothing free. */
 enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct hr_arena *arena,
                                  const struct hr_cluster *cluster, enum hr_placement_rule rule);
-/* So again. */
+/* Resets the capacity to that state. */
 void hr__capacity_reset(struct hr__planned_capacity *capacity);
-bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
-/* On nodes that are not up there is nothing to take, and nothing is given back. */
-void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
-void hr__capacity_give(struct hr__planned_capacity *capacity, const struct hr__planned_place *place);
-/* A node has come up, wholly free, or cannot be used any more. */
-void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable);
-/* By the placer's rule, in any pool that is accepted, or in this one only. */
-bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
-                       uint32_t accept_class, struct hr_placement *placement);
+
+static inline bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
+  for (uint32_t i = 0; i < place->n_slices; i++)
+    if (place->slices[i].node.id == node.id) return true;
+  return false;
+}
+
+/* Takes the GPUs of a place, or returns them. Nodes that are not up have nothing to take, and nothing is returned
+ * there. */
+void hr__capacity_change(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool returns);
+
+static inline void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+  hr__capacity_change(capacity, place, false);
+}
+
+static inline void hr__capacity_return(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
+  hr__capacity_change(capacity, place, true);
+}
+
+/* Finds a placement by the placer's rule in any pool that the class accepts. */
+static inline bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer,
+                                     uint32_t gpus, uint32_t accept_class, struct hr_placement *placement) {
+  const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
+                                  capacity->free_gpus};
+  return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
+}
+
+/* Finds a placement in one pool. */
 bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement);
+
+/* Returns the number of a node within its pool. */
+static inline uint32_t hr__capacity_node_number(const struct hr__planned_capacity *capacity, hr_pool pool,
+                                                hr_node node) {
+  return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
+}
+
+static inline bool hr__capacity_holds(const struct hr__planned_capacity *capacity,
+                                      const struct hr__planned_place *place) {
+  if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;
+  for (uint32_t i = 0; i < place->n_slices; i++) {
+    uint32_t node = hr__capacity_node_number(capacity, place->pool, place->slices[i].node);
+    if (hr_free_index_get(capacity->index[place->pool.id], node) < place->slices[i].gpu_milli / 1000) return false;
+  }
+  return true;
+}
+
+/* A node has come up, wholly free, or cannot be used any more. */
+static inline void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node,
+                                           bool usable) {
+  if (capacity->by_count) return;
+  struct hr_free_index *index = capacity->index[pool.id];
+  uint32_t number = hr__capacity_node_number(capacity, pool, node);
+  uint32_t gpus = usable ? hr_cluster_pool_spec(capacity->cluster, pool)->gpus_per_node : 0;
+  capacity->free_gpus[pool.id] += gpus;
+  capacity->free_gpus[pool.id] -= hr_free_index_get(index, number);
+  hr_free_index_set(index, number, gpus);
+}
 
 #endif

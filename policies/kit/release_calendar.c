@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What releases.c and releases_within.c share, and nobody else. */
+/*
+ * The release calendar: see headroom/policy_kit.h.
+ *
+ * Each bin keeps its running jobs in a tree by expected end, so the time T(bin, g) at which it has g GPUs free is one
+ * search for a running sum. For each (pool, g) that was ever queried, a tournament over the pool's bins has T(bin, g)
+ * at its leaves; its root is the first bin to have them, and the k smallest are found by descending from the root. A
+ * change of one bin replays one leaf of each of the pool's tournaments.
+ *
+ * A start is noted on a list and enters the trees at the next query; a job that ends before that never does. If no job
+ * waits there are no queries.
+ *
+ * For gangs within one group of a tier, each (pool, nodes per group, GPUs) that was ever queried has a tournament over
+ * groups, by the times at which they have room. Groups whose bins have changed are updated at the next query.
+ */
 
 #include "base/heap.h"
 #include "headroom/policy.h"
@@ -10,13 +23,13 @@
 
 struct hr__release_bin {
   uint32_t size, free; /* GPUs */
-  bool away;           /* a node that jobs may not start on: nothing that it has comes free */
+  bool away;           /* jobs may not start on the node: nothing on it comes free */
   struct hr_job_tree ends;
 };
 
 struct hr__release_tournament {
   uint32_t gpus;
-  int64_t *time; /* [2 * leaves]; the root is 1, bin i's leaf is leaves + i */
+  int64_t *time; /* [2 * leaves]; the root is 1, the leaf of bin i is leaves + i */
   struct hr__release_tournament *next;
 };
 
@@ -27,7 +40,7 @@ struct hr__release_group { /* the bins of a pool */
   struct hr__release_race *races;
 };
 
-/* A subtree of a tournament that may hold the next smallest time. */
+/* A subtree of a tournament that may have the next smallest time. */
 struct hr__release_contender {
   int64_t time;
   uint32_t at;
@@ -37,7 +50,7 @@ struct hr__release_contender {
 struct hr__release_note {
   int64_t end_us;
   hr_job job;
-  uint32_t bin, gpus; /* no GPUs: crossed out */
+  uint32_t bin, gpus; /* no GPUs: deleted */
 };
 
 struct hr_release_calendar {
@@ -45,7 +58,7 @@ struct hr_release_calendar {
   const struct hr_cluster *cluster;
   struct hr__release_note *notes;
   uint32_t n_notes, n_crossed, notes_capacity;
-  uint32_t *noted_at; /* by job: the place of its first note + 1, 0 for none; its parts follow each other */
+  uint32_t *noted_at; /* by job: the index of its first note + 1, 0 for none; its notes are consecutive */
   bool by_node;
   uint32_t n_groups, n_bins;
   struct hr__release_group *groups;
@@ -59,59 +72,29 @@ struct hr__bin_range {
   uint32_t from, end;
 };
 
-static inline int64_t hr__earlier(int64_t a, int64_t b) {
+static inline int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* A leaf has another time: so have those above it, as far as it matters. */
-static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time) {
+/* Sets a leaf, and updates the nodes above it as far as they change. */
+static inline void times_replay(int64_t *times, uint32_t leaf, int64_t time) {
   times[leaf] = time;
   for (uint32_t at = leaf / 2; at > 0; at /= 2) {
-    int64_t winner = hr__earlier(times[2 * at], times[2 * at + 1]);
+    int64_t winner = earlier(times[2 * at], times[2 * at + 1]);
     if (times[at] == winner) return;
     times[at] = winner;
   }
 }
 
-/* ---- releases.c ------------------------------------------------------------------------------------- */
-
-/* Brings the trees up to date. */
-static void hr__release_calendar_settle(struct hr_release_calendar *calendar);
-/* Whether a job sits on one node. */
-static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
-                                        uint32_t accept_class);
-/* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
+/* Returns the times at which the group's bins have `gpus` GPUs free; NULL: out of memory. */
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus);
-/* The k-th smallest time of a range of bins, k from 1. */
-static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
-                                             const struct hr__release_group *group,
-                                             const struct hr__release_tournament *tournament,
-                                             struct hr__bin_range range, uint32_t k);
-/* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
-static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                        uint32_t gpus, bool back);
 
-/* ---- releases_within.c ------------------------------------------------------------------------------ */
-
-/* A bin has changed. */
-static void hr__races_mark(struct hr__release_race *races, uint32_t number);
-
-/*
- * The future of what runs: see headroom/policy_kit.h.
- *
- * Each bin keeps its running jobs in a tree by expected end, so the time T(bin, g) at which it has g GPUs free is one
- * search for a running sum. For each (pool, g) that was ever asked about, a tournament over the pool's bins holds
- * T(bin, g) at its leaves; its root is the first bin to have them, and the k smallest are found by walking down from
- * the root. A change of one bin replays one leaf of each of the pool's tournaments.
- *
- * A start is noted on a list and goes into the trees when something is asked; a job that ends before that never does.
- * Where nothing waits, nothing is asked.
- */
+static void races_mark(struct hr__release_race *races, uint32_t number);
 
 enum { MILLI = 1000 };
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static bool is_up(const struct hr_cluster *cluster, hr_pool pool, uint32_t number) {
   hr_node node = {hr_cluster_first_node(cluster, pool).id + number};
@@ -155,7 +138,7 @@ struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, c
   return calendar;
 }
 
-/* ---- Tournaments ------------------------------------------------------------------------------------ */
+/* ---- Tournaments ---------------------------------------------------------------------------------- */
 
 static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   int64_t time = HR_NEVER_US;
@@ -166,8 +149,8 @@ static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
 
 static void replay_all(struct hr_release_calendar *calendar, const struct hr__release_group *group, uint32_t bin) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
-    hr__times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
-  if (group->races) hr__races_mark(group->races, bin - group->first_bin);
+    times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&calendar->bins[bin], each->gpus));
+  if (group->races) races_mark(group->races, bin - group->first_bin);
 }
 
 static struct hr__release_tournament *make_tournament(struct hr_release_calendar *calendar,
@@ -180,13 +163,12 @@ static struct hr__release_tournament *make_tournament(struct hr_release_calendar
   }
   for (uint32_t i = 0; i < group->leaves; i++)
     times[group->leaves + i] = i < group->n_bins ? bin_time(&calendar->bins[group->first_bin + i], gpus) : HR_NEVER_US;
-  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = hr__earlier(times[2 * at], times[2 * at + 1]);
+  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = earlier(times[2 * at], times[2 * at + 1]);
   *made = (struct hr__release_tournament){gpus, times, group->tournaments};
   group->tournaments = made;
   return made;
 }
 
-/* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
 static const struct hr__release_tournament *
 hr__release_calendar_tournament(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
@@ -211,7 +193,7 @@ static struct hr__release_contender pop(struct hr__release_contender *heap, uint
   return top;
 }
 
-/* The subtrees that make up a range of leaves. */
+/* Returns the subtrees that make up a range of leaves. */
 static uint32_t push_range(struct hr__release_contender *heap, const struct hr__release_tournament *tournament,
                            uint32_t from, uint32_t end) {
   uint32_t count = 0;
@@ -229,16 +211,15 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
 }
 
 /* Subtrees are opened in the order of their winners. */
-static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calendar,
-                                             const struct hr__release_group *group,
-                                             const struct hr__release_tournament *tournament,
-                                             struct hr__bin_range range, uint32_t k) {
+static int64_t release_calendar_kth_time(struct hr_release_calendar *calendar, const struct hr__release_group *group,
+                                         const struct hr__release_tournament *tournament, struct hr__bin_range range,
+                                         uint32_t k) {
   struct hr__release_contender *heap = calendar->contenders;
   if (k > range.end - range.from) return HR_NEVER_US;
   uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
   while (count > 0) {
     struct hr__release_contender best = pop(heap, count--);
-    while (best.at < group->leaves) { /* follow the winner down; the loser of each pairing stays a contender */
+    while (best.at < group->leaves) { /* follow the winner down; the loser of each pair remains a contender */
       uint32_t left = 2 * best.at, right = left + 1;
       bool left_wins = tournament->time[left] <= tournament->time[right];
       uint32_t loser = left_wins ? right : left;
@@ -251,7 +232,7 @@ static int64_t hr__release_calendar_kth_time(struct hr_release_calendar *calenda
   return HR_NEVER_US;
 }
 
-/* ---- Notes ------------------------------------------------------------------------------------------ */
+/* ---- Notes ---------------------------------------------------------------------------------------- */
 
 static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint32_t to) {
   struct hr__release_note note = calendar->notes[from];
@@ -259,7 +240,7 @@ static void move_note(struct hr_release_calendar *calendar, uint32_t from, uint3
   if (calendar->noted_at[note.job.id] == from + 1) calendar->noted_at[note.job.id] = to + 1;
 }
 
-/* Makes room for one more: closes up the list when half of it is crossed out, else doubles it. */
+/* Makes room for one more note: compacts the list if half of it is deleted, else doubles it. */
 static bool make_room(struct hr_release_calendar *calendar) {
   if (2 * calendar->n_crossed > calendar->n_notes) {
     uint32_t kept = 0;
@@ -302,8 +283,8 @@ static struct hr__release_group *group_of_bin(struct hr_release_calendar *calend
   return &calendar->groups[low];
 }
 
-/* Brings the trees up to date. */
-static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
+/* Applies all notes and updates the tournaments. */
+static void release_calendar_settle(struct hr_release_calendar *calendar) {
   for (uint32_t i = 0; i < calendar->n_notes; i++) {
     struct hr__release_note note = calendar->notes[i];
     if (!note.gpus) continue;
@@ -315,10 +296,10 @@ static void hr__release_calendar_settle(struct hr_release_calendar *calendar) {
   calendar->n_notes = calendar->n_crossed = 0;
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------- */
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
-static bool hr__release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus,
-                                        uint32_t accept_class) {
+/* Returns whether a job fits on one node. */
+static bool release_calendar_single(const struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < calendar->n_groups; i++)
     if (calendar->groups[i].bin_size >= gpus && hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
       return true;
@@ -331,11 +312,11 @@ static int64_t bins_time(struct hr_release_calendar *calendar, struct hr__releas
   const struct hr__release_tournament *tournament = hr__release_calendar_tournament(calendar, group, gpus);
   if (!tournament) return HR_NEVER_US;
   struct hr__bin_range all = {0, group->n_bins};
-  return k == 1 ? tournament->time[1] : hr__release_calendar_kth_time(calendar, group, tournament, all, k);
+  return k == 1 ? tournament->time[1] : release_calendar_kth_time(calendar, group, tournament, all, k);
 }
 
-/* A gang over whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r: the wholly free
-   ones have r too, so that is when whole + 1 nodes have it. */
+/* A gang of whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r. The wholly free
+   ones have r, too, so that is when whole + 1 nodes have r. */
 static int64_t group_time(struct hr_release_calendar *calendar, struct hr__release_group *group, uint32_t gpus,
                           bool is_single) {
   if (is_single) return group->bin_size >= gpus ? bins_time(calendar, group, gpus, 1) : HR_NEVER_US;
@@ -348,16 +329,16 @@ static int64_t group_time(struct hr_release_calendar *calendar, struct hr__relea
 
 int64_t hr_release_calendar_earliest(struct hr_release_calendar *calendar, uint32_t gpus, uint32_t accept_class,
                                      int64_t now_us) {
-  hr__release_calendar_settle(calendar);
-  bool is_single = hr__release_calendar_single(calendar, gpus, accept_class);
+  release_calendar_settle(calendar);
+  bool is_single = release_calendar_single(calendar, gpus, accept_class);
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0; i < calendar->n_groups; i++)
     if (hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i}))
-      earliest_us = hr__earlier(earliest_us, group_time(calendar, &calendar->groups[i], gpus, is_single));
+      earliest_us = earlier(earliest_us, group_time(calendar, &calendar->groups[i], gpus, is_single));
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
-/* ---- Changing --------------------------------------------------------------------------------------- */
+/* ---- Changes -------------------------------------------------------------------------------------- */
 
 static uint32_t bin_of(const struct hr_release_calendar *calendar, const struct hr_placement *placement,
                        uint32_t slice) {
@@ -409,9 +390,9 @@ void hr_release_calendar_set_usable(struct hr_release_calendar *calendar, hr_poo
   replay_all(calendar, group, bin);
 }
 
-/* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
-static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
-                                        uint32_t gpus, bool back) {
+/* GPUs that stay taken are subtracted from the bin's free GPUs: the same as removing their releases. */
+static void release_calendar_shrink(struct hr_release_calendar *calendar, const struct hr_placement *placement,
+                                    uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
     uint32_t at = bin_of(calendar, placement, i), part = part_gpus(placement, i, gpus);
     calendar->bins[at].free += back ? part : (uint32_t)-part;
@@ -422,9 +403,9 @@ static void hr__release_calendar_shrink(struct hr_release_calendar *calendar, co
 bool hr_release_calendar_allow(struct hr_release_calendar *calendar, const struct hr_placement *placement,
                                uint32_t taken, uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
   if (taken == 0) return true;
-  hr__release_calendar_shrink(calendar, placement, taken, false);
+  release_calendar_shrink(calendar, placement, taken, false);
   int64_t earliest_us = hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
-  hr__release_calendar_shrink(calendar, placement, taken, true);
+  release_calendar_shrink(calendar, placement, taken, true);
   return earliest_us <= at_us;
 }
 
@@ -442,20 +423,16 @@ uint32_t hr_release_calendar_bin_free(const struct hr_release_calendar *calendar
 
 const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_calendar *calendar, uint32_t bin) {
   static const struct hr_job_tree none = {0};
-  if (calendar->n_notes) hr__release_calendar_settle(calendar);
+  if (calendar->n_notes) release_calendar_settle(calendar);
   return calendar->bins[bin].away ? &none : &calendar->bins[bin].ends;
 }
 
-/*
- * When a gang fits one group of a tier: for each (pool, nodes of a group, GPUs) that was ever asked about, a tournament
- * over groups of the times at which they have room. Groups whose bins have changed are looked at again when the next
- * question comes.
- */
+/* ---- Gangs within groups of a tier ---------------------------------------------------------------- */
 
 struct hr__release_race {
   uint32_t gpus, nodes_per_group, n_groups, leaves;
-  int64_t *time;      /* [2 * leaves]; the root is 1, group i's leaf is leaves + i */
-  uint32_t *marked;   /* [n_groups], the first n_marked: groups to look at again */
+  int64_t *time;      /* [2 * leaves]; the root is 1, the leaf of group i is leaves + i */
+  uint32_t *marked;   /* [n_groups], of which n_marked are set: groups to update */
   uint8_t *is_marked; /* [n_groups] */
   uint32_t n_marked;
   struct hr__release_race *next;
@@ -467,7 +444,8 @@ static void mark(struct hr__release_race *race, uint32_t group) {
   race->marked[race->n_marked++] = group;
 }
 
-static void hr__races_mark(struct hr__release_race *races, uint32_t number) {
+/* A bin has changed. */
+static void races_mark(struct hr__release_race *races, uint32_t number) {
   for (; races; races = races->next) mark(races, number / races->nodes_per_group);
 }
 
@@ -498,17 +476,16 @@ static struct hr__release_race *race_for(struct hr_release_calendar *calendar, s
   return made;
 }
 
-/* A gang fits once its whole nodes are wholly free and, for its rest, one node more has as much, as in the whole pool.
- */
+/* The gang fits in the range under the same condition as in a whole pool. */
 static int64_t range_time(struct hr_release_calendar *calendar, struct hr__release_group *pool,
                           struct hr__bin_range range, uint32_t gpus) {
   uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;
   const struct hr__release_tournament *wholly = hr__release_calendar_tournament(calendar, pool, pool->bin_size);
   const struct hr__release_tournament *partly = rest ? hr__release_calendar_tournament(calendar, pool, rest) : wholly;
   if (!wholly || !partly) return HR_NEVER_US;
-  int64_t whole_time = hr__release_calendar_kth_time(calendar, pool, wholly, range, whole);
+  int64_t whole_time = release_calendar_kth_time(calendar, pool, wholly, range, whole);
   if (rest == 0 || whole_time == HR_NEVER_US) return whole_time;
-  int64_t rest_time = hr__release_calendar_kth_time(calendar, pool, partly, range, whole + 1);
+  int64_t rest_time = release_calendar_kth_time(calendar, pool, partly, range, whole + 1);
   return rest_time > whole_time ? rest_time : whole_time;
 }
 
@@ -520,7 +497,7 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
     uint32_t group = race->marked[--race->n_marked], from = group * nodes_per_group, end = from + nodes_per_group;
     struct hr__bin_range range = {from, end < pool->n_bins ? end : pool->n_bins};
     race->is_marked[group] = false;
-    hr__times_replay(race->time, race->leaves + group, range_time(calendar, pool, range, gpus));
+    times_replay(race->time, race->leaves + group, range_time(calendar, pool, range, gpus));
   }
   return race->time[1];
 }
@@ -528,14 +505,14 @@ static int64_t pool_time(struct hr_release_calendar *calendar, struct hr__releas
 int64_t hr_release_calendar_earliest_within(struct hr_release_calendar *calendar, enum hr_tier tier, uint32_t gpus,
                                             uint32_t accept_class, int64_t now_us) {
   int64_t earliest_us = HR_NEVER_US;
-  if (hr__release_calendar_single(calendar, gpus, accept_class))
+  if (release_calendar_single(calendar, gpus, accept_class))
     return hr_release_calendar_earliest(calendar, gpus, accept_class, now_us);
-  hr__release_calendar_settle(calendar);
+  release_calendar_settle(calendar);
   for (uint32_t i = 0; i < calendar->n_groups && tier > HR_TIER_NODE; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(calendar->cluster, (hr_pool){i});
     if (!hr_cluster_accepts(calendar->cluster, accept_class, (hr_pool){i})) continue;
     uint32_t nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes);
-    earliest_us = hr__earlier(earliest_us, pool_time(calendar, &calendar->groups[i], nodes_per_group, gpus));
+    earliest_us = earlier(earliest_us, pool_time(calendar, &calendar->groups[i], nodes_per_group, gpus));
   }
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
@@ -544,8 +521,8 @@ bool hr_release_calendar_allow_within(struct hr_release_calendar *calendar, cons
                                       uint32_t taken, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
                                       int64_t at_us, int64_t now_us) {
   if (taken == 0) return true;
-  hr__release_calendar_shrink(calendar, placement, taken, false);
+  release_calendar_shrink(calendar, placement, taken, false);
   int64_t earliest_us = hr_release_calendar_earliest_within(calendar, tier, gpus, accept_class, now_us);
-  hr__release_calendar_shrink(calendar, placement, taken, true);
+  release_calendar_shrink(calendar, placement, taken, true);
   return earliest_us <= at_us;
 }

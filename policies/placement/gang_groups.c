@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For each (request, tier) that was ever asked for, each pool has a tournament over its groups: a group that has room
- * for all tasks of the request stands in it with the more, the less room it has; others with 0. Room is the sum of what
- * the group's nodes have room for. Nodes stand in a list by when they last changed, of which a question walks those
- * that have changed since it was last asked.
+ * Room for gangs in the groups of a tier: see gpu_allocator.h. For each (request, tier) that was ever queried, each
+ * pool has a tournament over its groups: the value of a group with room for all tasks is larger the less room it has,
+ * that of others is 0. Room is the sum over the group's nodes. Nodes are in a list by their last change; an update
+ * visits those that have changed since the last one.
  */
 
-#include "policies/placement/gang_groups.h"
+#include "policies/placement/gpu_allocator.h"
 
 #include "policies/kit/tournament.h"
 
 struct pool_groups {
   struct hr__tournament_shape shape;
-  uint32_t *tree; /* of one lane, by group */
+  uint32_t *tree; /* one lane, by group */
   uint64_t *room; /* by group: tasks */
 };
 
-struct question {
-  uint64_t asked;      /* groups->changes + 1 when it was last made good; 0: never */
+struct room_query {
+  uint64_t updated_at; /* groups->changes + 1 at the last update; 0: never */
   uint64_t *node_room; /* by node */
   struct pool_groups *pools;
 };
@@ -28,7 +28,7 @@ struct hr__gang_groups {
   const struct hr_gpu_inventory *inventory;
   const struct hr_request *requests;
   uint32_t *first_node;        /* by pool */
-  struct question **questions; /* [n_requests][HR_N_TIERS] */
+  struct room_query **queries; /* [n_requests][HR_N_TIERS] */
   uint32_t *before, *after;    /* [n_nodes + 1], neighbours in the list by change; the last entry is its head */
   uint64_t *changed;           /* [n_nodes], when: a count of changes */
   uint64_t changes;
@@ -42,11 +42,11 @@ struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct h
   if (!groups) return NULL;
   *groups = (struct hr__gang_groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
   groups->first_node = hr_arena_alloc(arena, cluster->n_pools * sizeof *groups->first_node);
-  groups->questions = hr_arena_alloc(arena, ((size_t)n_requests + 1) * HR_N_TIERS * sizeof(*groups->questions));
+  groups->queries = hr_arena_alloc(arena, ((size_t)n_requests + 1) * HR_N_TIERS * sizeof(*groups->queries));
   groups->before = hr_arena_alloc(arena, n * sizeof *groups->before);
   groups->after = hr_arena_alloc(arena, n * sizeof *groups->after);
   groups->changed = hr_arena_alloc(arena, n * sizeof *groups->changed);
-  if (!groups->first_node || !groups->questions || !groups->before || !groups->after || !groups->changed) return NULL;
+  if (!groups->first_node || !groups->queries || !groups->before || !groups->after || !groups->changed) return NULL;
   for (uint32_t i = 1; i < cluster->n_pools; i++)
     groups->first_node[i] = groups->first_node[i - 1] + cluster->pools[i - 1].nodes;
   for (uint32_t i = 0; i < n; i++) {
@@ -56,42 +56,42 @@ struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct h
   return groups;
 }
 
-/* ---- Room ------------------------------------------------------------------------------------------- */
+/* ---- Room ----------------------------------------------------------------------------------------- */
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t min_u64(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* Tasks that one GPU has room for, which has some for one. */
+/* Returns the number of tasks for which a GPU has room, at least one. */
 static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                             size_t gpu) {
   uint64_t room = inventory->gpu_milli[gpu] / hr_gpu_inventory_milli(inventory, request, node);
   if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
-    room = least(room, inventory->max_tasks[node.id] - inventory->gpu_tasks[gpu]);
+    room = min_u64(room, inventory->max_tasks[node.id] - inventory->gpu_tasks[gpu]);
   if (request->gpu_mem_mib && inventory->gpu_mem_mib[gpu] != HR_NONE)
-    room = least(room, inventory->gpu_mem_mib[gpu] / request->gpu_mem_mib);
+    room = min_u64(room, inventory->gpu_mem_mib[gpu] / request->gpu_mem_mib);
   return room;
 }
 
-/* How much of `tasks` tasks, each of another GPU of those that one task takes, the GPUs have room for. */
-static uint64_t shares_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
-                          uint64_t gpus, uint64_t tasks) {
+/* Returns how many fractions of `tasks` tasks the GPUs have room for. A task uses distinct GPUs. */
+static uint64_t fractions_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                             uint64_t gpus, uint64_t tasks) {
   size_t first = (size_t)node.id * inventory->max_gpus;
   uint64_t sum = 0;
   for (; gpus; gpus &= gpus - 1)
-    sum += least(room_on_gpu(inventory, request, node, first + (uint32_t)__builtin_ctzll(gpus)), tasks);
+    sum += min_u64(room_on_gpu(inventory, request, node, first + (uint32_t)__builtin_ctzll(gpus)), tasks);
   return sum;
 }
 
-/* The most tasks whose shares could be laid out, each on as many GPUs as it asks for: t tasks can if GPUs with room for
-   at most t of them have room for t times as many shares. */
+/* Returns the maximum number of tasks whose fractions fit, each on as many GPUs as it requests: t tasks fit if the GPUs
+   have room for t times as many fractions, at most t of them counted on each GPU. */
 static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
-  uint64_t high = shares_of(inventory, request, node, fitting, UINT64_MAX) / request->gpus;
+  uint64_t high = fractions_of(inventory, request, node, fitting, UINT64_MAX) / request->gpus;
   while (low < high) {
     uint64_t middle = (low + high + 1) / 2;
-    if (shares_of(inventory, request, node, fitting, middle) >= middle * request->gpus)
+    if (fractions_of(inventory, request, node, fitting, middle) >= middle * request->gpus)
       low = middle;
     else
       high = middle - 1;
@@ -105,15 +105,15 @@ static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct h
   uint64_t room = request->dedicated ? 1 : UINT32_MAX;
   uint32_t cpu_milli = hr_gpu_inventory_cpu_milli(inventory, request, node);
   if (cpu_milli && inventory->cpu_milli[node.id] != HR_NONE)
-    room = least(room, inventory->cpu_milli[node.id] / cpu_milli);
+    room = min_u64(room, inventory->cpu_milli[node.id] / cpu_milli);
   if (request->mem_mib && inventory->mem_mib[node.id] != UINT64_MAX)
-    room = least(room, inventory->mem_mib[node.id] / request->mem_mib);
-  return request->gpus ? least(room, room_on_gpus(inventory, request, node, gpus)) : room;
+    room = min_u64(room, inventory->mem_mib[node.id] / request->mem_mib);
+  return request->gpus ? min_u64(room, room_on_gpus(inventory, request, node, gpus)) : room;
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups --------------------------------------------------------------------------------------- */
 
-/* Of a pool and a tier: a group is some nodes, or a node is some groups. */
+/* The groups of a tier in a pool: a group is several nodes, or a node is several groups. */
 struct gang_groups_shape {
   uint32_t nodes_per_group, groups_per_node, gpus_per_group, n_groups;
 };
@@ -131,91 +131,94 @@ static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
   return one << (part * shape->gpus_per_group);
 }
 
-struct hr__group_place hr__groups_place(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
-                                        uint32_t group) {
-  const struct hr_pool_spec *spec = &groups->cluster->pools[pool.id];
-  struct gang_groups_shape shape = shape_of(spec, tier);
-  uint32_t number = group / shape.groups_per_node * shape.nodes_per_group;
-  return (struct hr__group_place){.first = {groups->first_node[pool.id] + number},
-                                  .n_nodes = (uint32_t)least(shape.nodes_per_group, spec->nodes - number),
-                                  .gpus = mask_of(&shape, group % shape.groups_per_node)};
-}
+/* ---- Queries -------------------------------------------------------------------------------------- */
 
-/* ---- Questions -------------------------------------------------------------------------------------- */
-
-static struct question *make_question(struct hr__gang_groups *groups, enum hr_tier tier) {
-  struct question *question = hr_arena_alloc(groups->arena, sizeof *question);
-  if (!question) return NULL;
-  question->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
-  question->pools = hr_arena_alloc(groups->arena, groups->cluster->n_pools * sizeof *question->pools);
-  if (!question->node_room || !question->pools) return NULL;
+static struct room_query *make_query(struct hr__gang_groups *groups, enum hr_tier tier) {
+  struct room_query *room_query = hr_arena_alloc(groups->arena, sizeof *room_query);
+  if (!room_query) return NULL;
+  room_query->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
+  room_query->pools = hr_arena_alloc(groups->arena, groups->cluster->n_pools * sizeof *room_query->pools);
+  if (!room_query->node_room || !room_query->pools) return NULL;
   for (uint32_t i = 0; i < groups->cluster->n_pools; i++) {
-    struct pool_groups *pool = &question->pools[i];
+    struct pool_groups *pool = &room_query->pools[i];
     uint32_t n_groups = shape_of(&groups->cluster->pools[i], tier).n_groups;
     pool->shape = hr__tournament_shape(n_groups);
     pool->tree = hr_arena_alloc(groups->arena, pool->shape.size * sizeof *pool->tree);
     pool->room = hr_arena_alloc(groups->arena, ((size_t)n_groups + 1) * sizeof *pool->room);
     if (!pool->tree || !pool->room) return NULL;
   }
-  return question;
+  return room_query;
 }
 
 static void set_room(struct pool_groups *pool, const struct hr_request *request, uint32_t group, uint64_t room) {
-  uint32_t value = room < request->tasks ? 0 : UINT32_MAX - (uint32_t)least(room, UINT32_MAX - 1);
+  uint32_t value = room < request->tasks ? 0 : UINT32_MAX - (uint32_t)min_u64(room, UINT32_MAX - 1);
   pool->room[group] = room;
   hr__tournament_set(&pool->shape, pool->tree, 1, false, group, &value);
 }
 
-/* Its groups, or the one that it is in, have as much room as they have now. */
-static void look_at(struct hr__gang_groups *groups, struct question *question, const struct hr_request *request,
-                    enum hr_tier tier, hr_node node) {
+/* Updates the room of the node's groups, or of the group that it is in. */
+static void update_node(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
+                        enum hr_tier tier, hr_node node) {
   uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];
   struct gang_groups_shape shape = shape_of(&groups->cluster->pools[pool], tier);
-  struct pool_groups *of_pool = &question->pools[pool];
+  struct pool_groups *of_pool = &room_query->pools[pool];
   for (uint32_t part = 0; part < shape.groups_per_node && shape.groups_per_node > 1; part++)
     set_room(of_pool, request, number * shape.groups_per_node + part,
              room_on(groups->inventory, request, node, mask_of(&shape, part)));
   if (shape.groups_per_node > 1) return;
   uint32_t group = number / shape.nodes_per_group;
   uint64_t room = room_on(groups->inventory, request, node, UINT64_MAX);
-  set_room(of_pool, request, group, of_pool->room[group] + room - question->node_room[node.id]);
-  question->node_room[node.id] = room;
+  set_room(of_pool, request, group, of_pool->room[group] + room - room_query->node_room[node.id]);
+  room_query->node_room[node.id] = room;
 }
 
-static void refresh(struct hr__gang_groups *groups, struct question *question, const struct hr_request *request,
+static void refresh(struct hr__gang_groups *groups, struct room_query *room_query, const struct hr_request *request,
                     enum hr_tier tier) {
   uint32_t head = groups->inventory->n_nodes;
   for (uint32_t node = groups->before[head]; node != head; node = groups->before[node]) {
-    if (question->asked && groups->changed[node] < question->asked) break;
-    look_at(groups, question, request, tier, (hr_node){node});
+    if (room_query->updated_at && groups->changed[node] < room_query->updated_at) break;
+    update_node(groups, room_query, request, tier, (hr_node){node});
   }
-  question->asked = groups->changes + 1;
+  room_query->updated_at = groups->changes + 1;
 }
 
-bool hr__groups_look(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier) {
-  struct question **question = &groups->questions[(size_t)request * HR_N_TIERS + tier];
-  if (!*question) *question = make_question(groups, tier);
-  if (*question) refresh(groups, *question, &groups->requests[request], tier);
-  return *question != NULL;
+bool hr__groups_update(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier) {
+  struct room_query **room_query = &groups->queries[(size_t)request * HR_N_TIERS + tier];
+  if (!*room_query) *room_query = make_query(groups, tier);
+  if (*room_query) refresh(groups, *room_query, &groups->requests[request], tier);
+  return *room_query != NULL;
 }
 
 static struct pool_groups *pool_of(const struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier,
                                    hr_pool pool) {
-  return &groups->questions[(size_t)request * HR_N_TIERS + tier]->pools[pool.id];
+  return &groups->queries[(size_t)request * HR_N_TIERS + tier]->pools[pool.id];
 }
 
-uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool) {
+static struct hr__group_place place_of_group(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
+                                             uint32_t group) {
+  const struct hr_pool_spec *spec = &groups->cluster->pools[pool.id];
+  struct gang_groups_shape shape = shape_of(spec, tier);
+  uint32_t number = group / shape.groups_per_node * shape.nodes_per_group;
+  return (struct hr__group_place){.first = {groups->first_node[pool.id] + number},
+                                  .n_nodes = (uint32_t)min_u64(shape.nodes_per_group, spec->nodes - number),
+                                  .gpus = mask_of(&shape, group % shape.groups_per_node)};
+}
+
+uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                             struct hr__group_place *place) {
   const struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
-  bool any = hr__tournament_root(&of_pool->shape, of_pool->tree, 1, 0) != 0;
-  return any ? hr__tournament_best(&of_pool->shape, of_pool->tree, 1, 0) : HR_NONE;
+  if (hr__tournament_root(&of_pool->shape, of_pool->tree, 1, 0) == 0) return HR_NONE;
+  uint32_t group = hr__tournament_best(&of_pool->shape, of_pool->tree, 1, 0);
+  *place = place_of_group(groups, tier, pool, group);
+  return group;
 }
 
-void hr__groups_leave_out(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
-                          uint32_t group) {
+void hr__groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                        uint32_t group) {
   struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
   uint32_t none = 0;
   hr__tournament_set(&of_pool->shape, of_pool->tree, 1, false, group, &none);
-  hr__groups_changed(groups, hr__groups_place(groups, tier, pool, group).first);
+  hr__groups_changed(groups, place_of_group(groups, tier, pool, group).first);
 }
 
 void hr__groups_changed(struct hr__gang_groups *groups, hr_node node) {

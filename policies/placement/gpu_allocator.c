@@ -1,40 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the sharer's own files share. */
+/* Per-GPU allocation: see gpu_allocator.h. A gang may go to any pool that it accepts, but its tasks stay together. The
+   packer therefore has a variant of its request for each pool, which accepts that pool only; pools are tried in the
+   cluster's order. */
 
 #include "policies/placement/gpu_allocator.h"
 
-#include "policies/placement/gang_groups.h"
 #include "policies/queue/dispatch.h"
 
-/* A state of the cluster, and who looks for places in it. */
-struct hr__cluster_snapshot {
-  struct hr_gpu_inventory *inventory;
-  struct hr_packer *packer;
-  struct hr__gang_groups *groups; /* NULL unless jobs are to be within some */
-  struct hr_packer *bare;         /* sharer_bare.c; NULL until it is asked */
-};
-
-struct hr__gpu_allocator {
-  struct hr__cluster_snapshot now;   /* follows what happens */
-  struct hr__cluster_snapshot empty; /* all nodes there, and no job; NULL unless some gang may never find places */
-  const struct hr_requests *requests;
-  struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
-  uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
-  uint32_t n_asked, n_pools;
-  const struct hr_typical_pods *typical;
-  struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
-  struct hr_slice *slices;         /* room for the largest gang */
-  const struct hr_cluster *cluster;
-  struct hr__gpu_allocator *bare; /* sharer_bare.c; likewise */
-  bool failed;                    /* out of memory while it was asked something */
-};
-
-/*
- * A gang may go to any pool that it accepts, but its tasks stay together. So its request stands in the packer once more
- * for each pool, as one that accepts that pool alone; pools are tried in the cluster's order.
- */
-
-/* ---- Finding ---------------------------------------------------------------------------------------- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
 static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t request, struct hr_slice *slice) {
@@ -51,34 +24,29 @@ static void change_node(const struct hr__cluster_snapshot *snapshot, hr_node nod
   if (snapshot->bare) hr_packer_changed(snapshot->bare, node);
 }
 
-static void take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                 uint32_t request, const struct hr_slice *slice) {
-  hr_gpu_inventory_take(snapshot->inventory, &allocator->asked[request], slice);
-  hr_packer_taken(snapshot->packer, request, slice->node);
+static void change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                   uint32_t request, const struct hr_slice *slice, enum hr__gpu_change change) {
+  const struct hr_request *asked = &allocator->asked[request];
+  if (change == HR__GPUS_TAKE)
+    hr_gpu_inventory_take(snapshot->inventory, asked, slice);
+  else if (change == HR__GPUS_GIVE)
+    hr_gpu_inventory_give(snapshot->inventory, asked, slice);
+  else
+    hr_gpu_inventory_undo(snapshot->inventory, asked, slice);
+  if (change == HR__GPUS_TAKE)
+    hr_packer_taken(snapshot->packer, request, slice->node);
+  else
+    hr_packer_given(snapshot->packer, request, slice->node);
   change_node(snapshot, slice->node);
 }
 
-static void give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                 uint32_t request, const struct hr_slice *slice) {
-  hr_gpu_inventory_give(snapshot->inventory, &allocator->asked[request], slice);
-  hr_packer_given(snapshot->packer, request, slice->node);
-  change_node(snapshot, slice->node);
-}
-
-static void undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                 uint32_t request, const struct hr_slice *slice) {
-  hr_gpu_inventory_undo(snapshot->inventory, &allocator->asked[request], slice);
-  hr_packer_given(snapshot->packer, request, slice->node);
-  change_node(snapshot, slice->node);
-}
-
-/* Each task as if those before it were there already. */
+/* Each task is placed as if those before it were started. */
 static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                       uint32_t variant) {
   uint32_t tasks = allocator->asked[variant].tasks, placed = 0;
   while (placed < tasks && find_task(allocator, snapshot, variant, &allocator->slices[placed]))
-    take(allocator, snapshot, variant, &allocator->slices[placed++]);
-  for (uint32_t i = placed; i-- > 0;) undo(allocator, snapshot, variant, &allocator->slices[i]);
+    change(allocator, snapshot, variant, &allocator->slices[placed++], HR__GPUS_TAKE);
+  for (uint32_t i = placed; i-- > 0;) change(allocator, snapshot, variant, &allocator->slices[i], HR__GPUS_UNDO);
   return placed == tasks;
 }
 
@@ -101,28 +69,12 @@ static bool find(const struct hr__gpu_allocator *allocator, const struct hr__clu
   return false;
 }
 
-bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t request, struct hr_placement *placement) {
-  return find(allocator, &allocator->now, request, placement);
-}
-
-bool hr__cluster_snapshot_find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, struct hr_placement *placement) {
-  return find(allocator, snapshot, request, placement);
-}
-
-void hr__cluster_snapshot_take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement) {
-  for (uint32_t i = 0; i < placement->n_slices; i++) take(allocator, snapshot, request, &placement->slices[i]);
-}
-
-void hr__cluster_snapshot_give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement) {
-  for (uint32_t i = 0; i < placement->n_slices; i++) give(allocator, snapshot, request, &placement->slices[i]);
-}
-
-void hr__cluster_snapshot_undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement) {
-  for (uint32_t i = placement->n_slices; i-- > 0;) undo(allocator, snapshot, request, &placement->slices[i]);
+/* Tasks are undone in reverse, as they were taken. */
+void hr__cluster_snapshot_change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                                 uint32_t request, const struct hr_placement *placement, enum hr__gpu_change how) {
+  uint32_t n = placement->n_slices;
+  for (uint32_t i = 0; i < n; i++)
+    change(allocator, snapshot, request, &placement->slices[how == HR__GPUS_UNDO ? n - 1 - i : i], how);
 }
 
 void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapshot, const struct hr_view *view,
@@ -134,15 +86,16 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
   change_node(snapshot, event->node);
 }
 
-/* ---- Within groups ---------------------------------------------------------------------------------- */
+/* ---- Groups of a tier ----------------------------------------------------------------------------- */
 
-/* On parts of one node a task has the GPUs that hr_gpu_inventory_pick would take of them. */
+/* On parts of one node a task gets the GPUs that hr_gpu_inventory_pick would choose of them. */
 static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                         uint32_t request, const struct hr__group_place *place, bool parted, struct hr_slice *slice) {
+                         uint32_t request, const struct hr__group_place *place, bool splits_node,
+                         struct hr_slice *slice) {
   const struct hr_request *asked = &allocator->asked[request];
   hr_node node = place->first;
   uint64_t gpus;
-  if (!parted) {
+  if (!splits_node) {
     if (!hr_packer_find_among(snapshot->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
   } else {
     if (!hr_gpu_inventory_fits(snapshot->inventory, asked, node)) return false;
@@ -153,31 +106,31 @@ static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct
   return true;
 }
 
-/* Each task as if those before it were there already. */
+/* Each task is placed as if those before it were started. */
 static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                    uint32_t request, const struct hr__group_place *place, bool parted) {
+                    uint32_t request, const struct hr__group_place *place, bool splits_node) {
   uint32_t tasks = allocator->asked[request].tasks, placed = 0;
-  while (placed < tasks && find_task_in(allocator, snapshot, request, place, parted, &allocator->slices[placed]))
-    take(allocator, snapshot, request, &allocator->slices[placed++]);
-  for (uint32_t i = placed; i-- > 0;) undo(allocator, snapshot, request, &allocator->slices[i]);
+  while (placed < tasks && find_task_in(allocator, snapshot, request, place, splits_node, &allocator->slices[placed]))
+    change(allocator, snapshot, request, &allocator->slices[placed++], HR__GPUS_TAKE);
+  for (uint32_t i = placed; i-- > 0;) change(allocator, snapshot, request, &allocator->slices[i], HR__GPUS_UNDO);
   return placed == tasks;
 }
 
-/* Groups that have room by their number are tried, the tightest first, until the tasks find their places in one. */
+/* Tries groups with enough room by number, the tightest first, until all tasks find a place in one. */
 static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
                          uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
-  bool parted = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
+  bool splits_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
   for (;;) {
-    uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool);
+    struct hr__group_place place;
+    uint32_t group = hr__groups_tightest(snapshot->groups, request, tier, pool, &place);
     if (group == HR_NONE) return false;
-    struct hr__group_place place = hr__groups_place(snapshot->groups, tier, pool, group);
-    if (find_in(allocator, snapshot, request, &place, parted)) return true;
-    hr__groups_leave_out(snapshot->groups, request, tier, pool, group);
+    if (find_in(allocator, snapshot, request, &place, splits_node)) return true;
+    hr__groups_exclude(snapshot->groups, request, tier, pool, group);
   }
 }
 
-/* Whether the tier parts the nodes of some pool that is accepted. */
+/* Returns whether the tier splits the nodes of some acceptable pool. */
 static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   for (uint32_t i = 0; i < allocator->n_pools; i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, (hr_pool){i});
@@ -187,17 +140,17 @@ static bool parts_nodes(const struct hr__gpu_allocator *allocator, const struct 
   return false;
 }
 
-/* A single task is on one node, and on one GPU of it in one group of everything. */
+/* A single task is on one node; if it uses one GPU it is in one group of every tier. */
 static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr_request *asked, enum hr_tier tier) {
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(allocator, asked, tier));
 }
 
-static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                        uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
+bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
   const struct hr_request *asked = &allocator->asked[request];
-  if (is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
+  if (tier == HR_TIER_ANY || is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
     return find(allocator, snapshot, request, placement);
-  if (!hr__groups_look(snapshot->groups, request, tier)) {
+  if (!hr__groups_update(snapshot->groups, request, tier)) {
     allocator->failed = true;
     return false;
   }
@@ -209,48 +162,26 @@ static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cl
   return false;
 }
 
-bool hr__gpu_allocator_find_within(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
-                                   struct hr_placement *placement) {
-  return find_within(allocator, &allocator->now, request, tier, placement);
-}
+/* ---- Events --------------------------------------------------------------------------------------- */
 
-bool hr__cluster_snapshot_find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                      uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
-  return find_within(allocator, snapshot, request, tier, placement);
-}
-
-uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
-  return hr_packer_finds(allocator->now.packer);
-}
-
-void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
-  hr_packer_rewind(allocator->now.packer, finds);
-}
-
-bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator) {
-  return allocator->failed;
-}
-
-/* ---- What happens ----------------------------------------------------------------------------------- */
-
-/* Tasks with shares of several GPUs may get in each other's way: that they fit by their number is not enough. */
+/* Tasks with fractions of several GPUs may block each other, so it is not enough that they fit by number. */
 static bool may_not_fit(const struct hr_request *request) {
   return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
 }
 
-/* What finds no place on the empty cluster never will. */
+/* A job that does not fit on the empty cluster never will. */
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__gpu_allocator *allocator = queue->allocator;
   uint32_t request = allocator->requests->of_job[job.id];
-  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
-  bool must = within.tier != HR_TIER_ANY && within.until_us == HR_NEVER_US;
+  struct hr_locality locality = hr_cluster_locality(queue->cluster, job);
+  bool must = locality.tier != HR_TIER_ANY && locality.until_us == HR_NEVER_US;
   struct hr_placement unused;
   if (!allocator->empty.packer || !may_not_fit(&allocator->asked[request])) return HR_OK;
   if (!find(allocator, &allocator->empty, request, &unused))
-    return hr__queue_give_up(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
-  if (!must || find_within(allocator, &allocator->empty, request, within.tier, &unused)) return HR_OK;
-  return hr__queue_give_up(queue, job, HR_REASON_NO_GROUP) ? HR_OK : HR_NO_MEMORY;
+    return hr__queue_reject_later(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
+  if (!must || hr__cluster_snapshot_find(allocator, &allocator->empty, request, locality.tier, &unused)) return HR_OK;
+  return hr__queue_reject_later(queue, job, HR_REASON_NO_GROUP) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
@@ -260,17 +191,19 @@ static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   (void)view;
-  hr__cluster_snapshot_take(queue->allocator, &queue->allocator->now, request_of(queue, job), placement);
+  hr__cluster_snapshot_change(queue->allocator, &queue->allocator->now, request_of(queue, job), placement,
+                              HR__GPUS_TAKE);
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
-  hr__cluster_snapshot_give(queue->allocator, &queue->allocator->now, request_of(queue, event->job), event->placement);
+  hr__cluster_snapshot_change(queue->allocator, &queue->allocator->now, request_of(queue, event->job), event->placement,
+                              HR__GPUS_GIVE);
   return HR_OK;
 }
 
-/* Who was on a node that goes has been interrupted before. */
+/* Jobs on a node that goes down have been interrupted before. */
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   hr__cluster_snapshot_node_changes(&queue->allocator->now, view, event);
   return HR_OK;
@@ -279,7 +212,7 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena *arena,
                             const struct hr_cluster *cluster) {
@@ -299,7 +232,7 @@ static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena
   return true;
 }
 
-/* The gang's request for each pool alone; for one that it does not accept, it accepts none. */
+/* The gang's request for each pool. For a pool that it does not accept, the variant accepts none. */
 static void add_variants(struct hr__gpu_allocator *allocator, uint32_t request) {
   struct hr_request asked = allocator->asked[request];
   const uint8_t *accepted = allocator->acceptance.row + (size_t)asked.accept_class * allocator->n_pools;
@@ -350,7 +283,7 @@ static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struc
   return snapshot->groups != NULL;
 }
 
-/* As the cluster is before anything has happened. */
+/* The state before any event. */
 static bool make_present(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
                          const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
   const struct hr_gpu_inventory *now = hr_cluster_gpu_inventory(env->cluster);
@@ -385,14 +318,12 @@ struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, cons
       !make_asked(allocator, env->arena) || !make_present(allocator, env, rule, &allocator->now) ||
       !make_empty(allocator, env, rule))
     return NULL;
-  hr__queue_listen(queue, &listener);
+  hr__queue_add_listener(queue, &listener);
   return allocator;
 }
 
-/*
- * Whether it is for want of CPU or memory that a job finds no place: the same stock, looked at by a packer to which all
- * requests are for GPUs alone. It is made when it is first asked, as only explanations do.
- */
+/* Whether a job lacks CPU or memory: the same inventory is searched by a packer whose requests are for GPUs only. It is
+   created at the first call, as only explanations need it. */
 
 static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr__gpu_allocator *allocator) {
   struct hr_request *bare = hr_arena_alloc(arena, ((size_t)allocator->n_asked + 1) * sizeof *bare);
@@ -404,7 +335,7 @@ static struct hr_request *bare_requests(struct hr_arena *arena, const struct hr_
   return bare;
 }
 
-/* Its slices are those of the sharer: whoever finds a place is told so before the next question. */
+/* Its slices are those of the allocator: a placement is used before the next search. */
 static struct hr__gpu_allocator *make_bare(struct hr_arena *arena, struct hr__gpu_allocator *allocator) {
   struct hr__gpu_allocator *bare = hr_arena_alloc(arena, sizeof *bare);
   const struct hr_packing_rule *rule = hr_packing_rule_find("first-fit", NULL);
@@ -424,7 +355,7 @@ static struct hr__gpu_allocator *make_bare(struct hr_arena *arena, struct hr__gp
   return bare;
 }
 
-bool hr__gpu_allocator_lacks_node(struct hr__queue *queue, hr_job job) {
+bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job) {
   struct hr__gpu_allocator *allocator = queue->allocator;
   uint32_t request = allocator->requests->of_job[job.id];
   const struct hr_request *asked = &allocator->asked[request];
@@ -432,5 +363,5 @@ bool hr__gpu_allocator_lacks_node(struct hr__queue *queue, hr_job job) {
   if (asked->cpu_milli == 0 && asked->mem_mib == 0) return false;
   if (!allocator->bare) allocator->bare = make_bare(queue->arena, allocator);
   if (!allocator->bare) allocator->failed = true;
-  return allocator->bare && hr__cluster_snapshot_find(allocator->bare, &allocator->bare->now, request, &unused);
+  return allocator->bare && find(allocator->bare, &allocator->bare->now, request, &unused);
 }

@@ -2,55 +2,113 @@
 #ifndef HR_POLICIES_PLACEMENT_GPU_ALLOCATOR_H
 #define HR_POLICIES_PLACEMENT_GPU_ALLOCATOR_H
 
-/*
- * Where jobs go on a cluster that tells GPUs apart: by a packing rule, task by task, all tasks of a job in one pool. It
- * keeps a stock of its own, which follows what happens, so that a gang can be tried before it is placed.
- */
+/* Per-GPU allocation for the queue policy: places jobs by a packing rule, task by task, all tasks of a job in one pool.
+   The allocator has an inventory of its own, which follows the events, so that a gang can be tried before it is
+   started. */
 
 #include "headroom/unstable/placement.h"
 
 struct hr__queue;
-struct hr__gpu_allocator;
+struct hr__gang_groups;
 
-/* In the arena; it listens to the queue. NULL: out of memory. */
+/* A state of the cluster, and the means to search it. */
+struct hr__cluster_snapshot {
+  struct hr_gpu_inventory *inventory;
+  struct hr_packer *packer;
+  struct hr__gang_groups *groups; /* NULL without topology constraints */
+  struct hr_packer *bare;         /* for hr__gpu_allocator_lacks_node_resources; NULL until needed */
+};
+
+struct hr__gpu_allocator {
+  struct hr__cluster_snapshot now;   /* follows the events */
+  struct hr__cluster_snapshot empty; /* all nodes, no job; NULL unless some gang may never fit */
+  const struct hr_requests *requests;
+  struct hr_request *asked; /* requests of the packer: those of the trace, and variants of gangs for each pool */
+  uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
+  uint32_t n_asked, n_pools;
+  const struct hr_typical_pods *typical;
+  struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
+  struct hr_slice *slices;         /* room for the largest gang */
+  const struct hr_cluster *cluster;
+  struct hr__gpu_allocator *bare; /* for hr__gpu_allocator_lacks_node_resources; NULL until needed */
+  bool failed;                    /* memory ran out during a search */
+};
+
+/* Creates the allocator in the arena; it listens to the queue. NULL: out of memory. */
 struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, const struct hr_policy_env *env,
                                                    const struct hr_packing_rule *rule);
-/* Where a job of this request (its number) would go now; the placement is valid until the next question. */
-bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t request, struct hr_placement *placement);
-/* Likewise within one group of a tier, HR_TIER_ISLAND to HR_TIER_ZONE. */
-bool hr__gpu_allocator_find_within(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
-                                   struct hr_placement *placement);
-/* Draws go by how many places were looked for: that those looked for since then were only to know whether there is one.
- */
-uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator);
-void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds);
-/* Whether a job that finds no place would find one if it asked for no CPU or memory of nodes (sharer_bare.c). */
-bool hr__gpu_allocator_lacks_node(struct hr__queue *queue, hr_job job);
-/* Whether memory ran out while it was asked. */
-bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator);
+/* Returns whether a job that does not fit would fit if it requested no CPU and memory of nodes. */
+bool hr__gpu_allocator_lacks_node_resources(struct hr__queue *queue, hr_job job);
 
-/* ---- Other states than the present one -------------------------------------------------------------- */
+/* ---- Other states --------------------------------------------------------------------------------- */
 
-/* In the arena; as the cluster is when it is made, before any job runs. NULL: out of memory. */
-struct hr__cluster_snapshot;
+/* Creates a state in the arena: the cluster as it is now, before any job runs. NULL: out of memory. */
 struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator,
                                                          const struct hr_policy_env *env,
                                                          const struct hr_packing_rule *rule);
-/* As hr__gpu_allocator_find. */
-bool hr__cluster_snapshot_find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, struct hr_placement *placement);
-/* As hr__gpu_allocator_find_within. */
-bool hr__cluster_snapshot_find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                      uint32_t request, enum hr_tier tier, struct hr_placement *placement);
-/* A job of this request has a place there, which must be free; leaves it; or is taken back just after it came. */
-void hr__cluster_snapshot_take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement);
-void hr__cluster_snapshot_give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement);
-void hr__cluster_snapshot_undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                               uint32_t request, const struct hr_placement *placement);
-/* A node has come, is to go, or has gone. */
+/* A node came up, received notice, or went down. */
 void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapshot, const struct hr_view *view,
                                        const struct hr_event *event);
+
+/* Finds a placement for a request in a state of the cluster, within one group of the tier (HR_TIER_ANY: anywhere). The
+   placement is valid until the next search of this allocator. Returns false if there is none. */
+bool hr__cluster_snapshot_find(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, enum hr_tier tier, struct hr_placement *placement);
+
+enum hr__gpu_change {
+  HR__GPUS_TAKE,
+  HR__GPUS_GIVE,
+  HR__GPUS_UNDO /* reverts the last take */
+};
+
+/* Takes the GPUs of a placement for a job of the request, which must be free, or returns them. */
+void hr__cluster_snapshot_change(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                                 uint32_t request, const struct hr_placement *placement, enum hr__gpu_change how);
+
+/* Finds a placement for a request now: see hr__cluster_snapshot_find. */
+static inline bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
+                                          struct hr_placement *placement) {
+  return hr__cluster_snapshot_find(allocator, &allocator->now, request, tier, placement);
+}
+
+/* The random stream is indexed by the number of searches; rewind undoes the count for feasibility-only searches. */
+static inline uint64_t hr__gpu_allocator_finds(const struct hr__gpu_allocator *allocator) {
+  return hr_packer_finds(allocator->now.packer);
+}
+
+static inline void hr__gpu_allocator_rewind(struct hr__gpu_allocator *allocator, uint64_t finds) {
+  hr_packer_rewind(allocator->now.packer, finds);
+}
+
+/* Returns whether memory ran out during a search. */
+static inline bool hr__gpu_allocator_failed(const struct hr__gpu_allocator *allocator) {
+  return allocator->failed;
+}
+
+/* ---- gang_groups.c: groups of a tier by the number of tasks for which they have room ---- */
+
+/* The part of a pool that is one group. */
+struct hr__group_place {
+  hr_node first;    /* its first node */
+  uint32_t n_nodes; /* 1 if it is GPUs of one node */
+  uint64_t gpus;    /* of each node */
+};
+
+/* Creates the groups in the arena; `inventory` and `requests` ([n_requests]) are borrowed. NULL: out of memory. */
+struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
+                                          const struct hr_gpu_inventory *inventory, const struct hr_request *requests,
+                                          uint32_t n_requests);
+/* A node's free capacity has changed, or whether it is closed. */
+void hr__groups_changed(struct hr__gang_groups *groups, hr_node node);
+/* Updates the groups for a request and tier: visits each node that has changed since the last update. False: out of
+   memory. */
+bool hr__groups_update(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier);
+/* As of the last update: returns the group in a pool with the least room among those with room for all tasks of the
+   request, the lowest number among equals, and its place; HR_NONE: none. */
+uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                             struct hr__group_place *place);
+/* The group has no room until the next update. */
+void hr__groups_exclude(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+                        uint32_t group);
 
 #endif

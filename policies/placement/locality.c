@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A kind is (what tells jobs apart otherwise, tier, whether the tier is only preferred). Waits that will be over stand
- * in a heap by (time, job); what it holds of jobs that run by then, or stand in it twice, is dropped when it comes up.
+ * Where and when jobs fit, with topology constraints and per-GPU allocation: see locality.h. Parts of this file: kinds
+ * and placements; the GPU release calendar; expected ends for the node release calendar; earliest times; expiring
+ * constraints.
+ *
+ * A kind is (base, tier, whether the tier is only preferred). Constraints that will expire are in a heap by (time,
+ * job); entries of jobs that run by then, or that are in it twice, are dropped when they reach the top.
  */
 
 #include "policies/placement/locality.h"
@@ -10,20 +14,19 @@
 #include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 
-struct wait {
+struct expiry {
   int64_t until_us;
   hr_job job;
 };
 
 struct hr__locality_state {
-  uint8_t *is_over; /* by job: its wait */
-  struct wait *heap;
-  uint32_t n_waits, capacity;
+  uint8_t *is_over; /* by job: its constraint has expired */
+  struct expiry *heap;
+  uint32_t n_expiries, capacity;
   int64_t anywhere_us; /* when a head was last found to fit anywhere */
-  bool lapses;         /* some wait will be over */
 };
 
-/* ---- Kinds ------------------------------------------------------------------------------------------ */
+/* ---- Kinds ---------------------------------------------------------------------------------------- */
 
 struct locality_kind {
   uint32_t base;
@@ -39,52 +42,355 @@ static struct locality_kind kind_of(uint32_t number) {
 }
 
 uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t base) {
-  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
-  return base * KINDS_OF_BASE + 2 * (uint32_t)within.tier + queue->within->is_over[job.id];
+  struct hr_locality locality = hr_cluster_locality(queue->cluster, job);
+  return base * KINDS_OF_BASE + 2 * (uint32_t)locality.tier + queue->locality->is_over[job.id];
 }
 
-/* ---- Places ----------------------------------------------------------------------------------------- */
+/* ---- Placements ----------------------------------------------------------------------------------- */
 
 static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
-  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, placement)
+  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, HR_TIER_ANY, placement)
                           : hr_placer_find(queue->placer, gpus, base, placement);
 }
 
 bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t number, struct hr_placement *placement) {
   struct locality_kind kind = kind_of(number);
   if (kind.tier == HR_TIER_ANY) return fits_anywhere(queue, gpus, kind.base, placement);
-  bool found = queue->allocator ? hr__gpu_allocator_find_within(queue->allocator, kind.base, kind.tier, placement)
+  bool found = queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind.base, kind.tier, placement)
                                 : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
 }
 
-bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
+bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
   struct locality_kind kind = kind_of(number);
   struct hr_placement unused;
   return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
 }
 
-bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                uint32_t number, struct hr_placement *placement) {
+static bool fits_in_snapshot(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                             uint32_t number, struct hr_placement *placement) {
   struct locality_kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
-  if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, placement)) return true;
-  return kind.tier != HR_TIER_ANY &&
-         hr__cluster_snapshot_find_within(allocator, snapshot, kind.base, kind.tier, placement);
+  if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, HR_TIER_ANY, placement)) return true;
+  return kind.tier != HR_TIER_ANY && hr__cluster_snapshot_find(allocator, snapshot, kind.base, kind.tier, placement);
 }
 
-/* ---- Times ------------------------------------------------------------------------------------------ */
+/* ---- The GPU release calendar
 
-/* When the shape's first job may go anywhere; what has come already: INT64_MIN. */
+A second state of the cluster, as of a future time: without the jobs that are expected to end by then. Running jobs are
+on two heaps: those that have ended by then (the last one on top) and those that have not (the first one on top). To
+move to another time transfers a few jobs between the heaps, mostly none, as the time changes little from pass to pass.
+An entry is stale if the job has ended or is on the other heap; it is dropped when it reaches the top. ---- */
+
+struct job_end {
+  int64_t at_us;
+  hr_job job;
+};
+
+struct end_heap {
+  struct job_end *end;
+  uint32_t count, capacity;
+  bool last_first;
+};
+
+enum side { NOWHERE, GONE, HERE };
+_Static_assert(NOWHERE == 0, "what is forgotten of a job that is over reads as zero");
+
+struct hr__gpu_release_calendar {
+  struct hr_arena *arena;
+  struct hr__gpu_allocator *allocator;
+  bool has_kinds;             /* there are topology constraints */
+  const uint32_t *request_of; /* by job */
+  struct hr__cluster_snapshot *later;
+  struct end_heap gone, here;
+  int64_t until_us; /* jobs that are expected to end by then are gone, all others are here */
+  int64_t *end_us;  /* by job, while it runs */
+  uint8_t *side;    /* by job: enum side */
+  struct hr_slice *slices;
+  uint32_t slices_capacity;
+  bool out_of_memory;
+};
+
+/* ---- Heaps ---------------------------------------------------------------------------------------- */
+
+static bool ends_before(struct job_end a, struct job_end b) {
+  return a.at_us != b.at_us ? a.at_us < b.at_us : a.job.id < b.job.id;
+}
+
+static bool end_is_above(const void *self, struct job_end a, struct job_end b) {
+  const struct end_heap *heap = self;
+  return heap->last_first ? ends_before(b, a) : ends_before(a, b);
+}
+
+HR__HEAP(ends, struct job_end, end_is_above)
+
+/* Returns whether the job is on this heap with this end. A job that has ended is NOWHERE, which is zero, as is the
+   state of a job that has been forgotten. */
+static bool is_valid(const struct hr__gpu_release_calendar *gpu_calendar, const struct end_heap *heap,
+                     struct job_end end) {
+  enum side side = heap == &gpu_calendar->gone ? GONE : HERE;
+  return gpu_calendar->side[end.job.id] == side && gpu_calendar->end_us[end.job.id] == end.at_us;
+}
+
+/* Removes stale entries, which might never reach the top. */
+static void drop_stale_ends(const struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap) {
+  uint32_t count = heap->count;
+  heap->count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (is_valid(gpu_calendar, heap, heap->end[i])) ends_rise(heap->end, heap->count++, heap->end[i], heap);
+}
+
+static bool make_room(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap) {
+  drop_stale_ends(gpu_calendar, heap);
+  if (heap->count < heap->capacity / 2) return true;
+  struct job_end *grown = hr_arena_grown(gpu_calendar->arena, heap->end, &heap->capacity, sizeof *grown);
+  gpu_calendar->out_of_memory = gpu_calendar->out_of_memory || !grown;
+  if (grown) heap->end = grown;
+  return grown;
+}
+
+static void push_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap, struct job_end end) {
+  if (heap->count == heap->capacity && !make_room(gpu_calendar, heap)) return;
+  ends_rise(heap->end, heap->count++, end, heap);
+}
+
+static void pop_end(struct end_heap *heap) {
+  struct job_end last = heap->end[--heap->count];
+  ends_sink(heap->end, heap->count, last, heap);
+}
+
+/* Returns the first entry that is not stale; false: there is none. */
+static bool next_end(struct hr__gpu_release_calendar *gpu_calendar, struct end_heap *heap, struct job_end *end) {
+  while (heap->count > 0) {
+    *end = heap->end[0];
+    if (is_valid(gpu_calendar, heap, *end)) return true;
+    pop_end(heap);
+  }
+  return false;
+}
+
+/* ---- Moving in time ------------------------------------------------------------------------------- */
+
+static void remove_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(view, end.job, &one);
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                              &placement, HR__GPUS_GIVE);
+  gpu_calendar->side[end.job.id] = GONE;
+  pop_end(&gpu_calendar->here);
+  push_end(gpu_calendar, &gpu_calendar->gone, end);
+}
+
+static void add_job(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct job_end end) {
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(view, end.job, &one);
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                              &placement, HR__GPUS_TAKE);
+  gpu_calendar->side[end.job.id] = HERE;
+  pop_end(&gpu_calendar->gone);
+  push_end(gpu_calendar, &gpu_calendar->here, end);
+}
+
+static void gpu_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                 int64_t at_us) {
+  struct job_end end;
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > at_us)
+    add_job(gpu_calendar, view, end);
+  if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
+}
+
+static void gpu_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                 int64_t at_us) {
+  struct job_end end;
+  while (!gpu_calendar->out_of_memory && next_end(gpu_calendar, &gpu_calendar->here, &end) && end.at_us <= at_us)
+    remove_job(gpu_calendar, view, end);
+  if (gpu_calendar->until_us < at_us) gpu_calendar->until_us = at_us;
+}
+
+static bool fits_later(const struct hr__gpu_release_calendar *gpu_calendar, uint32_t kind) {
+  struct hr_placement unused;
+  return gpu_calendar->has_kinds
+             ? fits_in_snapshot(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
+             : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, HR_TIER_ANY, &unused);
+}
+
+/* Overdue jobs are expected to end at once. Jobs that end at the returned time are gone. */
+static int64_t gpu_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                        uint32_t kind, int64_t by_us) {
+  struct job_end end;
+  int64_t soon_us = view->now_us + 1;
+  gpu_calendar_advance(gpu_calendar, view, soon_us);
+  while (!gpu_calendar->out_of_memory && fits_later(gpu_calendar, kind) &&
+         next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us)
+    gpu_calendar_retreat(gpu_calendar, view, end.at_us - 1);
+  while (!gpu_calendar->out_of_memory && !fits_later(gpu_calendar, kind)) {
+    if (!next_end(gpu_calendar, &gpu_calendar->here, &end) || end.at_us > by_us) return HR_NEVER_US;
+    gpu_calendar_advance(gpu_calendar, view, end.at_us);
+  }
+  gpu_calendar->until_us =
+      next_end(gpu_calendar, &gpu_calendar->gone, &end) && end.at_us > soon_us ? end.at_us : soon_us;
+  return gpu_calendar->until_us;
+}
+
+static int64_t gpu_calendar_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                     uint32_t kind) {
+  return gpu_calendar_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
+}
+
+/* Copies the slices into memory of the calendar. */
+static bool copy_slices(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
+  while (placement->n_slices > gpu_calendar->slices_capacity) {
+    gpu_calendar->slices = hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity,
+                                          sizeof *gpu_calendar->slices);
+    if (!gpu_calendar->slices) return false;
+  }
+  for (uint32_t i = 0; i < placement->n_slices; i++) gpu_calendar->slices[i] = placement->slices[i];
+  placement->slices = gpu_calendar->slices;
+  return true;
+}
+
+static bool gpu_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement,
+                                uint32_t other, uint32_t kind) {
+  if (!copy_slices(gpu_calendar, placement)) {
+    gpu_calendar->out_of_memory = true;
+    return false;
+  }
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, other, placement, HR__GPUS_TAKE);
+  bool still_fits = fits_later(gpu_calendar, kind);
+  hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, other, placement, HR__GPUS_UNDO);
+  return still_fits;
+}
+
+/* ---- Events --------------------------------------------------------------------------------------- */
+
+/* Returns the expected end of a job that has started, by its limit. Work that was kept need not be done again. */
+static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  int64_t left_us = hr_trace_limit_us(queue->trace, job);
+  if (!view->kept_us) return view->attempt_us[job.id] + left_us;
+  left_us -= view->kept_us[job.id];
+  return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
+}
+
+static enum hr_status gpu_calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                              const struct hr_placement *placement) {
+  struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
+  struct job_end end = {expected_end_us(queue, view, job), job};
+  bool leaves = end.at_us <= gpu_calendar->until_us;
+  gpu_calendar->end_us[job.id] = end.at_us;
+  gpu_calendar->side[job.id] = leaves ? GONE : HERE;
+  push_end(gpu_calendar, leaves ? &gpu_calendar->gone : &gpu_calendar->here, end);
+  if (!leaves)
+    hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
+                                placement, HR__GPUS_TAKE);
+  return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status gpu_calendar_job_stops(struct hr__queue *queue, const struct hr_view *view,
+                                             const struct hr_event *event) {
+  struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
+  uint32_t job = event->job.id;
+  (void)view;
+  if (gpu_calendar->side[job] == HERE)
+    hr__cluster_snapshot_change(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
+                                event->placement, HR__GPUS_GIVE);
+  gpu_calendar->side[job] = NOWHERE;
+  return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status gpu_calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                                const struct hr_event *event) {
+  hr__cluster_snapshot_node_changes(queue->gpu_calendar->later, view, event);
+  return HR_OK;
+}
+
+static const struct hr__listener gpu_calendar_listener = {.job_starts = gpu_calendar_job_starts,
+                                                          .job_stops = gpu_calendar_job_stops,
+                                                          .node_changes = gpu_calendar_node_changes};
+
+struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
+                                                                 const struct hr_policy_env *env,
+                                                                 const struct hr_packing_rule *rule) {
+  struct hr__gpu_release_calendar *gpu_calendar = hr_arena_alloc(env->arena, sizeof *gpu_calendar);
+  uint32_t n_jobs = env->jobs->n_jobs;
+  if (!gpu_calendar) return NULL;
+  *gpu_calendar = (struct hr__gpu_release_calendar){
+      .arena = env->arena,
+      .allocator = queue->allocator,
+      .has_kinds = queue->locality != NULL,
+      .request_of = hr_cluster_requests(env->cluster)->of_job,
+      .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
+      .gone = {.last_first = true},
+      .until_us = INT64_MIN,
+      .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
+      .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
+  if (!gpu_calendar->later || !gpu_calendar->end_us || !gpu_calendar->side) return NULL;
+  hr__queue_add_listener(queue, &gpu_calendar_listener);
+  return gpu_calendar;
+}
+
+/* Expected ends for the node release calendar. A job that was never stopped ends a limit after its start. If jobs may
+   be stopped, the expected end is stored, since its inputs have changed when it is needed again. */
+
+static enum hr_status calendar_job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                          const struct hr_placement *placement) {
+  int64_t end_us = expected_end_us(queue, view, job);
+  if (queue->expected_us) queue->expected_us[job.id] = end_us;
+  return hr_release_calendar_add(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status calendar_job_leaves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                          const struct hr_placement *placement) {
+  int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : expected_end_us(queue, view, job);
+  return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK
+                                                                                                   : HR_INTERNAL;
+}
+
+static enum hr_status calendar_job_stops(struct hr__queue *queue, const struct hr_view *view,
+                                         const struct hr_event *event) {
+  return calendar_job_leaves(queue, view, event->job, event->placement);
+}
+
+static enum hr_status calendar_job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                         const struct hr_placement *from, const struct hr_placement *to) {
+  enum hr_status status = calendar_job_leaves(queue, view, job, from);
+  return status == HR_OK ? calendar_job_starts(queue, view, job, to) : status;
+}
+
+static enum hr_status calendar_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                            const struct hr_event *event) {
+  (void)view;
+  if (event->kind != HR_EVENT_OFFER)
+    hr_release_calendar_set_usable(queue->calendar, event->pool, event->node, event->kind == HR_EVENT_NODE_UP);
+  return HR_OK;
+}
+
+static const struct hr__listener calendar_listener = {.job_starts = calendar_job_starts,
+                                                      .job_stops = calendar_job_stops,
+                                                      .job_moves = calendar_job_moves,
+                                                      .node_changes = calendar_node_changes};
+
+bool hr__release_calendar_create(struct hr__queue *queue) {
+  uint32_t n_jobs = queue->trace->n_jobs;
+  queue->calendar = hr_release_calendar_create(queue->arena, queue->cluster, queue->rule, n_jobs);
+  if (!queue->calendar) return false;
+  if (queue->stops) queue->expected_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *queue->expected_us);
+  if (queue->stops && !queue->expected_us) return false;
+  hr__queue_add_listener(queue, &calendar_listener);
+  return true;
+}
+
+/* ---- Earliest times ------------------------------------------------------------------------------- */
+
+/* Returns when the shape's first job may go anywhere; INT64_MIN if it may now. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
-  if (!queue->within) return INT64_MIN;
+  if (!queue->locality) return INT64_MIN;
   struct locality_kind kind = kind_of(shape->kind);
   if (kind.tier == HR_TIER_ANY || kind.preferred) return INT64_MIN;
   return hr_cluster_locality(queue->cluster, shape->head.job).until_us;
 }
 
 static uint32_t base_of(const struct hr__queue *queue, uint32_t kind) {
-  return queue->within ? kind_of(kind).base : kind;
+  return queue->locality ? kind_of(kind).base : kind;
 }
 
 static int64_t later(int64_t a, int64_t b) {
@@ -95,7 +401,7 @@ static int64_t earlier(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* By node. */
+/* For allocation by node. */
 static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr_release_calendar *calendar = queue->calendar;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
@@ -106,26 +412,25 @@ static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view
   return earlier(within_us, later(until, hr_release_calendar_earliest(calendar, gpus, base, view->now_us)));
 }
 
-/* Where GPUs are told apart. The outlook is left at the time that is told, all who end by then gone: it is not to go
-   beyond that, as it would be brought back at each pass. */
-static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr__shape *head) {
+/* For per-GPU allocation. The calendar is left at the returned time, with all jobs that end by then gone. It must not
+   move beyond that time, as it would be moved back in each pass. */
+static int64_t earliest_per_gpu_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
   struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);
-  bool lapses = until != INT64_MIN && until != HR_NEVER_US;
-  if (lapses) hr__gpu_release_calendar_retreat(gpu_calendar, view, queue->within->anywhere_us);
-  int64_t at_us = hr__gpu_release_calendar_earliest(gpu_calendar, view, head->kind + lapses);
-  if (lapses) {
-    queue->within->anywhere_us = at_us;
+  bool expires = until != INT64_MIN && until != HR_NEVER_US;
+  if (expires) gpu_calendar_retreat(gpu_calendar, view, queue->locality->anywhere_us);
+  int64_t at_us = gpu_calendar_earliest(gpu_calendar, view, head->kind + expires);
+  if (expires) {
+    queue->locality->anywhere_us = at_us;
     at_us = later(until, at_us);
-    at_us = earlier(at_us, hr__gpu_release_calendar_earliest_by(gpu_calendar, view, head->kind, at_us));
+    at_us = earlier(at_us, gpu_calendar_earliest_by(gpu_calendar, view, head->kind, at_us));
   }
-  if (at_us != HR_NEVER_US) hr__gpu_release_calendar_advance(gpu_calendar, view, at_us);
+  if (at_us != HR_NEVER_US) gpu_calendar_advance(gpu_calendar, view, at_us);
   return at_us;
 }
 
 int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
-  return queue->gpu_calendar ? earliest_in_outlook_us(queue, view, head) : earliest_release_us(queue, view, head);
+  return queue->gpu_calendar ? earliest_per_gpu_us(queue, view, head) : earliest_release_us(queue, view, head);
 }
 
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
@@ -135,8 +440,7 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
   bool is_over = until != INT64_MIN && until <= at_us;
   uint32_t base = base_of(queue, head->kind);
   if (queue->gpu_calendar)
-    return hr__gpu_release_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind),
-                                           head->kind + is_over);
+    return gpu_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
   if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
     return true;
   return until != INT64_MIN &&
@@ -144,87 +448,81 @@ bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape,
                                           at_us, now_us);
 }
 
-/* ---- Waits ------------------------------------------------------------------------------------------ */
+/* ---- Expiring constraints ------------------------------------------------------------------------- */
 
-static bool is_before(const void *self, struct wait a, struct wait b) {
+static bool expires_before(const void *self, struct expiry a, struct expiry b) {
   (void)self;
   return a.until_us != b.until_us ? a.until_us < b.until_us : a.job.id < b.job.id;
 }
 
-HR__HEAP(waits, struct wait, is_before)
+HR__HEAP(expiries, struct expiry, expires_before)
 
-static bool push(struct hr__queue *queue, struct wait wait) {
-  struct hr__locality_state *within = queue->within;
-  if (within->n_waits == within->capacity) {
-    struct wait *heap = hr_arena_grown(queue->arena, within->heap, &within->capacity, sizeof *heap);
+static bool push_expiry(struct hr__queue *queue, struct expiry expiry) {
+  struct hr__locality_state *locality = queue->locality;
+  if (locality->n_expiries == locality->capacity) {
+    struct expiry *heap = hr_arena_grown(queue->arena, locality->heap, &locality->capacity, sizeof *heap);
     if (!heap) return false;
-    within->heap = heap;
+    locality->heap = heap;
   }
-  waits_rise(within->heap, within->n_waits++, wait, NULL);
+  expiries_rise(locality->heap, locality->n_expiries++, expiry, NULL);
   return true;
 }
 
-static void pop(struct hr__locality_state *within) {
-  struct wait last = within->heap[--within->n_waits];
-  waits_sink(within->heap, within->n_waits, last, NULL);
+static void pop_expiry(struct hr__locality_state *locality) {
+  struct expiry last = locality->heap[--locality->n_expiries];
+  expiries_sink(locality->heap, locality->n_expiries, last, NULL);
 }
 
-/* The first that is not over of a job that waits; NULL: there is none. A job that is over does not wait, also where its
-   state has been forgotten and is zero. */
-static const struct wait *first_wait(struct hr__locality_state *within, const struct hr_view *view) {
-  while (within->n_waits > 0) {
-    hr_job job = within->heap[0].job;
-    if (view->state[job.id] == HR_JOB_WAITING && !within->is_over[job.id]) return within->heap;
-    pop(within);
+/* Returns the first constraint that has not expired of a job that waits; NULL: none. A job that has ended does not
+   wait, also if its state has been forgotten and is zero. */
+static const struct expiry *first_expiry(struct hr__locality_state *locality, const struct hr_view *view) {
+  while (locality->n_expiries > 0) {
+    hr_job job = locality->heap[0].job;
+    if (view->state[job.id] == HR_JOB_WAITING && !locality->is_over[job.id]) return locality->heap;
+    pop_expiry(locality);
   }
   return NULL;
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
-  if (within.tier == HR_TIER_ANY || within.until_us == HR_NEVER_US) return HR_OK;
-  queue->within->is_over[job.id] = within.until_us <= view->now_us;
-  if (queue->within->is_over[job.id]) return HR_OK;
-  return push(queue, (struct wait){within.until_us, job}) ? HR_OK : HR_NO_MEMORY;
+  struct hr_locality locality = hr_cluster_locality(queue->cluster, job);
+  if (locality.tier == HR_TIER_ANY || locality.until_us == HR_NEVER_US) return HR_OK;
+  queue->locality->is_over[job.id] = locality.until_us <= view->now_us;
+  if (queue->locality->is_over[job.id]) return HR_OK;
+  return push_expiry(queue, (struct expiry){locality.until_us, job}) ? HR_OK : HR_NO_MEMORY;
 }
 
 static const struct hr__listener listener = {.job_waits = job_waits};
 
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct hr__locality_state *within = queue->within;
-  const struct wait *first;
+  struct hr__locality_state *locality = queue->locality;
+  const struct expiry *first;
   enum hr_status status = HR_OK;
   bool any = false;
-  while (status == HR_OK && (first = first_wait(within, view)) && first->until_us <= view->now_us) {
+  while (status == HR_OK && (first = first_expiry(locality, view)) && first->until_us <= view->now_us) {
     hr_job job = first->job;
-    status = hr__queue_take_out(queue, view, job);
-    within->is_over[job.id] = true;
-    if (status == HR_OK) status = hr__queue_put_in(queue, view, job);
+    status = hr__queue_change_kind(queue, view, job, &locality->is_over[job.id]);
     queue->freed = any = true;
   }
   return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
 }
 
-enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   if (queue->allocator && hr__gpu_allocator_failed(queue->allocator)) return HR_NO_MEMORY;
-  const struct wait *first = first_wait(queue->within, view);
-  return first ? hr__queue_wake(queue, view, plan, first->until_us) : HR_OK;
-}
-
-bool hr__locality_lapses(const struct hr__queue *queue) {
-  return queue->within->lapses;
+  const struct expiry *first = first_expiry(queue->locality, view);
+  return first ? hr__queue_wake(queue, view, moves, first->until_us) : HR_OK;
 }
 
 struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
-  struct hr__locality_state *within = hr_arena_alloc(env->arena, sizeof *within);
-  if (!within) return NULL;
-  within->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *within->is_over);
-  if (!within->is_over) return NULL;
-  for (uint32_t i = 0; i < env->jobs->n_jobs && !within->lapses; i++) {
+  struct hr__locality_state *locality = hr_arena_alloc(env->arena, sizeof *locality);
+  if (!locality) return NULL;
+  locality->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *locality->is_over);
+  if (!locality->is_over) return NULL;
+  for (uint32_t i = 0; i < env->jobs->n_jobs && !queue->locality_expires; i++) {
     struct hr_locality of_job = hr_cluster_locality(env->cluster, (hr_job){i});
-    within->lapses = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
+    queue->locality_expires = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
     hr_arena_passed_job(env->arena, (hr_job){i});
   }
-  hr__queue_listen(queue, &listener);
-  return within;
+  hr__queue_add_listener(queue, &listener);
+  return locality;
 }

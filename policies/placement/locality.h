@@ -2,10 +2,9 @@
 #ifndef HR_POLICIES_PLACEMENT_LOCALITY_H
 #define HR_POLICIES_PLACEMENT_LOCALITY_H
 
-/*
- * Jobs that are to be within one group of a tier, as the queue has them: which of them are alike, where they go, when
- * one could start, and whose wait is over. A job whose wait is over goes anywhere if it finds no place within its tier.
- */
+/* Topology constraints of jobs in the queue policy: kinds of jobs, placements within one group of a tier, earliest
+   start times, and required constraints that expire. After the expiry, the constraint is only preferred: the job goes
+   anywhere if it does not fit within its tier. */
 
 #include "policies/placement/gpu_allocator.h"
 #include "policies/queue/waiting.h"
@@ -13,34 +12,40 @@
 struct hr__queue;
 struct hr__locality_state;
 
-/* In the arena; it listens to the queue. NULL: out of memory. */
+/* Creates the state in the arena; it listens to the queue. NULL: out of memory. */
 struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* The kind of a waiting job, `base` being what tells it apart otherwise: the pools that it accepts, or its request. */
+/* Returns the kind of a waiting job. `base`: the class of pools that it accepts, or the number of its request. */
 uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t base);
-/* hr__fits of such a kind. */
+/* As hr__fits, for a kind with a topology constraint. */
 bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
 
-/* Whether such a job fits, but for having to be within its tier. */
-bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
-/* Whether the wait of some job will be over. */
-bool hr__locality_lapses(const struct hr__queue *queue);
+/* Returns whether a job that does not fit would fit without its topology constraint. */
+bool hr__locality_excludes(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
 
-/* Whether there is such a place in another state of the cluster, where GPUs are told apart; any such place. */
-bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
-                                uint32_t kind, struct hr_placement *placement);
-
-/* When the first job of a shape that does not fit now could start, by what is known of the ends of what runs
-   (hr_release_calendar_earliest, hr__gpu_release_calendar_earliest); that its wait is over before counts. Of any jobs,
-   within groups or not.
- */
+/* Returns when the first job of a shape that does not fit now could start, by the expected ends of running jobs
+   (hr_release_calendar_earliest, or the GPU release calendar); the expiry of its constraint is considered. Works for
+   any job, with a constraint or without. */
 int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head);
-/* Whether it still could at that time if a job of a shape ran on beyond it at a placement. */
+/* Returns whether it could still start at that time if a job of a shape ran beyond it at a placement. */
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
                          const struct hr__shape *head, int64_t at_us, int64_t now_us);
 
-/* Before a pass: jobs whose wait is over are of another kind from now on. */
+/* Before a pass: changes the kind of jobs whose constraint has expired. */
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view);
-/* After it: asks to be woken when the next wait is over. */
-enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
+/* After a pass: requests a wake-up for the next expiry. */
+enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+
+/* The GPU release calendar: earliest start times with per-GPU allocation, by the expected ends of running jobs in
+   order. */
+
+struct hr__gpu_release_calendar;
+
+/* Creates the calendar in the arena; it listens to the queue, after the allocator. NULL: out of memory. */
+struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
+                                                                 const struct hr_policy_env *env,
+                                                                 const struct hr_packing_rule *rule);
+
+/* Creates queue->calendar, the release calendar by nodes, and keeps it up to date. False: out of memory. */
+bool hr__release_calendar_create(struct hr__queue *queue);
 
 #endif

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which nodes are alike: in all that a score may depend on, so that one score is that of all. */
+/*
+ * The packer: finds a node and GPUs for one task by a packing rule (headroom/placement.h).
+ *
+ * Scores are stored, not computed for each search. Nodes are in a list by their last change. A request remembers when
+ * it was last updated: it walks the list back to that time, scores those nodes again and sets them in its tournament.
+ * So a node that changed ten times is scored once, one that did not change never, and requests that are rarely searched
+ * cost little. If a score depends on the node only, requests are updated eight at a time, a lane of one tournament
+ * each: one score and one walk up the tree serve all. If scores are expensive, a new request scores each group of
+ * equivalent nodes once. A value is 0 if the request does not fit, else the score + 1.
+ */
 
 #include "headroom/unstable/placement.h"
 #include "policies/kit/tournament.h"
@@ -8,24 +17,18 @@
 
 struct hr__node_equivalence {
   uint32_t *slot; /* [size], a node + 1; 0: empty */
-  uint32_t size;  /* a power of two, at least twice as many as nodes */
+  uint32_t size;  /* a power of two, at least twice the number of nodes */
 };
 
 /* In the arena. False: out of memory. */
-static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes);
-/* Before nodes are looked at again, one after the other, none of which changes meanwhile. */
-static void hr__node_equivalence_begin(struct hr__node_equivalence *alike);
-/* The first node that was looked at and is like this one; itself: there is none before it. */
-static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
-                                          hr_node node);
-
-static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
+static bool node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
   for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
   alike->slot = hr_arena_alloc(arena, alike->size * sizeof *alike->slot);
   return alike->slot != NULL;
 }
 
-static void hr__node_equivalence_begin(struct hr__node_equivalence *alike) {
+/* To be called before nodes are visited one after the other, while none of them changes. */
+static void node_equivalence_begin(struct hr__node_equivalence *alike) {
   memset(alike->slot, 0, alike->size * sizeof *alike->slot);
 }
 
@@ -58,35 +61,28 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
          SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(inventory, a, b);
 }
 
-static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
-                                          hr_node node) {
+/* Returns the first visited node that is equivalent to this one: equal in all that a score may depend on. Returns the
+   node itself if there is none before it. */
+static hr_node node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+                                      hr_node node) {
   uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);
   while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
   if (!alike->slot[at]) alike->slot[at] = node.id + 1;
   return (hr_node){alike->slot[at] - 1};
 }
 
-/*
- * Scores are kept, not computed. Nodes stand in a list by when they last changed; requests remember when they were last
- * looked after, walk the list back to that time, score those nodes again and set them in their tournaments. So a node
- * that changed ten times is scored once, one that did not change never, and requests that are rarely asked for cost
- * little. Where a score depends on the node alone, requests are looked after eight at a time, a lane of one tournament
- * each: one score and one walk up the tree serve all. Where scores are dear, a request that is new has one for all
- * nodes that are alike. A value is 0 where the request does not fit, else the score + 1.
- */
-
-/* Requests that are looked after together. */
+/* Requests that are updated together. */
 struct packer_block {
   uint32_t *tree;
-  uint64_t good_at;     /* packer->changes + 1 when the tournament was last made good */
-  uint32_t n_subqueues; /* that are taken */
-  const struct hr_request *request[HR__MOST_LANES];
-  const uint8_t *accepted[HR__MOST_LANES]; /* by each, [n_pools] */
+  uint64_t good_at; /* packer->changes + 1 at the last update of the tournament */
+  uint32_t n_lanes; /* lanes in use */
+  const struct hr_request *request[HR__MAX_LANES];
+  const uint8_t *accepted[HR__MAX_LANES]; /* by lane, [n_pools] */
 };
 
-/* What was found for a request, as long as no node changes. */
+/* The result for a request, valid while no node changes. */
 struct answer {
-  uint64_t asked; /* packer->changes + 1 when it was asked for; 0: never */
+  uint64_t asked; /* packer->changes + 1 at the search; 0: never */
   uint64_t gpus;
   uint32_t request;
   hr_node node;
@@ -107,15 +103,14 @@ struct hr_packer {
   uint64_t changes;
   struct hr__tournament_shape shape;
   struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
-  uint32_t n_subqueues;        /* of each block: 1 or HR__MOST_LANES */
-  uint32_t
-      *subqueue_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
-  uint32_t n_asked; /* requests that have a lane */
+  uint32_t n_lanes;            /* of each block: 1 or HR__MAX_LANES */
+  uint32_t *subqueue_of;       /* [n_requests], through all blocks, in order of their first search; HR_NONE: none */
+  uint32_t n_asked;            /* requests that have a lane */
   struct answer last;
-  struct hr__node_equivalence alike; /* where scores are of fragments */
+  struct hr__node_equivalence alike; /* if scores are of fragmentation */
 };
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static void order_nodes(struct hr_packer *packer, const struct hr_cluster_spec *cluster) {
   for (uint32_t node = 0; node < packer->n_nodes; node++) {
@@ -158,12 +153,12 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
          packer->after && packer->changed && packer->subqueue_of;
 }
 
-/* Trees of large clusters are memory of their own, which takes no room before a request of theirs is asked for. */
+/* Trees of large clusters are separate allocations, which use no memory before one of their requests is searched. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
-  size_t n_blocks = ((size_t)n_requests + packer->n_subqueues - 1) / packer->n_subqueues;
+  size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
   packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
   for (size_t i = 0; packer->blocks && i < n_blocks; i++) {
-    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_subqueues * sizeof(uint32_t));
+    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_lanes * sizeof(uint32_t));
     if (!packer->blocks[i].tree) return false;
   }
   for (uint32_t i = 0; i < n_requests; i++) packer->subqueue_of[i] = HR_NONE;
@@ -189,7 +184,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
                                .requests = config->requests,
                                .acceptance = config->acceptance,
                                .n_nodes = config->inventory->n_nodes,
-                               .n_subqueues = config->rule->scores_nodes || !config->rule->score ? HR__MOST_LANES : 1,
+                               .n_lanes = config->rule->scores_nodes || !config->rule->score ? HR__MAX_LANES : 1,
                                .shape = hr__tournament_shape(config->inventory->n_nodes)};
   if (!make_columns(packer, arena, config->n_requests) || !make_blocks(packer, arena, config->n_requests)) return NULL;
   order_nodes(packer, config->cluster);
@@ -197,7 +192,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   packer->packing.tasks = packer->tasks;
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
-    if (!hr__node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
+    if (!node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
     packer->packing.fragmentation =
         hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
     if (!packer->packing.fragmentation) return NULL;
@@ -205,7 +200,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   return packer;
 }
 
-/* ---- Scores ----------------------------------------------------------------------------------------- */
+/* ---- Scores --------------------------------------------------------------------------------------- */
 
 static bool is_tally(const struct hr_packer *packer) {
   return packer->rule->score == NULL;
@@ -216,66 +211,66 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
 }
 
 static void find_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
-                        uint32_t values[HR__MOST_LANES]) {
+                        uint32_t values[HR__MAX_LANES]) {
   uint32_t pool = packer->inventory->pool[node.id], value = 0;
-  uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_subqueues, node);
-  for (uint32_t subqueue = 0; subqueue < HR__MOST_LANES; subqueue++) values[subqueue] = 0;
+  uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_lanes, node);
+  for (uint32_t lane = 0; lane < HR__MAX_LANES; lane++) values[lane] = 0;
   for (; fitting; fitting &= fitting - 1) {
-    uint32_t subqueue = (uint32_t)__builtin_ctzll(fitting);
-    if (!block->accepted[subqueue][pool]) continue;
-    if (value == 0) value = value_of(packer, block->request[subqueue], node);
-    values[subqueue] = value;
+    uint32_t lane = (uint32_t)__builtin_ctzll(fitting);
+    if (!block->accepted[lane][pool]) continue;
+    if (value == 0) value = value_of(packer, block->request[lane], node);
+    values[lane] = value;
   }
 }
 
 static void score_changed(struct hr_packer *packer, struct packer_block *block) {
-  uint32_t head = packer->n_nodes, values[HR__MOST_LANES];
+  uint32_t head = packer->n_nodes, values[HR__MAX_LANES];
   for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
     if (packer->changed[node] < block->good_at) break;
     find_values(packer, block, (hr_node){node}, values);
-    if (packer->n_subqueues == 1)
+    if (packer->n_lanes == 1)
       hr__tournament_set(&packer->shape, block->tree, 1, false, packer->place_of[node], values);
     else if (is_tally(packer))
-      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, true, packer->place_of[node], values);
+      hr__tournament_set(&packer->shape, block->tree, HR__MAX_LANES, true, packer->place_of[node], values);
     else
-      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, false, packer->place_of[node], values);
+      hr__tournament_set(&packer->shape, block->tree, HR__MAX_LANES, false, packer->place_of[node], values);
   }
   block->good_at = packer->changes + 1;
 }
 
-/* ---- Finding ---------------------------------------------------------------------------------------- */
+/* ---- Search --------------------------------------------------------------------------------------- */
 
-/* The block is good, but for the lane. */
-static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t subqueue) {
-  const struct hr_request *request = block->request[subqueue];
+/* Scores all nodes for a new lane of a block that is up to date otherwise. */
+static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t lane) {
+  const struct hr_request *request = block->request[lane];
   bool shares = packer->alike.size > 0;
-  if (shares) hr__node_equivalence_begin(&packer->alike);
+  if (shares) node_equivalence_begin(&packer->alike);
   for (uint32_t i = 0; i < packer->n_nodes; i++) {
-    hr_node node = {i}, first = shares ? hr__node_equivalence_first(&packer->alike, &packer->packing, node) : node;
-    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_subqueues + subqueue];
-    bool accepted = block->accepted[subqueue][packer->inventory->pool[i]];
+    hr_node node = {i}, first = shares ? node_equivalence_first(&packer->alike, &packer->packing, node) : node;
+    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_lanes + lane];
+    bool accepted = block->accepted[lane][packer->inventory->pool[i]];
     if (first.id != i)
-      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_subqueues + subqueue];
+      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_lanes + lane];
     else
       *value =
           accepted && hr_gpu_inventory_fits(packer->inventory, request, node) ? value_of(packer, request, node) : 0;
   }
-  hr__tournament_build(&packer->shape, block->tree, packer->n_subqueues, is_tally(packer));
+  hr__tournament_build(&packer->shape, block->tree, packer->n_lanes, is_tally(packer));
 }
 
-/* The request's block, good. */
+/* Returns the request's block, up to date. */
 static const struct packer_block *refresh(struct hr_packer *packer, uint32_t request) {
   bool is_new = packer->subqueue_of[request] == HR_NONE;
   if (is_new) packer->subqueue_of[request] = packer->n_asked++;
-  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
-  struct packer_block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_subqueues];
+  uint32_t lane = packer->subqueue_of[request] % packer->n_lanes;
+  struct packer_block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_lanes];
   score_changed(packer, block);
   if (!is_new) return block;
   const struct hr_request *asked = &packer->requests[request];
-  block->request[subqueue] = asked;
-  block->accepted[subqueue] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
-  block->n_subqueues++;
-  score_all(packer, block, subqueue);
+  block->request[lane] = asked;
+  block->accepted[lane] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
+  block->n_lanes++;
+  score_all(packer, block, lane);
   return block;
 }
 
@@ -284,20 +279,20 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
   const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
   const struct hr__tournament_shape *shape = &packer->shape;
-  uint32_t subqueues = packer->n_subqueues, subqueue = packer->subqueue_of[request] % subqueues;
-  uint32_t root = hr__tournament_root(shape, block->tree, subqueues, subqueue);
+  uint32_t lanes = packer->n_lanes, lane = packer->subqueue_of[request] % lanes;
+  uint32_t root = hr__tournament_root(shape, block->tree, lanes, lane);
   struct answer answer = {.asked = block->good_at, .request = request, .found = root != 0};
   if (!answer.found) return answer;
   uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
-  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, subqueues, subqueue, drawn)
-                                    : hr__tournament_best(shape, block->tree, subqueues, subqueue);
+  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, lanes, lane, drawn)
+                                    : hr__tournament_best(shape, block->tree, lanes, lane);
   answer.node = (hr_node){packer->node_at[place]};
   answer.gpus = packer->rule->pick ? packer->rule->pick(packing, asked, answer.node)
                                    : hr_gpu_inventory_pick(packer->inventory, asked, answer.node);
   return answer;
 }
 
-/* Whoever looks whether a job fits often asks where at once. Draws are not the same twice. */
+/* A feasibility check is often followed by the same search. Rules that draw do not repeat their result. */
 bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
   struct answer *last = &packer->last;
   bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);
@@ -308,17 +303,17 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
   return last->found;
 }
 
-/* Some neighbouring nodes, and what a request makes of places. */
+/* A range of consecutive nodes, and the values of a request. */
 struct among {
-  const uint32_t *values; /* of place 0; of others, `lanes` further each */
-  uint32_t subqueues, first, end;
+  const uint32_t *values; /* of place 0; those of others follow at intervals of `lanes` */
+  uint32_t lanes, first, end;
 };
 
 static uint32_t value_at(const struct hr_packer *packer, const struct among *among, uint32_t node) {
-  return among->values[(size_t)packer->place_of[node] * among->subqueues];
+  return among->values[(size_t)packer->place_of[node] * among->lanes];
 }
 
-/* The node with the highest value, the first place among equals; HR_NONE: the task fits none. */
+/* Returns the node with the highest value, the first place among equals; HR_NONE: the task fits on none. */
 static uint32_t best_among(const struct hr_packer *packer, const struct among *among) {
   uint32_t best = HR_NONE, most = 0;
   for (uint32_t node = among->first; node < among->end; node++) {
@@ -331,7 +326,7 @@ static uint32_t best_among(const struct hr_packer *packer, const struct among *a
   return best;
 }
 
-/* Of those that fit, in their order: one drawn. */
+/* Returns one of the nodes that fit, drawn by its number among them. */
 static uint32_t drawn_among(const struct hr_packer *packer, const struct among *among) {
   uint32_t n_fitting = 0;
   for (uint32_t node = among->first; node < among->end; node++) n_fitting += value_at(packer, among, node);
@@ -346,8 +341,8 @@ bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node fi
   struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
   const struct packer_block *block = refresh(packer, request);
-  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
-  const struct among among = {block->tree + subqueue, packer->n_subqueues, first.id, first.id + n_nodes};
+  uint32_t lane = packer->subqueue_of[request] % packer->n_lanes;
+  const struct among among = {block->tree + lane, packer->n_lanes, first.id, first.id + n_nodes};
   uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
   packing->finds++;
   if (found == HR_NONE) return false;

@@ -1,56 +1,56 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What placement rules share, a file `pack_NAME.c` each; hr_packing_rules lists them. */
+/* The placement rules for per-GPU allocation: scores of nodes and choices of GPUs. hr_packing_rules lists them. */
 
 #include "headroom/unstable/placement.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Thousandths that the node's GPUs have left, all of them together. */
-static inline uint64_t hr__left_milli(const struct hr_packing *packing, hr_node node) {
+/* Returns the free thousandths of all GPUs of the node. */
+static inline uint64_t free_milli(const struct hr_packing *packing, hr_node node) {
   return packing->inventory->left_milli[node.id];
 }
 
-/* Thousandths of GPUs that a task takes on the node, which it fits, all of them together. An instance of MIG may have
-   one less than was asked for. */
-static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const struct hr_request *request,
+/* Returns the thousandths of GPUs that a task takes on the node, on which it fits. A MIG instance may have one less
+   than requested. */
+static inline uint64_t requested_milli(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
   uint64_t asked_milli = (uint64_t)request->gpus * hr_gpu_inventory_milli(packing->inventory, request, node);
-  uint64_t left_milli = hr__left_milli(packing, node);
+  uint64_t left_milli = free_milli(packing, node);
   return asked_milli < left_milli ? asked_milli : left_milli;
 }
 
-/* CPU that the node has left; 0 where it is not told. */
-static inline uint64_t hr__left_cpu_milli(const struct hr_packing *packing, hr_node node) {
+/* Returns the free CPU of the node; 0 if it is unknown. */
+static inline uint64_t left_cpu_milli(const struct hr_packing *packing, hr_node node) {
   uint32_t cpu_milli = packing->inventory->cpu_milli[node.id];
   return cpu_milli == HR_NONE ? 0 : cpu_milli;
 }
 
-static inline const struct hr_pool_spec *hr__pool_of(const struct hr_packing *packing, hr_node node) {
+static inline const struct hr_pool_spec *pool_of(const struct hr_packing *packing, hr_node node) {
   return &packing->cluster->pools[packing->inventory->pool[node.id]];
 }
 
-/* Whether it takes a share of one GPU there, which may be any that has it. */
-static inline bool hr__is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+/* Returns whether the task takes a fraction of one GPU of the node. */
+static inline bool is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   return request->gpus == 1 && hr_gpu_inventory_milli(packing->inventory, request, node) < HR_WHOLE_GPU_MILLI;
 }
 
-/* hr_gpu_inventory_pick, but shares are of the GPUs with the most left, the lowest numbers first among equals. */
-static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
+/* As hr_gpu_inventory_pick, but fractions go to the GPUs with the most left, the lowest numbers first among equals. */
+static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
 
-/* What Kubernetes knows of a node: CPU, memory and GPUs, of those that are told. */
+/* The resources of a node in Kubernetes: CPU, memory and GPUs, as far as the pool states them. */
 enum { HR__CPU, HR__MEMORY, HR__GPU, HR__N_RESOURCES };
 struct hr__amounts {
-  uint64_t capacity, used, asked; /* capacity 0: not told */
+  uint64_t capacity, used, asked; /* capacity 0: unknown */
 };
-static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
-                             struct hr__amounts amounts[HR__N_RESOURCES]);
+static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                         struct hr__amounts amounts[HR__N_RESOURCES]);
 
 extern const struct hr_packing_rule hr__pack_first_fit, hr__pack_best_fit, hr__pack_worst_fit, hr__pack_spread,
     hr__pack_random, hr__pack_weighted_best_fit, hr__pack_dot_product, hr__pack_gpu_packing, hr__pack_gpu_clustering,
     hr__pack_fgd, hr__pack_kube_default, hr__pack_kube_most_allocated;
 
-/* The rules that look at one thing: the order of nodes, what their GPUs have left, how many tasks are there. */
+/* Rules with one criterion: the order of nodes, the free GPU capacity, the number of tasks. */
 
 static int32_t first(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   (void)packing;
@@ -59,13 +59,13 @@ static int32_t first(const struct hr_packing *packing, const struct hr_request *
   return 0;
 }
 
-static int32_t most_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+static int32_t score_most_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   (void)request;
-  return (int32_t)hr__left_milli(packing, node);
+  return (int32_t)free_milli(packing, node);
 }
 
-static int32_t least_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  return (int32_t)packing->max_gpu_milli - most_left(packing, request, node);
+static int32_t score_least_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  return (int32_t)packing->max_gpu_milli - score_most_left(packing, request, node);
 }
 
 static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
@@ -74,7 +74,7 @@ static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_re
   return INT32_MAX - 1 - (int32_t)(tasks < INT32_MAX ? tasks : INT32_MAX - 1);
 }
 
-static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+static uint64_t pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node), picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
@@ -90,29 +90,29 @@ static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct h
 }
 
 const struct hr_packing_rule hr__pack_first_fit = {
-    .name = "first-fit", .summary = "the first node that has room", .score = first, .scores_nodes = true};
+    .name = "first-fit", .summary = "the first node with room", .score = first, .scores_nodes = true};
 const struct hr_packing_rule hr__pack_best_fit = {.name = "best-fit",
-                                                  .summary = "the node whose GPUs have the least left, all together",
-                                                  .score = least_left,
+                                                  .summary = "the node with the least free GPU capacity",
+                                                  .score = score_least_left,
                                                   .scores_nodes = true};
 const struct hr_packing_rule hr__pack_worst_fit = {
     .name = "worst-fit",
-    .summary = "the node whose GPUs have the most left; a share goes to its GPU with the most left",
-    .score = most_left,
-    .pick = hr__pick_widest,
+    .summary = "the node with the most free GPU capacity; a fraction goes to its GPU with the most left",
+    .score = score_most_left,
+    .pick = pick_widest,
     .scores_nodes = true};
 const struct hr_packing_rule hr__pack_spread = {
     .name = "spread",
-    .summary = "the node with the fewest tasks; a share goes to its GPU with the most left",
+    .summary = "the node with the fewest tasks; a fraction goes to its GPU with the most left",
     .score = fewest_tasks,
-    .pick = hr__pick_widest,
+    .pick = pick_widest,
     .scores_nodes = true};
 
-/* Any node that has room, each as likely, and a share on any of its GPUs that have it. The packer draws the node from
-   stream 0, this file the GPU from stream 1, by the number of the find. */
+/* Any node with room, with equal probability, and a fraction on any of its GPUs with room. The packer draws the node
+   from stream 0 and this rule the GPU from stream 1, both by the number of the search. */
 
 static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
+  if (!is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node);
   uint32_t count = (uint32_t)__builtin_popcountll(fitting);
   for (uint32_t skip = hr_random_below(packing->seed, 1, packing->finds, count); skip > 0; skip--)
@@ -121,61 +121,57 @@ static uint64_t pick(const struct hr_packing *packing, const struct hr_request *
 }
 
 const struct hr_packing_rule hr__pack_random = {
-    .name = "random", .summary = "any node that has room; a share goes to any of its GPUs that have it", .pick = pick};
+    .name = "random", .summary = "a random node with room; a fraction goes to a random GPU with room", .pick = pick};
 
-/* 100 x (1 - (CPU left x CPU asked / most CPU^2 + GPU left x GPU asked / most GPU^2) / 2), truncated: the worse the
-   node's rest goes along with what is asked for, the better. Most: of any node. */
+/* 100 x (1 - (CPU left x CPU requested / max CPU^2 + GPU left x GPU requested / max GPU^2) / 2), truncated; max: over
+   all nodes. The less the node's rest is aligned with the request, the better. */
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   double max_cpu = (double)packing->max_cpu_milli, max_gpu = (double)packing->max_gpu_milli;
-  double cpu = (double)hr__left_cpu_milli(packing, node) *
-               hr_gpu_inventory_cpu_milli(packing->inventory, request, node) / (max_cpu * max_cpu);
+  double cpu = (double)left_cpu_milli(packing, node) * hr_gpu_inventory_cpu_milli(packing->inventory, request, node) /
+               (max_cpu * max_cpu);
   double gpu =
-      (double)hr__left_milli(packing, node) * (double)hr__asked_milli(packing, request, node) / (max_gpu * max_gpu);
+      (double)free_milli(packing, node) * (double)requested_milli(packing, request, node) / (max_gpu * max_gpu);
   return (int32_t)(100 * (1 - (cpu + gpu) / 2));
 }
 
 const struct hr_packing_rule hr__pack_dot_product = {
     .name = "dot-product",
-    .summary = "the node whose rest of CPU and GPU has the least product with what is asked for",
+    .summary = "the node whose free CPU and GPU have the smallest dot product with the request",
     .score = score};
 
-/*
- * 100 x (1 - (CPU left / most CPU + GPU left / most GPU) / 2), left after the task, truncated; most: of any node. Weng
- * et al. ("Beware of Fragmentation", ATC'23) scale the scores of the nodes that fit to 0 .. 100 afterwards. That keeps
- * their order: with all of them whole and within 100 of each other, (score - least) x 100 / (greatest - least) is
- * multiplied by at least 1, and scores that differ by at least 1 still do when it is truncated. So it is left out.
- */
+/* 100 x (1 - (CPU left / max CPU + GPU left / max GPU) / 2), left after the task, truncated; max: over all nodes. Weng
+   et al. ("Beware of Fragmentation", ATC'23) then scale the scores of the nodes that fit to 0 .. 100. That is omitted,
+   as it preserves their order: all scores are whole and within 100 of each other, so (score - min) x 100 / (max - min)
+   multiplies by at least 1, and scores that differ by at least 1 still differ after truncation. */
 
 static int32_t weighted_best_fit_score(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
-  uint64_t cpu_milli = hr__left_cpu_milli(packing, node), gpu_milli = hr__left_milli(packing, node);
+  uint64_t cpu_milli = left_cpu_milli(packing, node), gpu_milli = free_milli(packing, node);
   double cpu = cpu_milli ? (double)(cpu_milli - hr_gpu_inventory_cpu_milli(packing->inventory, request, node)) /
                                (double)packing->max_cpu_milli
                          : 0;
-  double gpu = (double)(gpu_milli - hr__asked_milli(packing, request, node)) / (double)packing->max_gpu_milli;
+  double gpu = (double)(gpu_milli - requested_milli(packing, request, node)) / (double)packing->max_gpu_milli;
   return (int32_t)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
 const struct hr_packing_rule hr__pack_weighted_best_fit = {
     .name = "weighted-best-fit",
-    .summary = "the node with the least left of CPU and GPU, each as a share of the largest node's",
+    .summary = "the node with the least free CPU and GPU, relative to the largest node",
     .score = weighted_best_fit_score};
 
-/*
- * Tasks of one kind together: a share, 1 GPU, 2 GPUs, ... With u = 25 x GPUs taken / GPUs of the largest node (its idle
- * ones counting as the largest node's less what is left), truncated with the rest: 75 + u where only tasks of this kind
- * use GPUs, 50 + u where some of them do, 25 + u where no GPU is in use, u elsewhere. A task without GPUs takes the
- * first node, and does not count.
- */
+/* Groups tasks of one kind: a fraction, 1 GPU, 2 GPUs, ... With u = 25 x GPUs in use / GPUs of the largest node (idle
+   GPUs count as those of the largest node minus what is left), truncated with the rest: 75 + u if only tasks of this
+   kind use GPUs, 50 + u if some of them do, 25 + u if no GPU is in use, u otherwise. A task without GPUs takes the
+   first node, and does not count. */
 
 static int32_t gpu_clustering_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   if (request->gpus == 0) return 0;
   const uint32_t *tasks = packing->tasks_of_kind + (size_t)node.id * packing->n_kinds;
   uint32_t alike = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
   int32_t base = all == 0 ? 25 : alike == all ? 75 : alike ? 50 : 0;
-  double most = (double)packing->max_gpu_milli;
-  return (int32_t)(base + 25 * (most - (double)hr__left_milli(packing, node)) / most);
+  double max_gpu = (double)packing->max_gpu_milli;
+  return (int32_t)(base + 25 * (max_gpu - (double)free_milli(packing, node)) / max_gpu);
 }
 
 const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering",
@@ -183,15 +179,13 @@ const struct hr_packing_rule hr__pack_gpu_clustering = {.name = "gpu-clustering"
                                                             "a node with tasks of the same kind, by number of GPUs",
                                                         .score = gpu_clustering_score};
 
-/*
- * Rather GPUs that are shared already than idle ones, and idle ones of nodes in use than whole nodes: 33 - its GPUs for
- * a node of which all GPUs are idle; at least 33, 50 - the idle GPUs that are used, where some are; else at least 50,
- * 100 - a tenth of the per cent that the GPUs used have left, each of them and their tenth truncated. A task without
- * GPUs takes the first node.
- */
+/* Prefers GPUs that are already shared to idle ones, and idle ones of nodes in use to whole nodes: 33 - its GPUs for a
+   node with idle GPUs only; at least 33, 50 - the number of idle GPUs that are used, if some are; else at least 50, 100
+   - a tenth of the percentage left on the GPUs used, each of them and their tenth truncated. A task without GPUs takes
+   the first node. */
 
-static int32_t at_least(int32_t least, int32_t value) {
-  return value > least ? value : least;
+static int32_t at_least(int32_t minimum, int32_t value) {
+  return value > minimum ? value : minimum;
 }
 
 static int32_t gpu_packing_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
@@ -212,32 +206,30 @@ static int32_t gpu_packing_score(const struct hr_packing *packing, const struct 
 
 const struct hr_packing_rule hr__pack_gpu_packing = {
     .name = "gpu-packing",
-    .summary = "GPUs shared already before idle ones of nodes in use before whole nodes",
+    .summary = "GPUs already shared, then idle GPUs of nodes in use, then whole nodes",
     .score = gpu_packing_score};
 
-/*
- * Kubernetes' own scores, in its whole numbers, after kube-scheduler's plugins NodeResourcesFit and
- * NodeResourcesBalancedAllocation. The default one looks at CPU and memory alone: GPUs count only by fitting. Its other
- * plugins (taints, affinities, topology, images) give all nodes the same here and are left out, as is that it looks at
- * a part of a large cluster only; it draws among equals, where the first node is taken here. Resources that a pool does
- * not tell are left out of every sum.
- */
+/* Kubernetes' own scores in its integer arithmetic, after kube-scheduler's plugins NodeResourcesFit and
+   NodeResourcesBalancedAllocation. The default considers CPU and memory only; GPUs only have to fit. Differences: its
+   other plugins (taints, affinities, topology, images) score all nodes equally here and are omitted, as is its sampling
+   of large clusters; it draws among equal nodes, whereas the first one is taken here. Resources that a pool does not
+   state are omitted from every sum. */
 
-static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
-                             struct hr__amounts amounts[HR__N_RESOURCES]) {
-  const struct hr_pool_spec *pool = hr__pool_of(packing, node);
+static void kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                         struct hr__amounts amounts[HR__N_RESOURCES]) {
+  const struct hr_pool_spec *pool = pool_of(packing, node);
   uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
   amounts[HR__CPU] =
       (struct hr__amounts){pool->cpu_milli_per_node, 0, hr_gpu_inventory_cpu_milli(packing->inventory, request, node)};
   amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
-  amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node),
-                                          hr__asked_milli(packing, request, node)};
+  amounts[HR__GPU] =
+      (struct hr__amounts){gpu_milli, gpu_milli - free_milli(packing, node), requested_milli(packing, request, node)};
   if (pool->cpu_milli_per_node)
     amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->inventory->cpu_milli[node.id];
   if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->inventory->mem_mib[node.id];
 }
 
-/* ---- The default ------------------------------------------------------------------------------------ */
+/* ---- Default -------------------------------------------------------------------------------------- */
 
 static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   uint64_t sum = 0, weight = 0;
@@ -249,7 +241,7 @@ static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   return weight ? (int32_t)(sum / weight) : 0;
 }
 
-/* How alike the shares of CPU and of memory that are in use are, 0 to 100. */
+/* Returns how similar the used shares of CPU and of memory are, 0 to 100. */
 static int32_t balance(const struct hr__amounts amounts[HR__N_RESOURCES], bool with_task) {
   double share[2];
   for (size_t i = 0; i < 2; i++) {
@@ -266,17 +258,17 @@ static int32_t balanced_allocation(const struct hr__amounts amounts[HR__N_RESOUR
 
 static int32_t score_default(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   struct hr__amounts amounts[HR__N_RESOURCES];
-  hr__kube_amounts(packing, request, node, amounts);
+  kube_amounts(packing, request, node, amounts);
   return min_allocated(amounts, HR__GPU) + balanced_allocation(amounts);
 }
 
-/* ---- Most allocated --------------------------------------------------------------------------------- */
+/* ---- Most allocated ------------------------------------------------------------------------------- */
 
 static int32_t score_most(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  static const uint64_t weights[HR__N_RESOURCES] = {1, 1, 3}; /* 3: as Kubernetes' documents have it for devices */
+  static const uint64_t weights[HR__N_RESOURCES] = {1, 1, 3}; /* 3: as in the Kubernetes documentation for devices */
   struct hr__amounts amounts[HR__N_RESOURCES];
   uint64_t sum = 0, weight = 0;
-  hr__kube_amounts(packing, request, node, amounts);
+  kube_amounts(packing, request, node, amounts);
   for (size_t i = 0; i < HR__N_RESOURCES; i++) {
     if (!amounts[i].capacity) continue;
     sum += weights[i] * ((amounts[i].used + amounts[i].asked) * 100 / amounts[i].capacity);
@@ -287,18 +279,16 @@ static int32_t score_most(const struct hr_packing *packing, const struct hr_requ
 
 const struct hr_packing_rule hr__pack_kube_default = {
     .name = "kube-default",
-    .summary = "Kubernetes as it comes: spreads by CPU and memory, and does not look at GPUs",
+    .summary = "Kubernetes' default: spreads by CPU and memory, ignores GPUs",
     .score = score_default};
 const struct hr_packing_rule hr__pack_kube_most_allocated = {
     .name = "kube-most-allocated",
-    .summary = "Kubernetes' MostAllocated: the fullest node, GPUs weighing three times CPU or memory",
+    .summary = "Kubernetes' MostAllocated: the fullest node, GPUs with three times the weight of CPU or memory",
     .score = score_most};
 
-/*
- * Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): where F grows the least.
- * 100 x sigmoid((F before - F after) / 1000), truncated. A share tries each GPU that has it and keeps the first of the
- * best; GPUs with the same left are tried once, unless MIG splits them.
- */
+/* Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): the node on which F grows least. 100
+   x sigmoid((F before - F after) / 1000), truncated. A fraction tries each GPU with room and takes the first of the
+   best; GPUs with the same rest are tried once, unless MIG splits them. */
 
 static int32_t score_of(const struct hr_packing *packing, uint64_t before, uint64_t after) {
   double less = (double)((int64_t)before - (int64_t)after) / (double)packing->typical->total / HR_WHOLE_GPU_MILLI;
@@ -327,7 +317,7 @@ static uint64_t pick_share(const struct hr_packing *packing, const struct hr_req
 
 static int32_t fgd_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   int32_t best;
-  if (hr__is_share(packing, request, node)) {
+  if (is_share(packing, request, node)) {
     (void)pick_share(packing, request, node, &best);
     return best;
   }
@@ -338,13 +328,13 @@ static int32_t fgd_score(const struct hr_packing *packing, const struct hr_reque
 
 static uint64_t fgd_pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   int32_t best;
-  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
+  if (!is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
   return pick_share(packing, request, node, &best);
 }
 
 const struct hr_packing_rule hr__pack_fgd = {
     .name = "fgd",
-    .summary = "where idle GPUs become the least useless to typical pods (fragmentation gradient descent)",
+    .summary = "the node and GPU where fragmentation for typical pods grows least (fragmentation gradient descent)",
     .score = fgd_score,
     .pick = fgd_pick,
     .wants_fragmentation = true};

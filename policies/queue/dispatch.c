@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What happens to jobs and nodes, told to the parts of the queue policy; and the moves that all of them use. */
+/* Dispatch of events to the modules of the queue policy, and the moves that they share. */
 
 #include "policies/queue/dispatch.h"
 
 #include "headroom/policy_kit.h"
 #include "policies/queue/quota/quota.h"
-
-void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener) {
-  queue->listeners[queue->n_listeners++] = listener;
-}
-
-/* Calls a function of each listener that has it, in the order in which they began to listen. */
-#define TELL(queue, status, function, ...)                                                                             \
-  for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
-    if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view) {
   if (queue->waiting.failed) return HR_NO_MEMORY;
@@ -22,12 +13,12 @@ enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *
   return status == HR_OK ? hr__waiting_find_first(&queue->waiting) : status;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static struct hr__queued_job queued_job_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__queued_job queued = {.job = job, .key = queue->order->key(queue, view, job)};
   uint32_t tenant = queue->quota ? hr__tenant(queue, job) : 0;
-  uint32_t priority = queue->parted ? (uint32_t)queue->trace->priority[job.id] : 0;
+  uint32_t priority = queue->by_priority ? (uint32_t)queue->trace->priority[job.id] : 0;
   queued.part = (uint64_t)tenant << 32 | priority;
   queued.owner = hr__quota_owner(queue, job);
   if (queue->order->subqueue) queued.subqueue = queue->order->subqueue(queue, job);
@@ -40,7 +31,7 @@ static struct hr__queued_job queued_job_for(struct hr__queue *queue, const struc
 
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   enum hr_status status = HR_OK;
-  TELL(queue, status, job_waits, view, job);
+  HR__NOTIFY(queue, status, job_waits, view, job);
   if (status != HR_OK) return status;
   struct hr__queued_job queued = queued_job_for(queue, view, job);
   return hr__waiting_add(&queue->waiting, &queued);
@@ -49,30 +40,22 @@ enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   enum hr_status status = HR_OK;
   queue->freed = true;
-  TELL(queue, status, job_stops, view, event);
+  HR__NOTIFY(queue, status, job_stops, view, event);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr_event *event) {
-  enum hr_status status = HR_OK;
-  queue->freed = queue->freed || event->kind == HR_EVENT_NODE_UP;
-  TELL(queue, status, node_changes, view, event);
-  return status;
-}
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
-/* ---- What is done ----------------------------------------------------------------------------------- */
-
-enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason) {
-  enum hr_status status = hr_moves_start(plan, entry.job, placement, reason);
-  TELL(queue, status, job_starts, view, entry.job, placement);
+  enum hr_status status = hr_moves_start(moves, entry.job, placement, reason);
+  HR__NOTIFY(queue, status, job_starts, view, entry.job, placement);
   if (status == HR_OK) status = hr__waiting_remove(&queue->waiting, shape, entry);
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* How a waiting job stands in the queue: an order gives it the same key as when it came. */
+/* The entry of a waiting job in the queue. An order gives the same key as when the job was added. */
 static struct hr_job_entry entry_of(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                     struct hr__shape **shape) {
   struct hr__queued_job queued = queued_job_for(queue, view, job);
@@ -80,26 +63,26 @@ static struct hr_job_entry entry_of(struct hr__queue *queue, const struct hr_vie
   return (struct hr_job_entry){queued.key, job, queued.value};
 }
 
-enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    hr_job job, const struct hr_placement *placement, enum hr_reason reason) {
   struct hr__shape *shape;
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
-  return hr__queue_start(queue, view, plan, shape, entry, placement, reason);
+  return hr__queue_start(queue, view, moves, shape, entry, placement, reason);
 }
 
-enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                         struct hr__shape **blocked) {
   enum hr_status status = HR_OK;
   while (status == HR_OK && (*blocked = hr__waiting_first(&queue->waiting))) {
     struct hr_job_entry head = (*blocked)->head;
     struct hr_placement placement;
     if (!hr__fits(queue, hr__gpus(queue, head.job), hr__kind(queue, head.job), &placement)) return HR_OK;
-    status = hr__queue_start(queue, view, plan, *blocked, head, &placement, HR_REASON_IN_ORDER);
+    status = hr__queue_start(queue, view, moves, *blocked, head, &placement, HR_REASON_IN_ORDER);
   }
   return status;
 }
 
-bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
+bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
   if (queue->n_rejections == queue->rejections_capacity) {
     queue->rejections =
         hr_arena_grown(queue->arena, queue->rejections, &queue->rejections_capacity, sizeof *queue->rejections);
@@ -109,32 +92,30 @@ bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reaso
   return true;
 }
 
-static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
+static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves, hr_job job,
                              enum hr_reason reason) {
   struct hr__shape *shape;
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
-  enum hr_status status = hr_moves_reject(plan, job, reason);
-  TELL(queue, status, job_rejected, view, job);
+  enum hr_status status = hr_moves_reject(moves, job, reason);
+  HR__NOTIFY(queue, status, job_rejected, view, job);
   return status == HR_OK ? hr__waiting_remove(&queue->waiting, shape, entry) : status;
 }
 
-enum hr_status hr__queue_reject_hopeless(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < queue->n_rejections && status == HR_OK; i++)
-    status = reject(queue, view, plan, queue->rejections[i].job, queue->rejections[i].reason);
+    status = reject(queue, view, moves, queue->rejections[i].job, queue->rejections[i].reason);
   queue->n_rejections = 0;
   return status;
 }
 
-enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag) {
   struct hr__shape *shape;
   struct hr_job_entry entry = entry_of(queue, view, job, &shape);
-  return hr__waiting_remove(&queue->waiting, shape, entry);
-}
-
-enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  enum hr_status status = hr__waiting_remove(&queue->waiting, shape, entry);
+  *flag = true;
   struct hr__queued_job queued = queued_job_for(queue, view, job);
-  return hr__waiting_add(&queue->waiting, &queued);
+  return status == HR_OK ? hr__waiting_add(&queue->waiting, &queued) : status;
 }
 
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key) {
@@ -142,21 +123,4 @@ enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *vi
   struct hr__shape *shape = hr__waiting_shape(&queue->waiting, queued.gpus, queued.kind);
   enum hr_status status = hr__waiting_remove(&queue->waiting, shape, (struct hr_job_entry){old_key, job, queued.value});
   return status == HR_OK ? hr__waiting_add(&queue->waiting, &queued) : status;
-}
-
-enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                              int64_t at_us) {
-  bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
-  if (at_us == HR_NEVER_US || pending) return HR_OK;
-  queue->wake_us = at_us;
-  return hr_moves_wake_at(plan, at_us);
-}
-
-enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
-                              const struct hr_placement *from, const struct hr_placement *to) {
-  enum hr_status status = hr_moves_preempt(plan, job, HR_REASON_POLICY);
-  if (status == HR_OK) status = hr_moves_start(plan, job, to, HR_REASON_IN_ORDER);
-  queue->freed = true;
-  TELL(queue, status, job_moves, view, job, from, to);
-  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }

@@ -3,39 +3,56 @@
 #define HR_POLICIES_QUEUE_DISPATCH_H
 
 /*
- * The `queue` policy as its parts see it: an order of jobs, a way to pass over those that do not fit, a placement rule,
- * and whatever else listens to what happens to jobs. A part knows this header and those of its like that it stands on;
- * only queue.c knows them all.
+ * The `queue` policy as its modules see it: the shared state, the interfaces of backfills and listeners, and the moves
+ * that modules share. Modules include this header and those of the modules that they use; only queue.c knows all of
+ * them. All memory is in the arena of the run. Functions that return enum hr_status return HR_NO_MEMORY if memory is
+ * out.
  */
 
 #include "headroom/policy_kit.h"
 #include "policies/placement/gpu_allocator.h"
-#include "policies/placement/gpu_outlook.h"
 #include "policies/placement/locality.h"
-#include "policies/queue/backfill/backfill.h"
 #include "policies/queue/order/order.h"
 
-/* What a part is told; each function may be NULL. */
+/* What a pass does if a job does not fit. */
+
+struct hr__backfill {
+  /* Jobs of equal request share a shape; otherwise all jobs wait in one queue. */
+  bool by_shape;
+  /* A job that does not fit does not hold back others. */
+  bool passes_over;
+  /* It uses the expected ends of running jobs. */
+  bool needs_calendar;
+  /* The value by which searches of the queue are bounded (struct hr_job_entry); NULL without such searches. */
+  int64_t (*value)(const struct hr_trace *trace, hr_job job);
+  enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* may be NULL */
+  enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+  bool walks; /* it walks jobs beyond the first of each shape, in order */
+};
+
+extern const struct hr__backfill hr__backfill_strict, hr__backfill_skip, hr__backfill_easy, hr__backfill_conservative;
+
+/* Notifications to a module; each function may be NULL. */
 struct hr__listener {
-  /* A job begins to wait, or waits again; it is not in the queue yet. */
+  /* A job begins to wait, or waits again. It is not in the queue yet. */
   enum hr_status (*job_waits)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   /* A waiting job was started. */
   enum hr_status (*job_starts)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                const struct hr_placement *placement);
-  /* A job has ended (HR_EVENT_END), or was stopped and waits again. */
+  /* A job has ended (HR_EVENT_END), or was interrupted and waits again. */
   enum hr_status (*job_stops)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-  /* A waiting job is given up. */
+  /* A waiting job was rejected. */
   enum hr_status (*job_rejected)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-  /* A running job goes on at another place. */
+  /* A running job was moved to another placement. */
   enum hr_status (*job_moves)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);
-  /* More or fewer nodes can be had, or a node came or went. */
+  /* The number of available nodes changed, or a node came up or went down. */
   enum hr_status (*node_changes)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 };
 
-enum { HR__MOST_LISTENERS = 8 };
+enum { HR__MAX_LISTENERS = 8 };
 
-/* A job that waits in vain. */
+/* A waiting job that can never start. */
 struct hr__queue_rejection {
   hr_job job;
   enum hr_reason reason;
@@ -49,104 +66,112 @@ struct hr__queue {
   const struct hr__backfill *backfill;
   enum hr_placement_rule rule;
   struct hr_placer *placer;
-  struct hr_release_calendar *calendar; /* NULL unless the backfill needs it */
-  int64_t *expected_us; /* by job: the expected end that `releases` was told; NULL: worked out from start and limit */
+  struct hr_release_calendar *calendar; /* NULL unless the backfill uses it */
+  int64_t *expected_us;                 /* by job: its end in `calendar`; NULL: computed from start and limit */
   struct hr__waiting waiting;
-  const struct hr__listener *listeners[HR__MOST_LISTENERS];
+  const struct hr__listener *listeners[HR__MAX_LISTENERS];
   uint32_t n_listeners;
   bool stops;          /* jobs may be stopped before their end */
-  bool freed;          /* capacity came free since this was last set to false */
-  bool parted;         /* lanes are parted by priority, too */
-  bool frozen;         /* keys are not to change until the pass is over */
-  hr_job blocked;      /* the job that stopped the last pass, HR_NONE for none */
-  hr_job head;         /* the first in order that did not fit in this pass, as far as the backfill told */
-  int64_t reserved_us; /* the start promised to it; HR_NEVER_US for none */
-  struct hr__queue_rejection *rejections; /* since the last pass */
+  bool freed;          /* capacity came free since this was last reset */
+  bool by_priority;    /* subqueues are split by priority */
+  bool frozen;         /* keys do not change until the pass is over */
+  hr_job blocked;      /* the job that stopped the last pass; HR_NONE: none */
+  hr_job head;         /* the first job that did not fit in this pass, if the backfill determines it */
+  int64_t reserved_us; /* start of its reservation; HR_NEVER_US: none */
+  struct hr__queue_rejection *rejections; /* to be made in the next pass */
   uint32_t n_rejections, rejections_capacity;
-  int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */
+  int64_t wake_us; /* the next wake-up that was requested */
   void *order_state, *backfill_state;
-  struct hr__quota *quota;             /* NULL where the scenario has none */
-  struct hr__preemptor *preemptor;     /* NULL where no job is stopped for another */
-  struct hr__market_plan *market;      /* NULL where no nodes are asked for */
-  struct hr__deadlines *deadlines;     /* NULL unless the market rule goes by deadlines */
-  struct hr__gpu_allocator *allocator; /* NULL unless GPUs are told apart */
-  struct hr__gpu_release_calendar
-      *gpu_calendar;                 /* likewise, and unless the backfill looks ahead; instead of `releases` */
-  struct hr__locality_state *within; /* NULL unless a job is to be within a group */
+  struct hr__quota *quota;                       /* NULL without quotas */
+  struct hr__preemptor *preemptor;               /* NULL without preemption */
+  struct hr__market *market;                     /* NULL unless the policy acquires nodes */
+  struct hr__deadlines *deadlines;               /* NULL unless the market rule is by deadlines */
+  struct hr__gpu_allocator *allocator;           /* NULL without per-GPU allocation */
+  struct hr__gpu_release_calendar *gpu_calendar; /* instead of `calendar` with per-GPU allocation */
+  struct hr__locality_state *locality;           /* NULL without topology constraints */
+  bool locality_expires;                         /* some required topology constraint holds for a limited time */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
   return queue->trace->gpus[job.id];
 }
 
-/* What orders and quotas count of a job: what it asks for, in thousandths of GPUs. Where GPUs are told apart it is the
-   shares of all its tasks, elsewhere whole GPUs. */
+/* What orders and quotas count of a job, in thousandths of a GPU: with per-GPU allocation the fractions of all its
+   tasks, otherwise whole GPUs. */
 static inline uint64_t hr__counted_milli(const struct hr__queue *queue, hr_job job) {
   return hr_cluster_asked_milli(queue->cluster, job);
 }
 
-/* Likewise in GPUs; of whole ones the very number. */
+/* The same in GPUs; exact for whole GPUs. */
 static inline double hr__counted_gpus(const struct hr__queue *queue, hr_job job) {
   return (double)hr__counted_milli(queue, job) / HR_WHOLE_GPU_MILLI;
 }
 
-/* HR_NONE for jobs without a tenant. */
+/* Returns HR_NONE for jobs without a tenant. */
 static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
   return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
 }
 
-/* What tells jobs of so many GPUs apart: the pools that they accept; where GPUs are told apart, all that they ask for;
-   and how near together they are to be. */
+/* The kind of a job: together with its number of GPUs it identifies the request. It covers the pools that the job
+   accepts or, with per-GPU allocation, the number of its request, and its topology constraint. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
   uint32_t kind = queue->allocator ? hr_cluster_requests(queue->cluster)->of_job[job.id]
                                    : hr_cluster_accept_class(queue->cluster, job);
-  return queue->within ? hr__locality_kind(queue, job, kind) : kind;
+  return queue->locality ? hr__locality_kind(queue, job, kind) : kind;
 }
 
-/* Where such a job would go now; false when it does not fit. Jobs without GPUs go anywhere. */
+/* Finds a placement for a job of this request now. Returns false if it does not fit. Jobs without GPUs always fit. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
-  if (queue->within) return hr__locality_fits(queue, gpus, kind, placement);
-  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, placement)
+  if (queue->locality) return hr__locality_fits(queue, gpus, kind, placement);
+  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, HR_TIER_ANY, placement)
                           : hr_placer_find(queue->placer, gpus, kind, placement);
 }
 
-void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener);
-
-/* ---- What happens (dispatch.c) -------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
-enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                      const struct hr_event *event);
 
-/* ---- What is done ----------------------------------------------------------------------------------- */
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
-/* After a change, or several, in what runs: ranks and quotas as they are now. */
+/* Updates ranks and quotas after running jobs have changed. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
-/* Starts a waiting job of `shape`, takes it out of the queue and tells all parts. */
-enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+/* Starts the first job `entry` of a shape, removes it from the queue and notifies the listeners. */
+enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
-/* Likewise a waiting job wherever it is in the queue. */
-enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+/* Starts a waiting job wherever it is in the queue. */
+enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                    hr_job job, const struct hr_placement *placement, enum hr_reason reason);
-/* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
-enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+/* Starts jobs in order until one does not fit. `*blocked`: the shape of that job, NULL if no job waits. */
+enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                         struct hr__shape **blocked);
-/* A waiting job is to be given up: it is, at the next pass. False: out of memory. */
-bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason);
-enum hr_status hr__queue_reject_hopeless(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
-/* Takes a waiting job out of the queue for the moment, as it has stood there, and puts it in as it is now. */
-enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-/* Puts a waiting job where its order has it now. */
+/* Marks a waiting job for rejection in the next pass. False: out of memory. */
+bool hr__queue_reject_later(struct hr__queue *queue, hr_job job, enum hr_reason reason);
+enum hr_status hr__queue_reject_marked(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+/* Moves a waiting job to where its order puts it now; `old_key`: its key so far. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
-/* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */
-enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                              int64_t at_us);
-/* Moves a running job to another place, its work kept, and tells all parts. */
-enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
-                              const struct hr_placement *from, const struct hr_placement *to);
+
+static inline void hr__queue_add_listener(struct hr__queue *queue, const struct hr__listener *listener) {
+  queue->listeners[queue->n_listeners++] = listener;
+}
+
+/* Requests a wake-up unless an earlier one is pending. HR_NEVER_US: none. */
+static inline enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                            int64_t at_us) {
+  bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
+  if (at_us == HR_NEVER_US || pending) return HR_OK;
+  queue->wake_us = at_us;
+  return hr_moves_wake_at(moves, at_us);
+}
+
+/* Calls a function of each listener that has it, in the order in which they were added. */
+#define HR__NOTIFY(queue, status, function, ...)                                                                       \
+  for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
+    if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
+
+/* Sets a flag on which the kind of a waiting job depends, and moves the job to the shape that it then has. */
+enum hr_status hr__queue_change_kind(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint8_t *flag);
 
 #endif

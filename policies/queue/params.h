@@ -2,28 +2,14 @@
 #ifndef HR_POLICIES_QUEUE_PARAMS_H
 #define HR_POLICIES_QUEUE_PARAMS_H
 
-/* The parameters of the `queue` policy. */
+/* The parameters of the `queue` policy. Each list has the texts of a choice and the objects that they stand for; a
+   value is an index into its list. Orders are listed in policies/queue/order/order.h. */
 
 #include "headroom/policy.h"
 #include "headroom/policy_kit.h"
 
-/* What a scenario may choose from: text, what stands for it in queue.c. A value is a place in its list. */
-#define HR__ORDERS(X)                                                                                                  \
-  X("fifo", &hr__order_fifo)                                                                                           \
-  X("sjf", &hr__order_sjf)                                                                                             \
-  X("smallest", &hr__order_smallest)                                                                                   \
-  X("largest", &hr__order_largest)                                                                                     \
-  X("priority", &hr__order_priority)                                                                                   \
-  X("srtf", &hr__order_srtf)                                                                                           \
-  X("las", &hr__order_las)                                                                                             \
-  X("gittins", &hr__order_gittins)                                                                                     \
-  X("edf", &hr__order_edf)                                                                                             \
-  X("f1", &hr__order_f1)                                                                                               \
-  X("wfp3", &hr__order_wfp3)                                                                                           \
-  X("qssf", &hr__order_qssf)                                                                                           \
-  X("fair-share", &hr__order_fair_share)                                                                               \
-  X("drf", &hr__order_drf)                                                                                             \
-  X("multifactor", &hr__order_multifactor)
+#include <string.h>
+
 #define HR__BACKFILLS(X)                                                                                               \
   X("strict", &hr__backfill_strict)                                                                                    \
   X("skip", &hr__backfill_skip)                                                                                        \
@@ -34,7 +20,7 @@
   X("first-fit", HR_PLACE_FIRST_FIT)                                                                                   \
   X("best-fit", HR_PLACE_BEST_FIT)                                                                                     \
   X("worst-fit", HR_PLACE_WORST_FIT)
-/* Further ones, where GPUs are told apart. */
+/* Packing rules: only with per-GPU allocation. */
 #define HR__PACKINGS(X)                                                                                                \
   X("spread")                                                                                                          \
   X("random")                                                                                                          \
@@ -70,14 +56,21 @@
   X("youngest", HR__VICTIMS_YOUNGEST)                                                                                  \
   X("lowest-priority", HR__VICTIMS_LOWEST_PRIORITY)
 
-/* Ended by a NULL key. */
+/* Terminated by a NULL key. */
 extern const struct hr_param hr__queue_params[];
-/* HR__PLACEMENTS and HR__PACKINGS, ended by NULL. */
+/* HR__PLACEMENTS and HR__PACKINGS, terminated by NULL. */
 extern const char *const hr__placement_names[];
 
-/* One that is in the table. */
-const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key);
-/* Of one in seconds. */
-int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key);
+/* Returns the value of a parameter. The key must exist. */
+static inline const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key) {
+  size_t i = 0;
+  while (strcmp(hr__queue_params[i].key, key) != 0) i++;
+  return &env->params[i];
+}
+
+/* Returns the value of a parameter in seconds as microseconds. */
+static inline int64_t hr__queue_param_us(const struct hr_policy_env *env, const char *key) {
+  return (int64_t)(hr__queue_param(env, key)->real * (double)HR_SECOND_US + 0.5);
+}
 
 #endif

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The composed policy: order x backfill x placement x preemption x market. */
+/* The `queue` policy: it composes an order, a backfill, a placement rule, preemption, quotas and a market rule. This
+   file creates the modules, rejects combinations that are not supported, runs the modules in each pass, and explains
+   why a job waits. */
 
-#include "headroom/policy_kit.h"
 #include "policies/deadline/deadlines.h"
-#include "policies/placement/gpu_outlook.h"
 #include "policies/queue/dispatch.h"
-#include "policies/queue/explain.h"
+#include "policies/queue/market/market.h"
 #include "policies/queue/params.h"
-#include "policies/queue/preemption/victims.h"
+#include "policies/queue/preemption/preemption.h"
 #include "policies/queue/quota/quota.h"
 
-enum preempts { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
+enum choice { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
 
 #define OBJECT(text, object) object,
-static const struct hr__order *const orders[] = {HR__ORDERS(OBJECT)};
+#define ORDER(text, name, help) &hr__order_##name,
+static const struct hr__order *const orders[] = {HR__ORDERS(ORDER)};
 static const struct hr__backfill *const backfills[] = {HR__BACKFILLS(OBJECT)};
 static const enum hr_placement_rule rules[] = {HR__PLACEMENTS(OBJECT)};
 static const enum hr__market_rule markets[] = {HR__MARKETS(OBJECT)};
-static const enum preempts preemptions[] = {HR__PREEMPTIONS(OBJECT)};
+static const enum choice preemptions[] = {HR__PREEMPTIONS(OBJECT)};
 static const enum hr__preemption_mode stops[] = {HR__STOPPED(OBJECT)};
 static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
 
@@ -31,36 +32,34 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
                                      .reclaim_hours = hr__queue_param(env, "reclaim_hours")->real};
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
-  if (queue->within)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where jobs are to be 'within' a group it is 'static'");
-  if (queue->allocator)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where GPUs are told apart it is 'static'");
+  if (queue->locality)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': topology constraints ('within') need 'static'");
+  if (queue->allocator) return hr_fail(error, HR_BAD_INPUT, "parameter 'market': per-GPU allocation needs 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Who may be stopped for whom; NULL: nobody. */
+/* `*rule`: which running jobs may be preempted for which waiting ones; NULL without preemption. */
 static enum hr_status choose_preemption(const struct hr__queue *queue, const struct hr_policy_env *env,
                                         const struct hr__preemption **rule, struct hr_error *error) {
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
-  enum preempts preempts = preemptions[value->integer];
+  enum choice choice = preemptions[value->integer];
   *rule = NULL;
-  bool may_by_itself = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->within;
-  if (preempts == PREEMPTS_AUTO) preempts = may_by_itself ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
-  if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
-  if (preempts == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
-  if (preempts == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
-  if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
-  return hr_fail(
-      error, HR_BAD_INPUT,
-      "parameter 'preemption': 'order' is not for this order, which does not say who of those that run comes "
-      "after one that waits; 'priority' is");
+  bool by_default = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->locality;
+  if (choice == PREEMPTS_AUTO) choice = by_default ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
+  if (choice == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
+  if (choice == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
+  if (choice == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
+  if (choice != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "parameter 'preemption': 'order' is not supported by this order, which does not rank running jobs; "
+                 "use 'priority'");
 }
 
 static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,
                                         struct hr_error *error) {
-  struct hr__preemption_terms terms = {.stopped = stops[hr__queue_param(env, "preempted")->integer],
+  struct hr__preemption_terms terms = {.mode = stops[hr__queue_param(env, "preempted")->integer],
                                        .victims = victims[hr__queue_param(env, "victims")->integer],
                                        .grace_us = hr__queue_param_us(env, "grace_s"),
                                        .min_run_us = hr__queue_param_us(env, "min_run_s")};
@@ -70,50 +69,49 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Among jobs that ask for the same, those behind the first may stop others that it may not. */
-static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env *env) {
+/* Preemption by priority: among jobs of equal request, a later one may preempt jobs that the first one may not. Unless
+   the order is by priority, each priority then has subqueues of its own. */
+static bool keeps_priorities_apart(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
   return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
-/* Where an order has no lanes of its own but quotas, or preemption, need some. */
+/* The key function of orders without subqueues, where quotas or preemption need subqueues. */
 static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
   (void)subqueue;
   return entry.key;
 }
 
-static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
+static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env,
+                                     const struct hr__admission *admission) {
   hr__full_key *full_key = queue->order->full_key;
-  if ((env->quotas || queue->parted) && !full_key) full_key = same_key;
-  struct hr__admission warden = {0};
-  if (queue->quota) warden = hr__quota_admission(queue);
-  enum hr_status status =
-      hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, queue->quota ? &warden : NULL, queue);
+  if ((env->quotas || queue->by_priority) && !full_key) full_key = same_key;
+  enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key,
+                                           queue->quota ? admission : NULL, queue);
   queue->waiting.keys_grow = queue->order->keys_only_grow;
   return status;
 }
 
-/* Where GPUs are told apart. */
+/* For clusters with per-GPU allocation. */
 static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
                                        struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
-  bool is_told_apart = hr_cluster_gpu_inventory(env->cluster) != NULL;
-  if (!is_told_apart && choice >= sizeof rules / sizeof *rules)
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "parameter 'placement': '%s' looks at single GPUs, which are not told apart; 'cluster.by_gpu' does that, "
-        "or a pool with 'sharing'",
-        hr__placement_names[choice]);
-  if (!is_told_apart) return HR_OK;
+  bool per_gpu = hr_cluster_gpu_inventory(env->cluster) != NULL;
+  if (!per_gpu && choice >= sizeof rules / sizeof *rules)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'placement': '%s' needs per-GPU allocation; set 'cluster.by_gpu' or a pool's 'sharing'",
+                   hr__placement_names[choice]);
+  if (!per_gpu) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, which are told apart");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' does not support per-GPU allocation");
   const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
   if (!rule) return HR_BAD_INPUT;
   if (queue->backfill == &hr__backfill_conservative)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'backfill': where GPUs are told apart it is 'strict', 'skip' or 'easy'");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'backfill': 'conservative' does not support per-GPU allocation; use 'strict', 'skip' or 'easy'");
   queue->allocator = hr__gpu_allocator_create(queue, env, rule);
   if (!queue->allocator) return HR_NO_MEMORY;
   if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
@@ -121,48 +119,52 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
   return HR_OK;
 }
 
-/* Where jobs are to be near together. */
-static enum hr_status create_within(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+/* For jobs with topology constraints. */
+static enum hr_status create_locality(struct hr__queue *queue, const struct hr_policy_env *env,
+                                      struct hr_error *error) {
   if (!hr_cluster_any_within(env->cluster)) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
     return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'placement': 'pool' counts GPUs, and jobs are to be 'within' a group");
+                   "parameter 'placement': 'pool' does not support topology constraints ('within')");
   if (queue->backfill->walks)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'backfill': where jobs are to be 'within' a group it is 'strict', 'skip' or 'easy'");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'backfill': 'conservative' does not support topology constraints ('within'); use 'strict', "
+        "'skip' or 'easy'");
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     if (spec->mig && spec->nodes > 0)
       return hr_fail(error, HR_BAD_INPUT,
-                     "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
+                     "policy 'queue' does not support topology constraints ('within') in pools with MIG");
   }
-  queue->within = hr__locality_create(queue, env);
-  return queue->within ? HR_OK : HR_NO_MEMORY;
+  queue->locality = hr__locality_create(queue, env);
+  return queue->locality ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
-  queue->parted = is_parted(queue, env);
-  if (env->quotas && !hr__quota_create(queue, env)) return HR_NO_MEMORY;
-  enum hr_status status = create_within(queue, env, error);
-  if (status == HR_OK) status = create_waiting(queue, env);
+  queue->by_priority = keeps_priorities_apart(queue, env);
+  struct hr__admission admission = {0};
+  if (env->quotas && !hr__quota_create(queue, env, &admission)) return HR_NO_MEMORY;
+  enum hr_status status = create_locality(queue, env, error);
+  if (status == HR_OK) status = create_waiting(queue, env, &admission);
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
   if (status != HR_OK) return status;
-  if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
+  if (queue->order->listener) hr__queue_add_listener(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
   if (status == HR_OK) status = create_allocator(queue, env, error);
-  if (status == HR_OK && queue->within && queue->preemptor)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where jobs are to be 'within' a group it is 'none'");
+  if (status == HR_OK && queue->locality && queue->preemptor)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': topology constraints ('within') need 'none'");
   if (status == HR_OK && queue->allocator && queue->preemptor)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where GPUs are told apart it is 'none'");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': per-GPU allocation needs 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
-  if (queue->backfill->needs_calendar && !queue->allocator && !hr__expectations_create(queue)) return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !queue->allocator && !hr__release_calendar_create(queue)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
-/* Of nodes by their free GPUs; those that look at single GPUs are none of these. */
+/* The rule of the node placer. Packing rules, which choose GPUs, are not among them. */
 static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
@@ -184,20 +186,123 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return status == HR_OK ? create_market(queue, env, error) : status;
 }
 
-/* In an order in which a job that waits comes ever closer to the front, and cannot be passed for ever once it is there.
- */
-static bool starves_nobody(const struct hr__queue *queue) {
+/* ---- Wait reasons --------------------------------------------------------------------------------- */
+
+/* The reasons are checked in the order in which a pass meets them: a quota, whatever is free; no placement (which
+   includes that quotas leave nothing because all GPUs are in use); and, if there is a placement, the job that may not
+   be passed or that has a reservation. */
+
+/* The job that stopped the pass. Under orders whose keys change with each start it need not be the first in order
+   now. */
+static hr_job find_head(struct hr__queue *queue, const struct hr_view *view) {
+  hr_job blocked = queue->blocked;
+  bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
+  if (!queue->backfill->by_shape && stopped_pass) return blocked;
+  if (queue->head.id != HR_NONE) return queue->head;
+  const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
+  if (shape) queue->head = shape->head.job;
+  return queue->head;
+}
+
+/* The first job of the job's subqueue if that is held back and is another job; else HR_NONE. */
+static hr_job held_predecessor(const struct hr__queue *queue, hr_job job) {
+  const struct hr__waiting *waiting = &queue->waiting;
+  const struct hr__subqueue *subqueue = waiting->subqueue_of ? waiting->subqueues[waiting->subqueue_of[job.id]] : NULL;
+  bool is_held = subqueue && subqueue->parked_at && subqueue->head.job.id != job.id;
+  return is_held ? subqueue->head.job : (hr_job){HR_NONE};
+}
+
+/* For a job that would fit. */
+static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  hr_job held = held_predecessor(queue, job), first = held.id != HR_NONE ? held : find_head(queue, view);
+  if (queue->preemptor && hr__preemption_pending(queue)) {
+    wait->reason = HR_WAIT_REASON_PREEMPTION;
+    wait->behind = queue->preemptor->beneficiary;
+    return;
+  }
+  if (queue->backfill->passes_over || first.id == HR_NONE || first.id == job.id) return;
+  bool is_order = held.id != HR_NONE || !queue->backfill->by_shape;
+  wait->reason = is_order ? HR_WAIT_REASON_ORDER : HR_WAIT_REASON_RESERVATION;
+  wait->behind = first;
+  if (!is_order) wait->until_us = queue->reserved_us;
+}
+
+/* Whether it would fit now. Searches of placement rules that draw are not counted. */
+static bool fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
+  struct hr_placement unused;
+  uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
+  bool found = hr__fits(queue, gpus, kind, &unused);
+  if (queue->allocator) hr__gpu_allocator_rewind(queue->allocator, finds);
+  return found;
+}
+
+static bool fits_elsewhere(const struct hr__queue *queue, uint32_t gpus, uint32_t kind) {
+  uint64_t finds = queue->allocator ? hr__gpu_allocator_finds(queue->allocator) : 0;
+  bool found = queue->locality && hr__locality_excludes(queue, gpus, kind);
+  if (queue->allocator) hr__gpu_allocator_rewind(queue->allocator, finds);
+  return found;
+}
+
+static void explain_room(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint32_t kind,
+                         struct hr_wait_reason *wait) {
+  hr_view_lack(view, job, wait);
+  if (wait->reason == HR_WAIT_REASON_BOOTING) return;
+  if (fits_elsewhere(queue, hr__gpus(queue, job), kind))
+    wait->reason = HR_WAIT_REASON_TOPOLOGY;
+  else if (queue->market && hr__market_could_ask(queue, job)) {
+    wait->reason = HR_WAIT_REASON_MARKET;
+    wait->until_us = hr__market_patience_us(queue, job);
+  } else if (queue->allocator && wait->reason == HR_WAIT_REASON_FRAGMENTS &&
+             hr__gpu_allocator_lacks_node_resources(queue, job))
+    wait->reason = HR_WAIT_REASON_NODE_RESOURCES;
+}
+
+static void explain_job(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  if (queue->deadlines) {
+    hr__deadlines_explain(queue, view, job, wait);
+    return;
+  }
+  uint32_t kind = hr__kind(queue, job);
+  if (queue->preemptor && queue->preemptor->beneficiary.id == job.id)
+    wait->reason = HR_WAIT_REASON_PREEMPTION;
+  else if (hr__quota_holds(queue, job, &wait->quota) && wait->quota != HR_QUOTA_ROOT)
+    wait->reason = HR_WAIT_REASON_QUOTA;
+  else if (!fits(queue, hr__gpus(queue, job), kind))
+    explain_room(queue, view, job, kind, wait);
+  else if (wait->quota == HR_QUOTA_ROOT)
+    wait->reason = HR_WAIT_REASON_QUOTA;
+  else
+    explain_turn(queue, view, job, wait);
+  if (wait->reason != HR_WAIT_REASON_QUOTA) wait->quota = HR_NONE;
+}
+
+static uint32_t explains_by(const struct hr__queue *queue) {
+  bool by_promise = queue->preemptor && queue->preemptor->terms.grace_us > 0;
+  bool by_wait = queue->locality_expires;
+  if (queue->deadlines || by_promise || by_wait) return HR_POLICY_HOLDS_BY_JOB;
+  return queue->quota ? HR_POLICY_HOLDS_BY_TENANT : 0;
+}
+
+/* Whether the order moves each waiting job ever closer to the front, where it cannot be passed for ever. */
+static bool is_starvation_free(const struct hr__queue *queue) {
   if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
   return queue->order->ages && queue->order->ages(queue);
 }
 
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
-  uint32_t promises = hr__queue_explains_by(queue);
+  uint32_t promises = explains_by(queue);
   if (queue->deadlines) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  promises |= HR_POLICY_KEEPS_WITHIN | (starves_nobody(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
+  promises |= HR_POLICY_KEEPS_WITHIN | (is_starvation_free(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
+}
+
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  enum hr_status status = HR_OK;
+  queue->freed = queue->freed || event->kind == HR_EVENT_NODE_UP;
+  HR__NOTIFY(queue, status, node_changes, view, event);
+  return status;
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -216,72 +321,72 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
   case HR_EVENT_OFFER:
-    return hr__queue_node_changes(queue, view, event);
+    return node_changes(queue, view, event);
   default:
     return HR_OK;
   }
 }
 
-/* Jobs that fit: in order, then as the backfill has it. */
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+/* Starts jobs that fit: in order, then by the backfill. */
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                            const struct hr__backfill *backfill) {
-  enum hr_status status = queue->preemptor ? hr__preempt_pass(queue, view, plan) : HR_OK;
-  if (queue->preemptor && hr__preemption_holds(queue)) return status;
-  return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, plan) : status;
+  enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, moves) : HR_OK;
+  if (queue->preemptor && hr__preemption_pending(queue)) return status;
+  return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, moves) : status;
 }
 
-/* Those within their guarantees. `blocked`: nobody may pass those that are left. */
-static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+/* The pass for jobs within their tenants' guarantees. `*blocked`: the remaining jobs may not be passed. */
+static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
-  enum hr_status status = hr__waiting_prefer(&queue->waiting, true);
-  if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
+  enum hr_status status = hr__waiting_select_preferred(&queue->waiting, true);
+  if (status == HR_OK) status = pass(queue, view, moves, strict ? queue->backfill : &hr__backfill_skip);
   *blocked = strict && queue->waiting.n_active > 0;
-  return status == HR_OK ? hr__waiting_prefer(&queue->waiting, false) : status;
+  return status == HR_OK ? hr__waiting_select_preferred(&queue->waiting, false) : status;
 }
 
-/* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
-static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  bool any_guaranteed = queue->waiting.n_aside > 0 || queue->preemptor, blocked = false;
+/* Jobs within guarantees go first, then all. Under a strict order no other job passes one of the first. */
+static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  bool any_guaranteed = queue->waiting.n_other > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
   if (hr__quota_guarantees(queue) && any_guaranteed)
-    status = pass_guaranteed(queue, view, plan, &blocked);
+    status = pass_guaranteed(queue, view, moves, &blocked);
   else
     status = hr__waiting_find_first(&queue->waiting);
-  if (status != HR_OK || blocked || (queue->preemptor && hr__preemption_holds(queue))) return status;
-  return pass(queue, view, plan, queue->backfill);
+  if (status != HR_OK || blocked || (queue->preemptor && hr__preemption_pending(queue))) return status;
+  return pass(queue, view, moves, queue->backfill);
 }
 
-/* What is free, or comes free, may be promised to one job. */
-static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  enum hr_status status = queue->preemptor ? hr__preempt_begin_pass(queue, view, plan) : HR_OK;
-  if (status != HR_OK || (queue->preemptor && hr__preemption_holds(queue))) return status;
-  return queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
+/* Capacity that is free, or comes free, may be promised to one job that preempts others. */
+static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = queue->preemptor ? hr__preemption_begin_pass(queue, view, moves) : HR_OK;
+  if (status != HR_OK || (queue->preemptor && hr__preemption_pending(queue))) return status;
+  return queue->quota ? pass_by_quota(queue, view, moves) : pass(queue, view, moves, queue->backfill);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__queue *queue = self;
-  if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
+  if (queue->deadlines) return hr__deadlines_pass(queue, view, moves);
   enum hr_status status = HR_OK;
   queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;
-  if (queue->n_rejections) status = hr__queue_reject_hopeless(queue, view, plan);
-  if (status == HR_OK && queue->within) status = hr__locality_begin_pass(queue, view);
+  if (queue->n_rejections) status = hr__queue_reject_marked(queue, view, moves);
+  if (status == HR_OK && queue->locality) status = hr__locality_begin_pass(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
-  if (status == HR_OK) status = start_jobs(queue, view, plan);
-  if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
-  if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, plan);
-  if (status == HR_OK && queue->within) status = hr__locality_end_pass(queue, view, plan);
-  return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;
+  if (status == HR_OK) status = start_jobs(queue, view, moves);
+  if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, moves);
+  if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, moves);
+  if (status == HR_OK && queue->locality) status = hr__locality_end_pass(queue, view, moves);
+  return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, moves) : status;
 }
 
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
-  hr__queue_explain(self, view, job, hold);
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
+  explain_job(self, view, job, wait);
 }
 
 HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .name = "queue",
-                    .summary = "a queue in some order, with backfill and a placement rule",
+                    .summary = "a queue with an order, a backfill and a placement rule",
                     .params = hr__queue_params,
                     .create = create,
                     .observe = observe,

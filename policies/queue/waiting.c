@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Waiting jobs by shape and lane: see policies/waiting.h. A shape is found through a hash of what it asks for; those
- * with waiting jobs are listed, in no order, each with its first job at hand, so that a pass looks at one job per
- * shape. A shape's lanes are themselves a tree, whose keys are those of the lanes' first jobs and whose values are
- * the least of the lanes': so a bounded search goes straight to the lane, and then to the job.
+ * Waiting jobs by shape and subqueue: see waiting.h. A shape is found in a hash map by its request. Shapes with waiting
+ * jobs are listed in no order, each with its first job, so that a pass looks at one job per shape. The subqueues of a
+ * shape are a tree, ordered by the keys of their first jobs, with the minimum value of each subqueue: a bounded search
+ * descends to the subqueue, and then to the job.
  *
- * Under an order in which all keys move, at all times or all at once, the lanes race in a kinetic tournament instead,
- * as a list would have to be put in order anew at each pass. That tells the first, and the first within a bound, but
- * not who comes after whom.
+ * Under orders in which all keys change, continuously or all at once, a list would have to be sorted again in each
+ * pass. There, the subqueues are kept in a kinetic tournament instead, which gives the first job and the first one
+ * within a bound, but no order of the others.
  */
 
 #include "policies/queue/waiting.h"
 
-#include "headroom/policy_kit.h"
+#include "base/heap.h"
 #include "policies/queue/subqueues.h"
 
-static bool init_warden(struct hr__waiting *waiting, const struct hr__admission *warden) {
-  if (!warden) return true;
-  uint32_t n_bars = hr__admission_limit_number(warden->n_places, HR__BAR_FULL) + 1;
-  waiting->warden = *warden;
-  waiting->owned = hr_arena_alloc(waiting->arena, warden->n_owners * sizeof(*waiting->owned));
-  waiting->closed = hr_arena_alloc(waiting->arena, n_bars * sizeof *waiting->closed);
-  for (uint32_t i = 0; i < n_bars && waiting->closed; i++)
-    waiting->closed[i] = (struct hr_job_tree){.store = waiting->store};
-  return waiting->owned && waiting->closed;
+static bool init_admission(struct hr__waiting *waiting, const struct hr__admission *admission) {
+  if (!admission) return true;
+  uint32_t n_bars = hr__admission_limit_number(admission->n_places, HR__LIMIT_MAXIMUM) + 1;
+  waiting->admission = *admission;
+  waiting->owned = hr_arena_alloc(waiting->arena, admission->n_owners * sizeof(*waiting->owned));
+  waiting->blocked = hr_arena_alloc(waiting->arena, n_bars * sizeof *waiting->blocked);
+  for (uint32_t i = 0; i < n_bars && waiting->blocked; i++)
+    waiting->blocked[i] = (struct hr_job_tree){.store = waiting->store};
+  return waiting->owned && waiting->blocked;
 }
 
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, const struct hr__admission *warden, void *self) {
+                                hr__full_key *full_key, const struct hr__admission *admission, void *self) {
   *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .self = self};
   waiting->store = hr_tree_store_create(arena);
-  if (!waiting->store || !init_warden(waiting, warden)) return HR_NO_MEMORY;
+  if (!waiting->store || !init_admission(waiting, admission)) return HR_NO_MEMORY;
   if (!hr__has_subqueues(waiting)) return HR_OK;
   waiting->subqueue_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->subqueue_of);
   waiting->key_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->key_of);
@@ -45,7 +45,7 @@ static bool key_is_before(void *self, uint32_t a, uint32_t b) {
   return hr__entry_before(first, second);
 }
 
-/* ---- Shapes and lanes ------------------------------------------------------------------------------- */
+/* ---- Shapes and subqueues ------------------------------------------------------------------------- */
 
 static struct hr__subqueue *make_subqueue(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
   struct hr__subqueue *subqueue = hr_arena_alloc(waiting->arena, sizeof *subqueue);
@@ -59,17 +59,17 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
       hr__roomy(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
   waiting->active =
       hr__roomy(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
-  waiting->aside =
-      hr__roomy(arena, waiting->aside, waiting->n_shapes, &waiting->aside_capacity, sizeof *waiting->aside);
+  waiting->other =
+      hr__roomy(arena, waiting->other, waiting->n_shapes, &waiting->other_capacity, sizeof *waiting->other);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
-  if (!waiting->shapes || !waiting->active || !waiting->aside || !shape) return NULL;
+  if (!waiting->shapes || !waiting->active || !waiting->other || !shape) return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
                               .kind = kind,
                               .number = waiting->n_shapes,
                               .subqueues.store = waiting->store,
                               .preferred.store = waiting->store,
                               .active_at = {HR_NONE, HR_NONE},
-                              .race = {.arena = arena, .is_before = key_is_before, .self = waiting}};
+                              .tournament = {.arena = arena, .is_before = key_is_before, .self = waiting}};
   if (!hr__has_subqueues(waiting) && !(shape->only = make_subqueue(waiting, shape, 0))) return NULL;
   if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, kind}, waiting->n_shapes)) return NULL;
   return waiting->shapes[waiting->n_shapes++] = shape;
@@ -80,11 +80,7 @@ static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, u
   return number == HR_NONE ? make_shape(waiting, gpus, kind) : waiting->shapes[number];
 }
 
-struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
-  return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
-}
-
-/* A new lane goes behind the first of its name. */
+/* Links a new subqueue after the first one of its name. */
 static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   struct hr__subqueue *subqueue = waiting->subqueues[number];
   struct hr__pair name = {subqueue->name, 0};
@@ -95,8 +91,8 @@ static bool link_same_key(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
-/* Parts as small numbers; HR_NONE: out of memory. */
-static uint32_t number_of_part(struct hr__waiting *waiting, uint64_t part) {
+/* Numbers the partitions; HR_NONE: out of memory. */
+static uint32_t find_part(struct hr__waiting *waiting, uint64_t part) {
   struct hr__pair pair = {part, 0};
   uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
   if (number != HR_NONE) return number;
@@ -104,10 +100,10 @@ static uint32_t number_of_part(struct hr__waiting *waiting, uint64_t part) {
   return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
 }
 
-/* The number of the lane in the shape; HR_NONE: out of memory. */
+/* Returns the number of the shape's subqueue for the job, created if needed; HR_NONE: out of memory. */
 static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
                              const struct hr__queued_job *queued) {
-  uint32_t part_number = number_of_part(waiting, queued->part);
+  uint32_t part_number = find_part(waiting, queued->part);
   struct hr__pair pair = {queued->subqueue, (uint64_t)shape->number << 32 | part_number};
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->subqueue_numbers, pair);
@@ -125,114 +121,16 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
   return link_same_key(waiting, waiting->n_subqueues) ? waiting->n_subqueues++ : HR_NONE;
 }
 
-/* ---- Coming and going ------------------------------------------------------------------------------- */
-
-static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape,
-                                      const struct hr__queued_job *queued, struct hr_job_entry entry) {
-  uint32_t number = subqueue_for(waiting, shape, queued);
-  if (number == HR_NONE) return HR_NO_MEMORY;
-  struct hr__subqueue *subqueue = waiting->subqueues[number];
-  bool was = subqueue->jobs.count > 0;
-  if (!hr_job_tree_insert(&subqueue->jobs, entry)) return HR_NO_MEMORY;
-  waiting->subqueue_of[entry.job.id] = number;
-  waiting->key_of[entry.job.id] = entry.key;
-  if (!was || hr__entry_before(entry, subqueue->head)) subqueue->head = entry;
-  return hr__subqueue_relist(waiting, subqueue, was);
-}
-
-static void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape);
-
-enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued) {
-  struct hr__shape *shape = shape_for(waiting, queued->gpus, queued->kind);
-  if (!shape) return HR_NO_MEMORY;
-  struct hr_job_entry entry = {queued->key, queued->job, queued->value};
-  if (hr__has_subqueues(waiting)) return add_to_subqueue(waiting, shape, queued, entry);
-  if (!hr_job_tree_insert(&shape->only->jobs, entry)) return HR_NO_MEMORY;
-  if (shape->active_at[0] == HR_NONE || hr__entry_before(entry, shape->head)) shape->head = entry;
-  hr__shape_activate(waiting, shape);
-  return HR_OK;
-}
-
-static enum hr_status remove_from_subqueue(struct hr__waiting *waiting, hr_job job) {
-  struct hr__subqueue *subqueue = waiting->subqueues[waiting->subqueue_of[job.id]];
-  if (!hr_job_tree_remove(&subqueue->jobs, waiting->key_of[job.id], job)) return HR_INTERNAL;
-  if (subqueue->jobs.count) hr_job_tree_first(&subqueue->jobs, &subqueue->head);
-  return hr__subqueue_relist(waiting, subqueue, true);
-}
-
-static void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape);
-
-enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry) {
-  if (hr__has_subqueues(waiting)) return remove_from_subqueue(waiting, entry.job);
-  struct hr_job_tree *jobs = &shape->only->jobs;
-  if (!hr_job_tree_remove(jobs, entry.key, entry.job)) return HR_INTERNAL;
-  if (jobs->count == 0)
-    hr__shape_deactivate(waiting, shape);
-  else if (shape->head.job.id == entry.job.id)
-    hr_job_tree_first(jobs, &shape->head);
-  return HR_OK;
-}
-
-/* ---- Who is first of all ---------------------------------------------------------------------------- */
-
-struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting, const struct hr__shape *shape) {
-  return hr__has_subqueues(waiting) ? hr__subqueue_listed(waiting, shape->head) : NULL;
-}
-
-struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
-  struct hr_job_entry listed = subqueue->listed;
-  bool found = hr_job_tree_next(&subqueue->shape->subqueues, listed.key, listed.job, INT64_MAX, &listed);
-  return found ? hr__subqueue_listed(waiting, listed) : NULL;
-}
-
-struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
-  struct hr__shape *first = NULL;
-  for (uint32_t i = 0; i < waiting->n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(waiting, i);
-    if (!first || hr__entry_before(shape->head, first->head)) first = shape;
-  }
-  return first;
-}
-
-/*
- * Which lane of a shape comes first, and what changes that: see policies/waiting.h. A lane is listed in its shape under
- * its first job; where lanes race, they are contestants there.
- */
-
-/* Whether the shape is among those with lanes, or with preferred ones (`of_preferred`). */
-static void enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_preferred, bool is_in) {
-  bool counts = of_preferred == waiting->preferred_only;
-  uint32_t *list = counts ? waiting->active : waiting->aside, *at = &shape->active_at[of_preferred];
-  uint32_t *count = counts ? &waiting->n_active : &waiting->n_aside;
-  if (is_in == (*at != HR_NONE)) return;
-  if (is_in) {
-    *at = *count;
-    list[(*count)++] = shape->number;
-  } else {
-    uint32_t last = list[--*count];
-    list[*at] = last;
-    waiting->shapes[last]->active_at[of_preferred] = *at;
-    *at = HR_NONE;
-  }
-}
-
-static void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape) {
-  enrol(waiting, shape, false, true);
-}
-
-/* Where shapes have no lanes: among those with waiting jobs, or no longer. */
-static void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape) {
-  enrol(waiting, shape, false, false);
-}
+/* ---- Order of the subqueues ----------------------------------------------------------------------- */
 
 static void activate_subqueue(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   subqueue->active_at = waiting->n_active_subqueues;
   waiting->active_subqueues[waiting->n_active_subqueues++] = subqueue;
   if (!waiting->owned) return;
   struct hr__subqueue **first = &waiting->owned[subqueue->owner];
-  subqueue->last_owned = NULL;
+  subqueue->prev_owned = NULL;
   subqueue->next_owned = *first;
-  if (*first) (*first)->last_owned = subqueue;
+  if (*first) (*first)->prev_owned = subqueue;
   *first = subqueue;
 }
 
@@ -241,41 +139,21 @@ static void deactivate_subqueue(struct hr__waiting *waiting, struct hr__subqueue
   waiting->active_subqueues[subqueue->active_at] = last;
   last->active_at = subqueue->active_at;
   if (!waiting->owned) return;
-  if (subqueue->next_owned) subqueue->next_owned->last_owned = subqueue->last_owned;
-  if (subqueue->last_owned)
-    subqueue->last_owned->next_owned = subqueue->next_owned;
+  if (subqueue->next_owned) subqueue->next_owned->prev_owned = subqueue->prev_owned;
+  if (subqueue->prev_owned)
+    subqueue->prev_owned->next_owned = subqueue->next_owned;
   else
     waiting->owned[subqueue->owner] = subqueue->next_owned;
 }
 
-/* The lane as it should be listed now. */
+/* The entry under which the subqueue should be listed now. */
 static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
   int64_t least = hr_job_tree_least(&subqueue->jobs);
   return (struct hr_job_entry){waiting->full_key(waiting->self, subqueue, subqueue->head), subqueue->head.job, least};
 }
 
-bool hr__subqueue_has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
+static bool has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
   return waiting->keys_grow && waiting->full_key(waiting->self, subqueue, subqueue->head) != subqueue->listed.key;
-}
-
-static void find_head(const struct hr__waiting *waiting, struct hr__shape *shape) {
-  if (hr__is_race(waiting)) {
-    uint32_t first = hr__kinetic_first(&shape->race);
-    if (first == HR_NONE) return;
-    const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, first);
-    shape->head = subqueue->head;
-    shape->head.key = waiting->full_key(waiting->self, subqueue, subqueue->head);
-    return;
-  }
-  if (!hr_job_tree_first(hr__shape_list(waiting, shape), &shape->head)) return;
-  shape->head.value = waiting->subqueues[waiting->subqueue_of[shape->head.job.id]]->head.value;
-}
-
-/* The shape's lists have changed. */
-void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape) {
-  enrol(waiting, shape, false, (hr__is_race(waiting) ? shape->race.count : shape->subqueues.count) > 0);
-  if (waiting->warden.is_preferred) enrol(waiting, shape, true, shape->preferred.count > 0);
-  find_head(waiting, shape);
 }
 
 static struct hr__contestant contestant_of(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue) {
@@ -284,48 +162,33 @@ static struct hr__contestant contestant_of(const struct hr__waiting *waiting, co
                                  .name = subqueue->head.job.id};
 }
 
-/* The lane races with its first job, or not at all once it is empty. */
-static enum hr_status race_on(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
+/* Updates the subqueue in the tournament, with its first job; an empty one is removed. `was`: it was in use. */
+static enum hr_status update_contestant(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
   struct hr__shape *shape = subqueue->shape;
-  shape->race.now_us = waiting->now_us;
+  shape->tournament.now_us = waiting->now_us;
   if (!was) {
     activate_subqueue(waiting, subqueue);
-    subqueue->place = hr__kinetic_add(&shape->race);
+    subqueue->place = hr__kinetic_add(&shape->tournament);
     if (subqueue->place == HR_NONE) return HR_NO_MEMORY;
   }
   if (subqueue->jobs.count) {
-    hr__kinetic_set(&shape->race, subqueue->place, contestant_of(waiting, subqueue));
+    hr__kinetic_set(&shape->tournament, subqueue->place, contestant_of(waiting, subqueue));
   } else {
     deactivate_subqueue(waiting, subqueue);
-    hr__kinetic_remove(&shape->race, subqueue->place);
+    hr__kinetic_remove(&shape->tournament, subqueue->place);
   }
   hr__shape_settle(waiting, shape);
   return HR_OK;
 }
 
-enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
-  struct hr__shape *shape = subqueue->shape;
-  if (!hr_job_tree_insert(&shape->subqueues, subqueue->listed)) return HR_NO_MEMORY;
-  if (subqueue->is_preferred && !hr_job_tree_insert(&shape->preferred, subqueue->listed)) return HR_NO_MEMORY;
-  hr__shape_settle(waiting, shape);
-  return HR_OK;
-}
-
-enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue) {
-  struct hr__shape *shape = subqueue->shape;
-  if (!hr_job_tree_remove(&shape->subqueues, subqueue->listed.key, subqueue->listed.job)) return HR_INTERNAL;
-  if (!subqueue->is_preferred) return HR_OK;
-  return hr_job_tree_remove(&shape->preferred, subqueue->listed.key, subqueue->listed.job) ? HR_OK : HR_INTERNAL;
-}
-
-/* With another first job than before. */
+/* Lists a subqueue whose first job has changed. */
 static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
   subqueue->listed = now;
-  subqueue->is_preferred = waiting->warden.is_preferred && waiting->warden.is_preferred(waiting->self, subqueue);
+  subqueue->is_preferred = waiting->admission.is_preferred && waiting->admission.is_preferred(waiting->self, subqueue);
   return hr__subqueue_list(waiting, subqueue);
 }
 
-/* A lane that is in use, or was. */
+/* Lists a subqueue again that is in use, or was until now. */
 static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
                                     struct hr_job_entry now) {
   enum hr_status status;
@@ -339,8 +202,8 @@ static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subq
   return HR_OK;
 }
 
-enum hr_status hr__subqueue_relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
-  if (hr__is_race(waiting)) return race_on(waiting, subqueue, was);
+static enum hr_status relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was) {
+  if (hr__has_tournament(waiting)) return update_contestant(waiting, subqueue, was);
   struct hr_job_entry now = subqueue->jobs.count ? listing(waiting, subqueue) : (struct hr_job_entry){0};
   bool same = was && subqueue->jobs.count && now.key == subqueue->listed.key && now.job.id == subqueue->listed.job.id &&
               now.value == subqueue->listed.value;
@@ -350,7 +213,51 @@ enum hr_status hr__subqueue_relist(struct hr__waiting *waiting, struct hr__subqu
     return list_anew(waiting, subqueue, now);
   }
   enum hr_status status = relist_in_use(waiting, subqueue, now);
-  return status == HR_OK && subqueue->speaks_for ? hr__subqueue_still_speaks(waiting, subqueue) : status;
+  return status == HR_OK && subqueue->represents ? hr__subqueue_check_represented(waiting, subqueue) : status;
+}
+
+/* ---- Adding and removing jobs --------------------------------------------------------------------- */
+
+static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape,
+                                      const struct hr__queued_job *queued, struct hr_job_entry entry) {
+  uint32_t number = subqueue_for(waiting, shape, queued);
+  if (number == HR_NONE) return HR_NO_MEMORY;
+  struct hr__subqueue *subqueue = waiting->subqueues[number];
+  bool was = subqueue->jobs.count > 0;
+  if (!hr_job_tree_insert(&subqueue->jobs, entry)) return HR_NO_MEMORY;
+  waiting->subqueue_of[entry.job.id] = number;
+  waiting->key_of[entry.job.id] = entry.key;
+  if (!was || hr__entry_before(entry, subqueue->head)) subqueue->head = entry;
+  return relist(waiting, subqueue, was);
+}
+
+enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued) {
+  struct hr__shape *shape = shape_for(waiting, queued->gpus, queued->kind);
+  if (!shape) return HR_NO_MEMORY;
+  struct hr_job_entry entry = {queued->key, queued->job, queued->value};
+  if (hr__has_subqueues(waiting)) return add_to_subqueue(waiting, shape, queued, entry);
+  if (!hr_job_tree_insert(&shape->only->jobs, entry)) return HR_NO_MEMORY;
+  if (shape->active_at[0] == HR_NONE || hr__entry_before(entry, shape->head)) shape->head = entry;
+  hr__shape_enrol(waiting, shape, false, true);
+  return HR_OK;
+}
+
+static enum hr_status remove_from_subqueue(struct hr__waiting *waiting, hr_job job) {
+  struct hr__subqueue *subqueue = waiting->subqueues[waiting->subqueue_of[job.id]];
+  if (!hr_job_tree_remove(&subqueue->jobs, waiting->key_of[job.id], job)) return HR_INTERNAL;
+  if (subqueue->jobs.count) hr_job_tree_first(&subqueue->jobs, &subqueue->head);
+  return relist(waiting, subqueue, true);
+}
+
+enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry) {
+  if (hr__has_subqueues(waiting)) return remove_from_subqueue(waiting, entry.job);
+  struct hr_job_tree *jobs = &shape->only->jobs;
+  if (!hr_job_tree_remove(jobs, entry.key, entry.job)) return HR_INTERNAL;
+  if (jobs->count == 0)
+    hr__shape_enrol(waiting, shape, false, false);
+  else if (shape->head.job.id == entry.job.id)
+    hr_job_tree_first(jobs, &shape->head);
+  return HR_OK;
 }
 
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
@@ -358,38 +265,288 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
   enum hr_status status = HR_OK;
   for (struct hr__subqueue *subqueue = first == HR_NONE ? NULL : waiting->subqueues[first]; subqueue && status == HR_OK;
        subqueue = subqueue->next_same_key)
-    if (subqueue->jobs.count) status = hr__subqueue_relist(waiting, subqueue, true);
+    if (subqueue->jobs.count) status = relist(waiting, subqueue, true);
   return status;
 }
 
-static void race_anew(struct hr__waiting *waiting) {
+static void rebuild_tournaments(struct hr__waiting *waiting) {
   for (uint32_t i = 0; i < waiting->n_active_subqueues; i++) {
     const struct hr__subqueue *subqueue = waiting->active_subqueues[i];
-    subqueue->shape->race.places[subqueue->place].line = waiting->line_of(waiting->self, subqueue, subqueue->head);
+    subqueue->shape->tournament.places[subqueue->place].line =
+        waiting->line_of(waiting->self, subqueue, subqueue->head);
   }
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
-    hr__kinetic_play_all(&shape->race);
-    find_head(waiting, shape);
+    hr__kinetic_rebuild(&shape->tournament);
+    hr__shape_find_head(waiting, shape);
   }
 }
 
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
   enum hr_status status = HR_OK;
-  if (hr__is_race(waiting)) {
-    race_anew(waiting);
+  if (hr__has_tournament(waiting)) {
+    rebuild_tournaments(waiting);
     return HR_OK;
   }
   for (uint32_t i = 0; i < waiting->n_active_subqueues && status == HR_OK; i++)
-    status = hr__subqueue_relist(waiting, waiting->active_subqueues[i], true);
+    status = relist(waiting, waiting->active_subqueues[i], true);
   return status;
 }
 
-void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us) {
+void hr__waiting_advance(struct hr__waiting *waiting, int64_t now_us) {
   waiting->now_us = now_us;
-  for (uint32_t i = 0; i < waiting->n_active && hr__is_race(waiting); i++) {
+  for (uint32_t i = 0; i < waiting->n_active && hr__has_tournament(waiting); i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
-    hr__kinetic_come_to(&shape->race, now_us);
-    find_head(waiting, shape);
+    hr__kinetic_advance(&shape->tournament, now_us);
+    hr__shape_find_head(waiting, shape);
   }
+}
+
+/* ---- The first job -------------------------------------------------------------------------------- */
+
+/* Lists the first subqueue again while its key has grown, and parks it while it is held back. */
+static enum hr_status find_first(struct hr__waiting *waiting, struct hr__shape *shape) {
+  enum hr_status status = HR_OK;
+  struct hr_job_entry first;
+  struct hr__admission_limit limit;
+  while (status == HR_OK && hr_job_tree_first(hr__shape_list(waiting, shape), &first)) {
+    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, first);
+    if (has_grown(waiting, subqueue)) {
+      status = relist(waiting, subqueue, true);
+      continue;
+    }
+    if (!hr__subqueue_is_held(waiting, subqueue, &limit)) break;
+    status = hr__subqueue_park(waiting, subqueue, &limit);
+  }
+  return status;
+}
+
+enum hr_status hr__waiting_find_first(struct hr__waiting *waiting) {
+  enum hr_status status = HR_OK;
+  if (!waiting->admission.is_held && !waiting->keys_grow) return HR_OK;
+  for (uint32_t i = waiting->n_active; i-- > 0 && status == HR_OK;)
+    status = find_first(waiting, hr__active_shape(waiting, i));
+  return status;
+}
+
+enum hr_status hr__waiting_select_preferred(struct hr__waiting *waiting, bool preferred_only) {
+  uint32_t *active = waiting->active, n_active = waiting->n_active, capacity = waiting->active_capacity;
+  waiting->active = waiting->other;
+  waiting->n_active = waiting->n_other;
+  waiting->active_capacity = waiting->other_capacity;
+  waiting->other = active;
+  waiting->n_other = n_active;
+  waiting->other_capacity = capacity;
+  waiting->preferred_only = preferred_only;
+  for (uint32_t i = waiting->n_active; i-- > 0;) hr__shape_settle(waiting, hr__active_shape(waiting, i));
+  return hr__waiting_find_first(waiting);
+}
+
+/* ---- Searches ------------------------------------------------------------------------------------- */
+
+/* Lists a subqueue again if its key has grown; the search then starts again. */
+static bool relist_grown(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry *from) {
+  if (!has_grown(waiting, subqueue)) return false;
+  waiting->failed = waiting->failed || relist(waiting, subqueue, true) != HR_OK;
+  *from = (struct hr_job_entry){HR__BEFORE_ALL, {0}, 0};
+  return !waiting->failed;
+}
+
+/* The state of a search, and what it has found. */
+struct waiting_search {
+  const struct hr__waiting *waiting;
+  int64_t bound;
+  struct hr_job_entry *entry;
+  bool found;
+};
+
+/* For tournaments. Returns whether the subqueue's first job precedes what was found. If so, and if it is alone
+   (`in_it`), its first job within the bound replaces what was found if it comes earlier. */
+static bool find_in_subqueue(void *self, uint32_t name, bool in_it) {
+  struct waiting_search *search = self;
+  const struct hr__waiting *waiting = search->waiting;
+  const struct hr__subqueue *subqueue = hr__subqueue_of_job(waiting, name);
+  struct hr_job_entry first = subqueue->head;
+  hr__make_full(waiting, subqueue, &first);
+  if (search->found && !hr__entry_before(first, *search->entry)) return false;
+  if (!in_it || !hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return true;
+  hr__make_full(waiting, subqueue, &first);
+  if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
+  search->found = true;
+  return true;
+}
+
+static bool next_in_tournament(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
+                               struct hr_job_entry *entry) {
+  struct waiting_search search = {waiting, bound, entry, false};
+  hr__kinetic_search(&shape->tournament, bound, find_in_subqueue, &search);
+  return search.found;
+}
+
+/* Takes the subqueue's first job within the bound if it precedes what was found. */
+static void search_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                            struct waiting_search *search) {
+  struct hr_job_entry first;
+  if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, search->bound, &first)) return;
+  hr__make_full(waiting, subqueue, &first);
+  if (!search->found || hr__entry_before(first, *search->entry)) *search->entry = first;
+  search->found = true;
+}
+
+/* Returns the next subqueue after `listed` in which a job could precede what was found; NULL: none. */
+static struct hr__subqueue *next_to_search(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
+                                           const struct waiting_search *search, struct hr_job_entry *listed) {
+  if (!hr_job_tree_next(subqueues, listed->key, listed->job, search->bound, listed)) return NULL;
+  if (search->found && !hr__entry_before(*listed, *search->entry)) return NULL;
+  return hr__subqueue_listed(waiting, *listed);
+}
+
+/* Searches subqueues that are represented by another one. */
+static void search_groups(const struct hr__waiting *waiting, const struct hr__shape *shape,
+                          struct waiting_search *search) {
+  for (const struct hr__subqueue_group *group = shape->represented; group; group = group->next_in_shape) {
+    struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+    const struct hr__subqueue *subqueue;
+    struct hr__admission_limit limit;
+    if (!hr__group_has_room(waiting, group)) continue;
+    while ((subqueue = next_to_search(waiting, &group->subqueues, search, &listed))) {
+      bool held = hr__subqueue_is_held(waiting, subqueue, &limit);
+      if (held && hr__group_is_held(group, &limit)) break;
+      if (!held) search_subqueue(waiting, subqueue, search);
+    }
+  }
+}
+
+/* Searches the listed subqueues, and parks those that are held back. */
+static bool search_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct waiting_search *search) {
+  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+  struct hr__subqueue *subqueue;
+  struct hr__admission_limit limit;
+  while ((subqueue = next_to_search(waiting, &shape->subqueues, search, &listed))) {
+    if (relist_grown(waiting, subqueue, &listed)) continue;
+    if (!hr__subqueue_is_held(waiting, subqueue, &limit))
+      search_subqueue(waiting, subqueue, search);
+    else if (hr__subqueue_park(waiting, subqueue, &limit) != HR_OK)
+      return false;
+  }
+  return true;
+}
+
+bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
+                      struct hr_job_entry *entry) {
+  if (!hr__has_subqueues(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
+  if (hr__has_tournament(waiting)) return next_in_tournament(waiting, shape, bound, entry);
+  struct waiting_search search = {waiting, bound, entry, false};
+  bool ok = !waiting->keys_grow || hr__shape_spread(waiting, shape) == HR_OK;
+  search_groups(waiting, shape, &search);
+  ok = ok && search_list(waiting, shape, &search);
+  waiting->failed = waiting->failed || !ok;
+  return search.found;
+}
+
+/* ---- Walks ---------------------------------------------------------------------------------------- */
+
+static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b) {
+  (void)self;
+  return hr__entry_before(a.entry, b.entry);
+}
+
+HR__HEAP(cursors, struct hr__cursor, is_above)
+
+static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                   struct hr_job_entry at) {
+  struct hr__cursor cursor = {subqueue, at, at};
+  hr__make_full(waiting, subqueue, &cursor.entry);
+  return cursor;
+}
+
+/* Finds the next subqueue that this walk has not entered. Removals move subqueues backward in the list. */
+static void find_next_subqueue(const struct hr__waiting *waiting, struct hr__walk *walk) {
+  walk->next = NULL;
+  while (hr__has_subqueues(waiting) &&
+         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
+    struct hr__subqueue *subqueue = hr__subqueue_listed(waiting, walk->came);
+    struct hr__admission_limit limit;
+    if (subqueue->walk == walk->number || hr__subqueue_is_held(waiting, subqueue, &limit)) continue;
+    walk->next = subqueue;
+    walk->next_entry = cursor_at(waiting, subqueue, subqueue->head).entry;
+    return;
+  }
+}
+
+static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__subqueue *subqueue) {
+  struct hr__shape *shape = walk->shape;
+  shape->cursors =
+      hr__roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
+  if (!shape->cursors) return false;
+  subqueue->walk = walk->number;
+  cursors_rise(shape->cursors, walk->n_cursors++,
+               cursor_at(waiting, subqueue, hr__has_subqueues(waiting) ? subqueue->head : walk->next_entry), NULL);
+  find_next_subqueue(waiting, walk);
+  return true;
+}
+
+/* Moves the walk to its next job: that of the first cursor, after all subqueues have been entered that begin before
+   it. */
+static bool find_entry(struct hr__waiting *waiting, struct hr__walk *walk) {
+  while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
+    if (enter(waiting, walk, walk->next)) continue;
+    walk->shape = NULL;
+    return false;
+  }
+  if (walk->n_cursors > 0) walk->entry = walk->shape->cursors[0].entry;
+  return walk->n_cursors > 0;
+}
+
+/* Lists all subqueues that may be walked by their current keys. Where keys grow by themselves, a subqueue may be listed
+   before others that now precede it; those that move back are visited twice. */
+static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
+  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+  if (hr__shape_spread(waiting, shape) != HR_OK) return false;
+  while (waiting->keys_grow && hr_job_tree_next(&shape->subqueues, listed.key, listed.job, INT64_MAX, &listed))
+    if (relist(waiting, hr__subqueue_listed(waiting, listed), true) != HR_OK) return false;
+  return true;
+}
+
+bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr_job_entry *after,
+                    struct hr__walk *walk) {
+  *walk = (struct hr__walk){.shape = shape, .came = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
+  if (!hr__has_subqueues(waiting)) {
+    walk->next = shape->only;
+    walk->next_entry = shape->head;
+    if (after && !hr_job_tree_next(&shape->only->jobs, after->key, after->job, INT64_MAX, &walk->next_entry))
+      return false;
+    return find_entry(waiting, walk);
+  }
+  if (!list_all(waiting, shape)) {
+    walk->shape = NULL;
+    return false;
+  }
+  find_next_subqueue(waiting, walk);
+  return find_entry(waiting, walk);
+}
+
+bool hr__walk_next(struct hr__waiting *waiting, struct hr__walk *walk) {
+  struct hr__cursor *heap = walk->shape->cursors, last, top = heap[0];
+  struct hr_job_entry at;
+  if (hr_job_tree_next(&top.subqueue->jobs, top.at.key, top.at.job, INT64_MAX, &at)) {
+    cursors_sink(heap, walk->n_cursors, cursor_at(waiting, top.subqueue, at), NULL);
+  } else {
+    last = heap[--walk->n_cursors];
+    if (walk->n_cursors > 0) cursors_sink(heap, walk->n_cursors, last, NULL);
+  }
+  return find_entry(waiting, walk);
+}
+
+bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
+  struct hr_job_entry unused;
+  for (uint32_t i = 0; i < walk->n_cursors; i++) {
+    const struct hr__cursor *cursor = &walk->shape->cursors[i];
+    if (cursor->at.value <= bound ||
+        hr_job_tree_next(&cursor->subqueue->jobs, cursor->at.key, cursor->at.job, bound, &unused))
+      return true;
+  }
+  if (!walk->next) return false;
+  return walk->next->listed.value <= bound ||
+         hr_job_tree_next(&walk->shape->subqueues, walk->came.key, walk->came.job, bound, &unused);
 }

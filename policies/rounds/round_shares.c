@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The one place where GLPK is called. Column 1 is the level, then one column for each kind and pool where it can run.
- * Rows: for each kind its rate less the level, and its time; for each pool its GPUs. The simplex method runs with fixed
- * settings, no limit of time and no output, so the same problem has the same solution. GLPK keeps its state by thread;
- * it is set up for each problem and freed after it, unless the thread had it before. An error within GLPK jumps back
- * here.
+ * Time shares of jobs in pools: linear programs (round_shares.h), solved with GLPK, and their construction from the
+ * members.
+ *
+ * GLPK is called in this file only. Column 1 is the level, followed by a column for each kind and pool in which it can
+ * run. Rows: for each kind its rate minus the level, and its time; for each pool its GPUs. The simplex method runs with
+ * fixed settings, without time limit and output, so the same problem has the same solution. GLPK keeps its state per
+ * thread; it is initialized for each problem and freed after it, unless the thread used it before. Errors within GLPK
+ * jump back here.
  */
 
 #include "policies/rounds/round_shares.h"
@@ -17,11 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the level the second step may give up, against rounding. */
+/* How much of the level the second step may give up, to allow for rounding. */
 #define LEVEL_SLACK 1e-9
 #define SHARE_UNITS 1e9
 
-/* A program under construction, and what it needs to be taken down after an error. */
+/* A program under construction, with what is needed to free it after an error. */
 struct program {
   const struct hr__share_problem *problem;
   double *share, *level;
@@ -110,11 +113,11 @@ static bool optimise(const struct program *program) {
   glp_smcp settings;
   glp_init_smcp(&settings);
   settings.msg_lev = GLP_MSG_OFF;
-  settings.meth = GLP_PRIMAL; /* the origin is feasible, and so is the first step's optimum for the second */
+  settings.meth = GLP_PRIMAL; /* the origin is feasible, and the first step's optimum is feasible for the second */
   return glp_simplex(program->lp, &settings) == 0 && glp_get_status(program->lp) == GLP_OPT;
 }
 
-/* The level stays where it is; what else is there to be had? */
+/* Fixes the level, and sets the second objective. */
 static void set_second_goal(const struct program *program) {
   const struct hr__share_problem *problem = program->problem;
   double level = glp_get_col_prim(program->lp, LEVEL_COLUMN) * (1 - LEVEL_SLACK);
@@ -153,7 +156,7 @@ static void jump_back(void *info) {
   longjmp(program->error, 1);
 }
 
-/* After an error GLPK can only be shut down: all that it holds in this thread goes. */
+/* After an error GLPK can only be shut down: everything that it holds in this thread is freed. */
 static void solve_guarded(struct program *program) {
   bool is_own = glp_init_env() == 0;
   int terminal = glp_term_out(GLP_OFF);
@@ -187,17 +190,15 @@ enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, do
   return solved ? HR_OK : HR_NO_MEMORY;
 }
 
-/*
- * From members to a problem of shares and back. Members are sorted by shape and class; a run of equal ones is a kind.
- * A class is a range of what a job needs that differs from job to job: the logarithm of its work left, or of the rate
- * at which it must work to meet its deadline, in eighths of a doubling, so that the problem has few kinds however many
- * jobs there are; in quarters, halves, doublings where there would be many all the same.
- */
+/* Members are sorted by shape and class; a run of equal ones is a kind. A class is a range of a quantity that differs
+   from job to job: the logarithm of its remaining work, or of the rate at which it must work to meet its deadline, in
+   eighths of a doubling, so that the problem has few kinds however many jobs there are; in quarters, halves or
+   doublings if there would still be many kinds. */
 
-enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, COARSEST = 4 };
+enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, MAX_COARSENING = 4 };
 
-/* Added to each price per GPU-hour, in dollars, so that GPUs that cost nothing are not wasted either. */
-#define LEAST_PRICE 1e-6
+/* Added to each price per GPU-hour, in dollars, so that free GPUs are not wasted either. */
+#define MIN_PRICE 1e-6
 #define FULL_PPM 1e6
 
 struct hr__round_shares {
@@ -205,10 +206,10 @@ struct hr__round_shares {
   struct hr__share_kind *kinds;
   double *speed, *share; /* [kinds][n_pools] */
   double *pool_gpus, *price;
-  uint32_t room, n_kinds;
+  uint32_t members_capacity, n_kinds;
 };
 
-/* ---- Shapes ----------------------------------------------------------------------------------------- */
+/* ---- Shapes --------------------------------------------------------------------------------------- */
 
 static uint64_t hash_shape(const struct hr__rounds *rounds, const struct hr__round_shape *shape) {
   uint64_t hash = ((uint64_t)shape->accept_class << 32 | shape->gpus) ^ (uint64_t)shape->weight << 20;
@@ -234,7 +235,7 @@ static uint32_t find_slot(const struct hr__rounds *rounds, const struct hr__roun
   return at;
 }
 
-/* Tables for twice as many shapes. */
+/* Doubles the tables of shapes. */
 static bool grow(struct hr__rounds *rounds, uint32_t n_slots) {
   struct hr__round_shape *shapes = hr_arena_alloc(rounds->arena, n_slots / 2 * sizeof *shapes);
   uint32_t *slot = hr_arena_alloc(rounds->arena, n_slots * sizeof *slot);
@@ -284,9 +285,9 @@ uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *vie
   return rounds->n_shapes++;
 }
 
-/* ---- What a job needs ------------------------------------------------------------------------------- */
+/* ---- Needs ---------------------------------------------------------------------------------------- */
 
-/* By what is known of its run time; one that is overdue is taken to need a round. */
+/* Returns the remaining work, by the job's limit or estimate; an overdue job is assumed to need one round. */
 static double work_left_us(const struct hr__rounds *rounds, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_estimate_us(rounds->jobs, job) - hr_view_done_us(view, job);
   return (double)(left_us > rounds->round_us ? left_us : rounds->round_us);
@@ -299,7 +300,7 @@ static double best_speed(const struct hr__rounds *rounds, const struct hr__membe
   return best;
 }
 
-/* The rate of work that ends a job a round before its deadline; all that it can do when that is too late. */
+/* Returns the rate of work that ends a job a round before its deadline; its maximum if that is too late. */
 static double needed_rate(const struct hr__rounds *rounds, const struct hr_view *view,
                           const struct hr__member *member) {
   const struct hr_trace *jobs = rounds->jobs;
@@ -325,8 +326,8 @@ static double need_of(const struct hr__rounds *rounds, const struct hr_view *vie
   return 1;
 }
 
-/* The least power of 2^(1/8), as a number, that is not below; from tables of no library, so that it is the same
-   everywhere. */
+/* Returns the smallest power of 2^(1/8) that is not below, as a number. Uses tables of this file, so that the result is
+   the same on all platforms. */
 static uint32_t class_of(double need) {
   int exponent;
   double mantissa = frexp(need, &exponent); /* 0.5 to 1 */
@@ -334,12 +335,12 @@ static uint32_t class_of(double need) {
   return (uint32_t)(exponent + 1024) * 8 + eighths;
 }
 
-/* The need that stands for a class: its upper end. */
+/* Returns the need that represents a class: its upper end. */
 static double need_of_class(uint32_t class_) {
   return ldexp(0.5 + class_ % 8 / 16.0, (int)(class_ / 8) - 1024);
 }
 
-/* ---- The problem ------------------------------------------------------------------------------------ */
+/* ---- The problem ---------------------------------------------------------------------------------- */
 
 static int by_kind(const void *a, const void *b) {
   const struct hr__member *x = *(struct hr__member *const *)a, *y = *(struct hr__member *const *)b;
@@ -356,10 +357,10 @@ static uint32_t count_kinds(const struct hr__rounds *rounds) {
   return count;
 }
 
-/* Classes of one size after the other, each twice as wide: the one at the upper end stands for all that it takes in. */
+/* Merges classes, each time two into one, until there are few kinds; the upper one represents both. */
 static void sort_into_kinds(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
-  for (uint32_t width = 1; width <= 1u << (COARSEST - 1); width *= 2) {
+  for (uint32_t width = 1; width <= 1u << (MAX_COARSENING - 1); width *= 2) {
     for (uint32_t i = 0; i < rounds->n_members; i++) shares->sorted[i]->class_ |= width - 1;
     qsort(shares->sorted, rounds->n_members, sizeof(*shares->sorted), by_kind);
     if (count_kinds(rounds) <= MANY_KINDS) return;
@@ -368,36 +369,36 @@ static void sort_into_kinds(struct hr__rounds *rounds) {
 
 static enum hr_status make_room(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
-  if (rounds->n_members <= shares->room) return HR_OK;
-  size_t room = 64, cells;
-  while (room < rounds->n_members) room *= 2;
-  cells = room * rounds->n_pools;
-  shares->sorted = hr_arena_alloc(rounds->arena, room * sizeof(*shares->sorted));
-  shares->kinds = hr_arena_alloc(rounds->arena, room * sizeof *shares->kinds);
+  if (rounds->n_members <= shares->members_capacity) return HR_OK;
+  size_t members_capacity = 64, cells;
+  while (members_capacity < rounds->n_members) members_capacity *= 2;
+  cells = members_capacity * rounds->n_pools;
+  shares->sorted = hr_arena_alloc(rounds->arena, members_capacity * sizeof(*shares->sorted));
+  shares->kinds = hr_arena_alloc(rounds->arena, members_capacity * sizeof *shares->kinds);
   shares->speed = hr_arena_alloc(rounds->arena, cells * sizeof *shares->speed);
   shares->share = hr_arena_alloc(rounds->arena, cells * sizeof *shares->share);
   if (!shares->sorted || !shares->kinds || !shares->speed || !shares->share) return HR_NO_MEMORY;
-  shares->room = (uint32_t)room;
+  shares->members_capacity = (uint32_t)members_capacity;
   return HR_OK;
 }
 
-/* In dollars per GPU-hour. Where nodes are asked for and given back, those that are there anyway cost nothing more. */
+/* In dollars per GPU-hour. If nodes are acquired and released, those that are up anyway cost nothing more. */
 static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
   bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
   if (rounds->manages && !is_elastic) return 0;
   return (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
 }
 
-/* What there is now, and what it costs. */
-static void look_at_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
+/* Reads the capacity and the prices of all pools as of now. */
+static void read_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     hr_pool pool = {i};
-    rounds->shares->pool_gpus[i] = (double)hr__nodes_gpus(rounds, pool);
-    rounds->shares->price[i] = price_of(rounds, view, pool) + LEAST_PRICE;
+    rounds->shares->pool_gpus[i] = (double)hr__rounds_gpus(rounds, pool);
+    rounds->shares->price[i] = price_of(rounds, view, pool) + MIN_PRICE;
   }
 }
 
-/* How fast a job would be on the average over all GPUs, as an equal share of each pool would make it. */
+/* Returns the average speed of a job over all GPUs, as with an equal share of each pool. */
 static double average_speed(const struct hr__rounds *rounds, const double *speed) {
   double sum = 0, gpus = 0;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
@@ -407,7 +408,7 @@ static double average_speed(const struct hr__rounds *rounds, const double *speed
   return sum / gpus;
 }
 
-/* Whether it can run anywhere now. */
+/* Returns whether the job can run anywhere now. */
 static bool set_speeds(const struct hr__rounds *rounds, const struct hr__round_shape *shape, double *speed) {
   bool any = false;
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
@@ -423,7 +424,7 @@ static double scale_of(const struct hr__rounds *rounds, const struct hr__member 
   return 1 / need_of_class(member->class_);
 }
 
-/* The kind that begins at sorted[first]; where the next one does. */
+/* Adds the kind that begins at sorted[first]. Returns where the next one begins. */
 static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
   struct hr__round_shares *shares = rounds->shares;
   struct hr__member **sorted = shares->sorted;
@@ -441,7 +442,7 @@ static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
   return next;
 }
 
-/* Least squares of the solver's tolerances are kept off: the least scale becomes 1. */
+/* Scales so that the smallest scale is 1, to stay away from the solver's tolerances. */
 static void normalise(const struct hr__round_shares *shares) {
   double least = (double)INFINITY;
   for (uint32_t i = 0; i < shares->n_kinds; i++)
@@ -465,8 +466,8 @@ static enum hr_status shares_solve(struct hr__rounds *rounds) {
   return hr__time_shares_solve(&problem, shares->share, &level);
 }
 
-/* Needs change while jobs work: where they matter, shares are made anew after some rounds even if no job comes or goes.
- */
+/* Needs change while jobs work: if they matter, shares are computed again after some rounds even if no job comes or
+   goes. */
 static bool is_current(const struct hr__rounds *rounds) {
   bool by_need = rounds->objective == HR__MAKESPAN || rounds->objective == HR__COST_SLO;
   return !rounds->set_changed && !(by_need && rounds->n_solved_ago >= ROUNDS_BETWEEN);
@@ -477,11 +478,11 @@ enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct h
   rounds->n_solved_ago++;
   if (rounds->objective == HR__FAIR || is_current(rounds)) return HR_OK;
   if (make_room(rounds) != HR_OK) return HR_NO_MEMORY;
-  look_at_pools(rounds, view);
+  read_pools(rounds, view);
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = shares->sorted[i] = rounds->members[i];
     member->class_ = class_of(need_of(rounds, view, member));
-    for (uint32_t pool = 0; pool < rounds->n_pools; pool++) member->held_us[pool] = 0;
+    for (uint32_t pool = 0; pool < rounds->n_pools; pool++) member->allocated_us[pool] = 0;
   }
   sort_into_kinds(rounds);
   shares->n_kinds = 0;

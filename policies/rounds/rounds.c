@@ -1,82 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who minimises cost must not pay for nodes that stand idle. Shares are made of what is there and what can be had; a
- * pair that would fit if more nodes were there waits for them, and at the end of the choice as many are asked for.
- * Nodes without a job that nobody waits for are given back, once a round.
+ * The `rounds` policy: scheduling in rounds (Gavel; Narayanan et al., OSDI 2020). An objective determines the share of
+ * its time that each job should spend in each pool (round_shares.c). At the start of each round the jobs run that are
+ * furthest behind their shares (round_choice.c). A job that is chosen again for the same pool keeps its place and
+ * continues. Capacity that comes free within a round is used at once; no job is preempted within a round.
  */
 
 #include "policies/rounds/rounds.h"
-
-enum { MILLI = 1000 };
-
-static bool is_elastic(const struct hr__rounds *rounds, hr_pool pool) {
-  return hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
-}
-
-uint64_t hr__nodes_gpus(const struct hr__rounds *rounds, hr_pool pool) {
-  if (!rounds->manages || !is_elastic(rounds, pool)) return hr_cluster_total_milli(rounds->cluster, pool) / MILLI;
-  uint64_t nodes = (uint64_t)hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_UP) +
-                   hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING) +
-                   hr_cluster_offer(rounds->cluster, pool);
-  return nodes * hr_cluster_pool_spec(rounds->cluster, pool)->gpus_per_node;
-}
-
-void hr__nodes_begin(struct hr__rounds *rounds) {
-  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages; i++) {
-    rounds->spare_gpus[i] = hr__nodes_gpus(rounds, (hr_pool){i});
-    rounds->awaited_gpus[i] = 0;
-  }
-}
-
-void hr__nodes_note(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool) {
-  if (!rounds->manages) return;
-  uint32_t gpus = hr__member_shape(rounds, member)->gpus;
-  if (rounds->spare_gpus[pool] < gpus) return;
-  if (!member->chosen && !is_elastic(rounds, (hr_pool){pool})) return;
-  rounds->spare_gpus[pool] -= gpus;
-  if (member->chosen) return;
-  member->awaits = pool;
-  rounds->awaited_gpus[pool] += gpus;
-}
-
-/* Nodes of the pool that are up without a job beyond `keep`, the last ones first. */
-static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool, uint32_t keep) {
-  const struct hr_free_index *index = rounds->free->index[pool.id];
-  uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
-  enum hr_status status = HR_OK;
-  for (uint32_t node = hr_free_index_nodes(index); node-- > 0 && status == HR_OK;) {
-    hr_node id = {first + node};
-    if (hr_free_index_count(index, size) <= keep) return HR_OK;
-    if (hr_free_index_get(index, node) != size || hr_cluster_node_state(rounds->cluster, id) != HR_NODE_UP) continue;
-    hr__capacity_set_usable(rounds->free, pool, id, false);
-    status = hr_moves_release(plan, id);
-  }
-  return status;
-}
-
-static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool) {
-  const struct hr_free_index *index = rounds->free->index[pool.id];
-  uint32_t size = hr_free_index_gpus_per_node(index), idle = hr_free_index_count(index, size);
-  uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
-  uint64_t coming = (uint64_t)idle + hr_cluster_nodes_in(rounds->cluster, pool, HR_NODE_BOOTING);
-  uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
-  if (wanted <= coming) return give_back(rounds, plan, pool, (uint32_t)wanted);
-  uint64_t more = wanted - coming;
-  return offer > 0 ? hr_moves_acquire(plan, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
-}
-
-enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_moves *plan) {
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < rounds->n_pools && rounds->manages && status == HR_OK; i++)
-    if (is_elastic(rounds, (hr_pool){i})) status = settle_pool(rounds, plan, (hr_pool){i});
-  return status;
-}
-
-/*
- * Time goes in rounds (Gavel; Narayanan et al., OSDI 2020). An objective says which share of its time each job should
- * be in which pool; at the beginning of each round those run who are furthest behind their shares. Who is chosen again
- * for the same pool keeps its place and goes on. What comes free within a round is used at once, and nobody is stopped.
- */
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
 static const enum hr_placement_rule rules[] = {HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT,
@@ -91,25 +21,25 @@ static const struct hr_param params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "max-min",
      .choices = objective_names,
-     .help = "what jobs are to have: equal time; equal speed-up; the earliest last end; deadlines at least cost"},
-    {.key = "round_s", .type = HR_PARAM_REAL, .fallback = "360", .min = 1, .max = 1e6, .help = "how long a round is"},
+     .help = "what is optimized: equal time; equal speed-up; makespan; deadlines at minimum cost"},
+    {.key = "round_s", .type = HR_PARAM_REAL, .fallback = "360", .min = 1, .max = 1e6, .help = "length of a round"},
     {.key = "placement",
      .type = HR_PARAM_CHOICE,
      .fallback = "best-fit",
      .choices = placement_names,
-     .help = "where a job goes in its pool: pool counts GPUs only, the others choose nodes"},
+     .help = "where a job is placed in its pool: pool counts GPUs only, the others choose nodes"},
     {.key = "weight",
      .type = HR_PARAM_CHOICE,
      .fallback = "equal",
      .choices = weight_names,
-     .help = "fair, max-min: a job's weight is 1, or its priority where that is above 1",
+     .help = "fair, max-min: a job's weight is 1 (equal), or its priority if that exceeds 1 (priority)",
      .aside = true},
     {.key = "slo",
      .type = HR_PARAM_REAL,
      .fallback = "10",
      .min = 1,
      .max = 1e6,
-     .help = "cost-slo: a job without a deadline is to end within so many times its estimate",
+     .help = "cost-slo: target completion time of jobs without a deadline, as a multiple of the estimate",
      .aside = true},
     {0}};
 
@@ -126,7 +56,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   struct hr__rounds *rounds = hr_arena_alloc(env->arena, sizeof *rounds);
   if (!(*self = rounds)) return HR_NO_MEMORY;
   if (hr_cluster_gpu_inventory(env->cluster))
-    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' gives out whole GPUs of nodes; here GPUs are told apart");
+    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' does not support per-GPU allocation");
   *rounds = (struct hr__rounds){.arena = env->arena,
                                 .jobs = env->jobs,
                                 .cluster = env->cluster,
@@ -152,21 +82,22 @@ static uint32_t abilities(void *self) {
          (is_fair ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
 }
 
-/* ---- Members ---------------------------------------------------------------------------------------- */
+/* ---- Members -------------------------------------------------------------------------------------- */
 
 static struct hr__member *new_member(struct hr__rounds *rounds) {
   struct hr__member *member = hr_arena_alloc(rounds->arena, sizeof *member);
-  if (member) member->held_us = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *member->held_us);
-  return member && member->held_us ? member : NULL;
+  if (member) member->allocated_us = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *member->allocated_us);
+  return member && member->allocated_us ? member : NULL;
 }
 
-/* Behind the list stand members that have left, to be used again. */
+/* Members that have left are kept behind the list, to be used again. */
 static struct hr__member *take_member(struct hr__rounds *rounds) {
-  if (rounds->n_members == rounds->room) {
-    struct hr__member **grown = hr_arena_grown(rounds->arena, rounds->members, &rounds->room, sizeof(*grown));
+  if (rounds->n_members == rounds->members_capacity) {
+    struct hr__member **grown =
+        hr_arena_grown(rounds->arena, rounds->members, &rounds->members_capacity, sizeof(*grown));
     if (!grown) return NULL;
     rounds->members = grown;
-    for (uint32_t i = rounds->n_members; i < rounds->room; i++) grown[i] = NULL;
+    for (uint32_t i = rounds->n_members; i < rounds->members_capacity; i++) grown[i] = NULL;
   }
   struct hr__member **last = &rounds->members[rounds->n_members];
   if (!*last) *last = new_member(rounds);
@@ -184,9 +115,9 @@ static enum hr_status join(struct hr__rounds *rounds, const struct hr_view *view
                                 .awaits = HR_NONE,
                                 .place = member->place,
                                 .since_us = view->now_us,
-                                .held_us = member->held_us,
+                                .allocated_us = member->allocated_us,
                                 .service_gus = rounds->base_gus};
-  for (uint32_t i = 0; i < rounds->n_pools; i++) member->held_us[i] = 0;
+  for (uint32_t i = 0; i < rounds->n_pools; i++) member->allocated_us[i] = 0;
   rounds->member_of[job.id] = member;
   rounds->set_changed = true;
   return HR_OK;
@@ -202,21 +133,21 @@ static void leave(struct hr__rounds *rounds, struct hr__member *member) {
   rounds->set_changed = true;
 }
 
-static enum hr_status wait_plainly(struct hr__rounds *rounds, hr_job job) {
-  if (rounds->n_plain == rounds->room_plain) {
-    hr_job *grown = hr_arena_grown(rounds->arena, rounds->plain, &rounds->room_plain, sizeof *grown);
+static enum hr_status add_gpuless(struct hr__rounds *rounds, hr_job job) {
+  if (rounds->n_gpuless == rounds->gpuless_capacity) {
+    hr_job *grown = hr_arena_grown(rounds->arena, rounds->gpuless, &rounds->gpuless_capacity, sizeof *grown);
     if (!grown) return HR_NO_MEMORY;
-    rounds->plain = grown;
+    rounds->gpuless = grown;
   }
-  rounds->plain[rounds->n_plain++] = job;
+  rounds->gpuless[rounds->n_gpuless++] = job;
   return HR_OK;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static void stop(struct hr__rounds *rounds, struct hr__member *member, int64_t now_us) {
-  hr__member_count(rounds, member, now_us);
-  hr__capacity_give(rounds->free, &member->place);
+  hr__member_account(rounds, member, now_us);
+  hr__capacity_return(rounds->free, &member->place);
   member->runs = false;
 }
 
@@ -226,7 +157,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   rounds->freed = rounds->freed || (event->kind != HR_EVENT_TIMER && event->kind != HR_EVENT_SAVED);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    return rounds->jobs->gpus[event->job.id] ? join(rounds, view, event->job) : wait_plainly(rounds, event->job);
+    return rounds->jobs->gpus[event->job.id] ? join(rounds, view, event->job) : add_gpuless(rounds, event->job);
   case HR_EVENT_END:
     if (member) {
       stop(rounds, member, view->now_us);
@@ -250,58 +181,59 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
-static enum hr_status start_plain(struct hr__rounds *rounds, struct hr_moves *plan) {
+static enum hr_status start_gpuless(struct hr__rounds *rounds, struct hr_moves *moves) {
   static const struct hr_placement nowhere = {0};
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < rounds->n_plain && status == HR_OK; i++)
-    status = hr_moves_start(plan, rounds->plain[i], &nowhere, HR_REASON_IN_ORDER);
-  rounds->n_plain = 0;
+  for (uint32_t i = 0; i < rounds->n_gpuless && status == HR_OK; i++)
+    status = hr_moves_start(moves, rounds->gpuless[i], &nowhere, HR_REASON_IN_ORDER);
+  rounds->n_gpuless = 0;
   return status;
 }
 
-/* Rounds follow each other while there are jobs; the first to come begins one. */
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+/* Rounds follow each other while there are jobs; the first job to arrive starts one. */
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__rounds *rounds = self;
-  enum hr_status status = start_plain(rounds, plan);
+  enum hr_status status = start_gpuless(rounds, moves);
   if (status != HR_OK || rounds->n_members == 0) return status;
   if (view->now_us < rounds->end_us) {
     bool fills = rounds->freed && (rounds->objective != HR__COST_SLO || rounds->manages);
     rounds->freed = false;
-    return fills ? hr__round_fill(rounds, view, plan) : HR_OK;
+    return fills ? hr__round_fill(rounds, view, moves) : HR_OK;
   }
   rounds->freed = false;
   rounds->end_us = view->now_us + rounds->round_us;
-  status = hr_moves_wake_at(plan, rounds->end_us);
-  return status == HR_OK ? hr__round_begin(rounds, view, plan) : status;
+  status = hr_moves_wake_at(moves, rounds->end_us);
+  return status == HR_OK ? hr__round_begin(rounds, view, moves) : status;
 }
 
-/* Within a round, who waits does so until the next one, unless the GPUs or nodes for it are not there at all. */
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
+/* A waiting job waits for the next round, unless the GPUs or nodes for it do not exist at all. */
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *wait) {
   const struct hr__rounds *rounds = self;
   const struct hr__member *member = rounds->member_of[job.id];
   uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
   bool are_there = false;
   for (uint32_t i = 0; i < rounds->n_pools; i++)
     are_there = are_there || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
-                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= hold->asked_milli);
+                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= wait->asked_milli);
   if (member && member->awaits != HR_NONE) {
-    hold->reason = HR_WAIT_REASON_BOOTING;
+    wait->reason = HR_WAIT_REASON_BOOTING;
   } else if (are_there) {
-    hold->reason = HR_WAIT_REASON_TURN;
-    hold->until_us = rounds->end_us;
+    wait->reason = HR_WAIT_REASON_TURN;
+    wait->until_us = rounds->end_us;
   } else {
-    hr_view_lack(view, job, hold);
+    hr_view_lack(view, job, wait);
   }
 }
 
-HR_POLICY(rounds) = {HR_POLICY_HEAD,
-                     .name = "rounds",
-                     .summary = "rounds of time, and shares of it by an objective that knows how fast jobs are where",
-                     .params = params,
-                     .create = create,
-                     .observe = observe,
-                     .decide = decide,
-                     .abilities = abilities,
-                     .explain = explain};
+HR_POLICY(rounds) = {
+    HR_POLICY_HEAD,
+    .name = "rounds",
+    .summary = "rounds, with time shares by an objective that considers the speed of each job in each pool",
+    .params = params,
+    .create = create,
+    .observe = observe,
+    .decide = decide,
+    .abilities = abilities,
+    .explain = explain};

@@ -41,7 +41,7 @@ struct workload {
   struct hr_class_spec classes[HR_N_CLASSES];
 };
 
-/* Two tenants in a cohort that may borrow a little, one beside it that may not have much; another is not named. */
+/* Two tenants in a cohort that may borrow little, and one beside it with a low maximum; another tenant has no quota. */
 static char quota_names[][8] = {"cohort", "a", "b", "c"};
 #define NO HR_NO_LIMIT
 static struct hr_quota_node quota_nodes[] = {{quota_names[0], HR_NONE, false, 0, 3000, NO, NO, 1},
@@ -58,7 +58,7 @@ static uint32_t draw(uint32_t below) {
   return (uint32_t)((random_state >> 33) % below);
 }
 
-/* Bursts with pauses in which the queue runs empty; whole minutes, so that those who plan on a grid can. */
+/* Bursts with pauses in which the queue becomes empty; whole minutes, for policies that plan on a grid. */
 static void draw_jobs(struct workload *workload) {
   int64_t minute_us = 60 * HR_SECOND_US, at_us = 0;
   uint32_t n_jobs = workload->kind == STANDING ? MOST_JOBS : MOST_JOBS / 4;
@@ -118,7 +118,7 @@ static void draw_cluster(struct workload *workload) {
   workload->cluster = (struct hr_cluster_spec){workload->pools, 2};
 }
 
-/* Who never goes to spot capacity has room for all jobs all the same, but for those that nothing has room for. */
+/* For policies that never use spot capacity: all jobs fit into the first pool, except those that fit nowhere. */
 static void fit_into_first_pool(struct workload *workload) {
   uint32_t most = workload->pools[0].nodes * workload->pools[0].gpus_per_node;
   for (uint32_t i = 0; i < workload->trace.n_jobs; i++)
@@ -168,7 +168,7 @@ static bool is_shared(const struct workload *workload) {
   return workload->pools[0].sharing != HR_SHARING_WHOLE;
 }
 
-/* What goes together on whole GPUs need not on shared ones, if it is said so. */
+/* Combinations that work on whole GPUs may be rejected on shared ones, with a message. */
 static bool is_refused(const struct workload *workload, enum hr_status status) {
   bool refused = is_shared(workload) && status == HR_BAD_INPUT;
   n_refused += refused;
@@ -216,7 +216,7 @@ static enum hr_status run(const struct workload *workload, const struct hr_polic
   return run_with(workload, choice, observer ? CHECKED : UNCHECKED, observer, observer != NULL, result, error);
 }
 
-/* The same digest when it is done again, asked at each instant why jobs wait. */
+/* The digest is the same in a second run in which wait reasons are requested at each instant. */
 static void check_again(const struct workload *workload, const struct hr_policy_choice *choice, uint64_t digest) {
   struct hr_observer observers[HOLDS_FOLDS];
   struct hr_result *again;
@@ -251,7 +251,7 @@ static void check_run(const struct workload *workload, const struct hr_policy_ch
   tracker_finish(&tracker);
 }
 
-/* With ever more memory the run fails as it should until it has enough. */
+/* With increasing memory the run fails with HR_NO_MEMORY until it has enough. */
 static void check_scarcity(const struct workload *workload, const struct hr_policy_choice *choice) {
   struct hr_error error;
   struct hr_result *result;
@@ -267,7 +267,7 @@ static void check_scarcity(const struct workload *workload, const struct hr_poli
   }
 }
 
-/* Small jobs without end, more than there is room for, and one that needs all nodes. */
+/* Small jobs without end, more than fit, and one job that needs all nodes. */
 static void check_starvation(const struct hr_policy_choice *choice) {
   static struct workload workload;
   enum { LARGE = 5 };
@@ -388,7 +388,7 @@ static const struct hr_param *find_choice(const struct hr_policy_choice *choice,
   return NULL;
 }
 
-/* Each order with each way to stop jobs that all orders can, with quotas and without; other choices in turn. */
+/* Each order with each kind of preemption that all orders support, with quotas and without; other choices in turn. */
 static void check_stops(struct hr_policy_choice *choice) {
   static const char *const preemptions[] = {"priority", "reclaim"}, *const others[] = {"backfill", "victims"};
   const struct hr_param *order = find_choice(choice, "order");

@@ -44,7 +44,7 @@ static uint64_t job_milli(const struct tracker *tracker, uint32_t job) {
   return (uint64_t)tracker->trace->gpus[job] * (shared ? tracker->trace->gpu_milli[job] : MILLI);
 }
 
-/* A job sits down: as a whole, on nodes of one pool, with no node or pool over what it has. */
+/* A job starts: as a whole, on nodes of one pool, with no node or pool over its capacity. */
 static void take(struct tracker *tracker, uint32_t job, const struct hr_placement *placement) {
   uint64_t wanted = job_milli(tracker, job), found = 0;
   if (wanted == 0) return;

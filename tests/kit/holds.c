@@ -36,8 +36,8 @@ static bool accepts(const struct hr_view *view, hr_job job, uint32_t pool) {
   return hr_cluster_accepts(view->cluster, hr_cluster_accept_class(view->cluster, job), (hr_pool){pool});
 }
 
-/* The most free GPUs of a pool that the job accepts, in thousandths, node by node; where jobs are only counted, nodes
-   say more than there is. */
+/* The maximum of free thousandths of a GPU in a pool that the job accepts, node by node; if jobs are only counted,
+   nodes report more than there is. */
 static uint64_t max_free_milli(const struct hr_view *view, hr_job job) {
   uint64_t most = 0;
   for (uint32_t pool = 0; pool < hr_cluster_pools(view->cluster); pool++) {

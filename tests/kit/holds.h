@@ -18,7 +18,7 @@ bool holds_init(struct holds *holds, const struct hr_trace *trace);
 void holds_finish(struct holds *holds);
 /* [HOLDS_FOLDS] */
 void holds_observers(struct holds *holds, struct hr_observer *observers);
-/* After the run: parts sum to waits, waits are what the result tells, and groups say what each job says. */
+/* After the run: parts sum to waits, waits equal those of the result, and groups agree with single jobs. */
 void holds_check_end(struct holds *holds, const struct hr_result *result);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_KIT_NAIVE_PACKING_H
 #define HR_TESTS_KIT_NAIVE_PACKING_H
 
-/* The placement rules the slow, obvious way: every node is looked at for every task. It shares no code with the product
-   but its random numbers, and the structs that say what is asked for. */
+/* The placement rules in the simplest form: every task examines every node. It shares only random numbers and the
+   structs of requests with the product. */
 
 #include "headroom/unstable/placement.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The product against the naive scheduler on small random clusters, under every order x backfill x placement: equal
-   starts and equal seats. A difference is shrunk before it is shown: jobs are dropped for as long as it stays. */
+   starts and placements. A difference is reduced before it is printed: jobs are removed while it persists. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -38,7 +38,7 @@ static uint32_t random_gpus(struct hr__stream *stream) {
   return 1 + below(stream, 50);
 }
 
-/* What a user says about a run time: nothing, the truth, too little or too much. */
+/* The limit that a user requests: none, the run time, too little or too much. */
 static int64_t random_claim(struct hr__stream *stream, int64_t work, int64_t unit) {
   switch (below(stream, 4)) {
   case 0:
@@ -81,8 +81,8 @@ static int64_t random_case(struct hr__stream *stream, struct replay_case *worklo
   return unit;
 }
 
-/* Half-lives are short beside what a case lasts, so that usages differ clearly, and sometimes so short that use fades
-   out of sight. */
+/* Half-lives are short relative to a case, so that usages differ clearly, and sometimes so short that usage
+   vanishes. */
 static struct naive_terms random_terms(struct hr__stream *stream, int64_t unit) {
   static const int64_t half_lives[] = {0, 1, 7, 50}, periods[] = {0, 1, 4, 30}, ages[] = {5, 40, 300};
   static const double similarities[] = {0, 0.3, 0.5, 0.7, 1}, decays[] = {0, 0.5, 0.8, 1}, weights[] = {0, 1, 1000};
@@ -161,7 +161,7 @@ struct tally {
   uint32_t sure, unsure;
 };
 
-/* Where GPUs are shared there is no other placement, and looking ahead is another rule
+/* With shared GPUs there is no other placement, and backfills that reserve are tested elsewhere
    (tests/policies/sharing_runs.c). */
 static bool is_for(const struct replay_case *workload, struct replay_rules rules) {
   return !workload->shares || (rules.placement != NAIVE_POOL && rules.backfill <= NAIVE_SKIP);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A real trace, every GPU job of Helios Venus (125,303 jobs, 193.8 days), on the 133 nodes x 8 GPUs that ran it: the
-   product's starts and seats are the naive scheduler's, under every order x backfill x placement, F1 and WFP3 on best
-   fit. The trace knows no
-   limits, so that backfilling is run again with limits made up from the job's number: some right, some too long. */
+/*
+ * A real trace, every GPU job of Helios Venus (125,303 jobs, 193.8 days), on the 133 nodes x 8 GPUs that ran it: equal
+ * starts and placements in the product and the naive scheduler, under every order x backfill x placement, F1 and WFP3
+ * on best fit. The trace has no limits, so backfilling is run again with limits derived from the job's number: some
+ * exact, some too long.
+ */
 
 #include "harness.h"
 #include "headroom/trace_files.h"

@@ -6,8 +6,8 @@
 
 #include "replay.h"
 
-/* On one pool of `nodes` nodes x 8 GPUs. False, and said loudly, when the trace is not there. The caller frees `jobs`.
- */
+/* On one pool of `nodes` nodes x 8 GPUs. Returns false, with a message, if the trace is missing. The caller frees
+   `jobs`. */
 bool helios_read(struct replay_case *workload, uint32_t nodes);
 
 /* Jobs of two virtual clusters in September, with their users and tenants; names made up, new ones coming all the time.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Run by hand: Helios Venus on far too few nodes, where tens of thousands of jobs wait and the naive scheduler needs
-   minutes. `oracle_helios_full [NODES [FIRST_RULE [RULES [JOBS]]]]`: 56 nodes, all rules and all jobs unless said.
-   Under conservative backfilling, where the naive scheduler would need hours, only the trace's first PLANNED_JOBS jobs.
+/*
+ * Run by hand: Helios Venus on too few nodes, so that tens of thousands of jobs wait and the naive scheduler needs
+ * minutes. `oracle_helios_full [NODES [FIRST_RULE [RULES [JOBS]]]]`; defaults: 56 nodes, all rules and all jobs. Under
+ * conservative backfilling, for which the naive scheduler would need hours, only the trace's first PLANNED_JOBS jobs.
  */
 
 #include "headroom/trace_files.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Changes to a workload that must not change its outcome, or must change it in a known way, under every plain order x
- * backfill x placement. Here nobody outlives a limit and nothing takes no time, unless said: an overdue job is
- * expected to end "one microsecond from now", which no change of scale leaves alone.
- */
+/* Changes to a workload that must not change its outcome, or must change it in a known way, under every plain order x
+   backfill x placement. Unless stated otherwise, no job exceeds its limit or has no run time: an overdue job is
+   expected to end "one microsecond from now", which is not invariant under scaling. */
 
 #include "base/random.h"
 #include "harness.h"

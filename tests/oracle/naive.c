@@ -156,8 +156,8 @@ static bool accepts(const struct naive_input *in, uint32_t job, uint32_t pool) {
   return in->accepts[job] >> pool & 1;
 }
 
-/* How long a planned job keeps its GPUs. A limit of nothing keeps them for the least time there is: a reservation that
-   took nothing would hold nobody back. */
+/* How long a planned job keeps its GPUs. A limit of 0 keeps them for the minimum time: a reservation of nothing would
+   hold back no job. */
 static int64_t planned_length(const struct naive_input *in, uint32_t job) {
   int64_t limit = limit_of(in, job);
   return limit > 0 ? limit : 1;

@@ -2,10 +2,8 @@
 #ifndef HR_TESTS_ORACLE_NAIVE_H
 #define HR_TESTS_ORACLE_NAIVE_H
 
-/*
- * The queue policy once more, as plainly as it can be said: every pass looks at every waiting job and every node.
- * It shares no code with the product; where the two differ, one of them is wrong.
- */
+/* The queue policy in the simplest form: every pass examines every waiting job and every node. It shares no code with
+   the product; if the two differ, one of them is wrong. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,7 @@
 #ifndef HR_TESTS_ORACLE_NAIVE_HISTORY_H
 #define HR_TESTS_ORACLE_NAIVE_HISTORY_H
 
-/* What the jobs that have finished tell of those that come, for the naive schedulers: read from the first to the last
-   of them whenever it is asked for. */
+/* Predictions from finished jobs for the naive schedulers: read from the first to the last of them for every query. */
 
 #include "naive.h"
 

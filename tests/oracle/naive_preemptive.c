@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All that is known of a job stands in its own record and is brought up to date at each instant; nothing is foreseen
-   but the next instant itself, found by asking every running job. */
+/* The state of a job is in its own record and is updated at each instant. Nothing is predicted except the next instant,
+   found by a scan of all running jobs. */
 
 #include "naive_preemptive.h"
 #include "naive_history.h"

@@ -2,11 +2,9 @@
 #ifndef HR_TESTS_ORACLE_NAIVE_PREEMPTIVE_H
 #define HR_TESTS_ORACLE_NAIVE_PREEMPTIVE_H
 
-/*
- * The queue policy's preemptive orders in their plain form (one pool, backfill `skip`, restarts free), as plainly as
- * they can be said: at each instant at which something happens all jobs are put in order, and each that fits in what is
- * left runs. Shares no code with the product; where the two differ, one of them is wrong.
- */
+/* The preemptive orders of the queue policy in their plain form (one pool, backfill `skip`, restarts without cost), as
+   simply as possible: at each instant with an event all jobs are sorted, and each that fits in what is left runs.
+   Shares no code with the product; if the two differ, one of them is wrong. */
 
 #include <stdbool.h>
 #include <stdint.h>

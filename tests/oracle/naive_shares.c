@@ -145,7 +145,7 @@ void naive_classic_factors(struct naive_uses *uses, const struct naive_input *in
       }
 }
 
-/* Whoever was not known stands with the best of the tenant, and a tenant that was not known is the best there is. */
+/* A new account ranks with the best of its tenant; a new tenant is the best of all. */
 static double factor_of(const struct naive_uses *uses, struct naive_account account) {
   if (uses->known[account.tenant][account.user]) return uses->factor[account.tenant][account.user];
   if (!tenant_is_known(uses, account.tenant)) return 1;

@@ -2,8 +2,7 @@
 #ifndef HR_TESTS_ORACLE_NAIVE_SHARES_H
 #define HR_TESTS_ORACLE_NAIVE_SHARES_H
 
-/* Who has used how much of what is due to him, for the naive scheduler: summed up anew, over all that ever ran,
-   whenever it is asked for. */
+/* Usage relative to shares for the naive scheduler: summed over all jobs that ever ran, for every query. */
 
 #include "naive.h"
 

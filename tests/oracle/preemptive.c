@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The product's preemptive orders in their plain form against the naive scheduler: equal first starts and ends, equally
-   many starts and preemptions, job by job, on small random clusters and on a real trace that is short of GPUs. A
-   difference is shrunk before it is shown: jobs are dropped for as long as it stays. */
+/* The product's preemptive orders in their plain form against the naive scheduler: equal first starts, ends and numbers
+   of starts and preemptions, job by job, on small random clusters and on a real trace on too few GPUs. A difference is
+   reduced before it is printed: jobs are removed while it persists. */
 
 #include "harness.h"
 #include "helios_case.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The naive scheduler of the preemptive orders is itself tested: by cases worked by hand, and against a second one,
-   told differently, in which time goes by one microsecond at a time. Times here are in any unit, GPUs x that unit for
-   thresholds. */
+/* Tests of the naive scheduler of the preemptive orders: cases computed by hand, and a second implementation, in which
+   time advances by one microsecond at a time. Times are in any unit here, thresholds in GPUs x that unit. */
 
 #include "harness.h"
 #include "preemptive_case.h"

@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_ORACLE_PREEMPTIVE_CASE_H
 #define HR_TESTS_ORACLE_PREEMPTIVE_CASE_H
 
-/* Workloads under the preemptive orders, for the product and for naive schedulers. Whatever cannot fail in a sound test
-   ends the program when it does. */
+/* Workloads under the preemptive orders, for the product and for naive schedulers. Errors that cannot occur in a sound
+   test end the program. */
 
 #include "naive_preemptive.h"
 #include "replay.h"
@@ -49,7 +49,7 @@ struct preemptive_outcome preemptive_naive(const struct replay_case *workload, c
 /* The first job whose fate differs, HR_NONE when there is none. */
 uint32_t preemptive_first_difference(const struct preemptive_outcome *a, const struct preemptive_outcome *b);
 
-/* For a person: a trace in Headroom's CSV and the command that replays it, then what each made of it. */
+/* Prints a trace in Headroom's CSV, the command that replays it, and both outcomes. */
 void preemptive_print(const struct replay_case *workload, const struct preemptive_rules *rules,
                       const struct preemptive_outcome *naive, const struct preemptive_outcome *other);
 

@@ -149,8 +149,8 @@ struct weights {
   char name[REPLAY_TENANTS][16];
 };
 
-/* Weights come with quotas, and a job that asks for more than is left of all GPUs is held back by those; that holds
-   nobody else back, which only makes no difference where nobody ever is. */
+/* Weights come with quotas, and a job that requests more than is left of all GPUs is held back by its quota, which
+   holds back no other job. That makes no difference only if no job is held back otherwise. */
 static bool has_weights(const struct replay_case *workload, struct replay_rules rules) {
   return replay_looks_back(rules) && rules.backfill == NAIVE_SKIP && workload->terms.tenant_weight[0] > 0;
 }

@@ -2,16 +2,16 @@
 #ifndef HR_TESTS_ORACLE_REPLAY_H
 #define HR_TESTS_ORACLE_REPLAY_H
 
-/* A workload on a cluster, replayed by the product or by the naive scheduler, with outcomes of one shape. Whatever
-   cannot fail in a sound test (memory, a parameter's name) ends the program when it does. */
+/* A workload on a cluster, replayed by the product or by the naive scheduler, with outcomes of one form. Errors that
+   cannot occur in a sound test (memory, a parameter's name) end the program. */
 
 #include "naive.h"
 
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 
-/* Times in microseconds, -1 where unknown. `types`, `regions`: bit i is set where GPU type or region i will do; 0: any
-   will do. */
+/* Times in microseconds, -1 if unknown. `types`, `regions`: bit i is set if GPU type or region i is accepted; 0:
+   any. */
 struct replay_job {
   int64_t submit, work, limit, estimate;
   int32_t priority;
@@ -23,7 +23,7 @@ struct replay_job {
   uint32_t name;    /* of replay_name; 0: none */
 };
 
-/* GPU types and regions are numbered; one more than any pool has is one that jobs may ask for in vain. */
+/* GPU types and regions are numbered; the highest number is one that no pool has. */
 enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3, REPLAY_TENANTS = 4 };
 struct replay_pool {
   struct naive_pool shape;
@@ -88,7 +88,7 @@ struct replay_outcome replay_naive(const struct replay_case *workload, struct re
 
 /* The first job whose start or seat differs, HR_NONE when there is none. */
 uint32_t replay_first_difference(const struct replay_outcome *a, const struct replay_outcome *b);
-/* For a person: the workload, the rules, and what each made of it. */
+/* Prints the workload, the rules and both outcomes. */
 void replay_print(const struct replay_case *workload, struct replay_rules rules, const struct replay_outcome *naive,
                   const struct replay_outcome *product);
 

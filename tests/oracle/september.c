@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A real trace with users and tenants, 1,867 jobs of two virtual clusters of Helios Venus, on 22 nodes x 8 GPUs: the
-   product's starts and seats are the naive scheduler's, under each order that goes by what has been used or has
-   finished. */
+/* A real trace with users and tenants, 1,867 jobs of two virtual clusters of Helios Venus, on 22 nodes x 8 GPUs: equal
+   starts and placements in the product and the naive scheduler, under each order that depends on past usage or finished
+   jobs. */
 
 #include "harness.h"
 #include "headroom/trace_files.h"

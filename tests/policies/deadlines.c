@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Rules that go by deadlines, on small random records of spot capacity: no deadline is missed that allows for two
- * changes, and the omniscient rule pays what an exhaustive search over all ways to spend each step finds the least.
- */
+/* Market rules by deadline on small random records of spot capacity. A deadline that leaves time for two changes is
+   never missed, and the omniscient rule pays the minimum cost found by an exhaustive search over all ways to spend each
+   step. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -32,7 +31,7 @@ struct deadline_case {
 
 /* ---- Exhaustive search ------------------------------------------------------------------------------ */
 
-/* The least cost from a time on, having done so much, being at a place whose change still takes `changing` steps. */
+/* The minimum cost from a time on, given the work done and a place whose change still takes `changing` steps. */
 static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
                         uint32_t done) {
   if (done == c->work) return 0;

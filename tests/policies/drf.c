@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Dominant resource fairness by its properties, on backlogs of small equal jobs: who has enough to do gets at least his
- * part of what he needs most of, less a part of the last job of each other; nobody is ahead of another by more than a
- * job; nothing that could be used is left idle. CPUs and memory count, though only GPUs run out: shares of them may be
- * above one.
+ * Properties of dominant resource fairness, on backlogs of small equal jobs. A tenant with a backlog gets at least its
+ * share of its dominant resource, minus one job of each other tenant. No tenant is ahead of another by more than one
+ * job. Nothing that could be used is left idle. CPUs and memory count, although only GPUs run out: shares of them may
+ * exceed one.
  */
 
 #include "harness.h"
@@ -67,8 +67,8 @@ static double share(const struct backlog *b, uint32_t t, uint32_t n_jobs) {
   return dominant / b->weight[t];
 }
 
-/* Each other has at most one job, of one GPU, with which he is ahead; so of all GPUs but those, a tenant with a backlog
-   has his part, or more of something else. */
+/* Each other tenant has at most one job, of one GPU, with which it is ahead. So of all other GPUs, a tenant with a
+   backlog has its share, or more of another resource. */
 static void check_shares(const struct backlog *b) {
   double weights = 0;
   for (uint32_t t = 1; t <= b->n_tenants; t++) weights += b->weight[t];
@@ -110,7 +110,7 @@ static void and_others_by_weight(void) {
   for (uint32_t number = 0; number < CASES; number++) check_backlog(number, true);
 }
 
-/* Ten GPUs, tenant 1 comes first and has hardly any weight: one job of its own is more than all of the other's. */
+/* Ten GPUs; tenant 1 comes first and has very little weight: one job of its own exceeds all of the other tenant's. */
 static void little_weight_is_little(void) {
   struct lab lab;
   lab_begin(&lab);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Nothing is decided by what has not happened yet: without the jobs that come later a run is the same until they would
- * have come, and with another run time of a job until it would have ended. Orders that go by the true run time know the
- * future by intent, and are left out of the latter.
- */
+/* No decision depends on the future: without the jobs that come later a run is unchanged until their submission, and
+   with another run time of a job until its end. Orders by the true run time use the future by design, and are excluded
+   from the latter. */
 
 #include "harness.h"
 #include "lab.h"

@@ -155,7 +155,7 @@ static void the_level_is_that_of_brute_force(void) {
   expect_optimum(2, 3, 8, 10);
 }
 
-/* Every rate at least 1 / scale, where that can be had, and no grid point that has it costs less. */
+/* Every rate is at least 1 / scale if that is possible, and no grid point with such rates costs less. */
 static void the_cost_is_that_of_brute_force(void) {
   random_state = 2;
   int met = 0;
@@ -195,7 +195,7 @@ static void a_case_by_hand(void) {
   for (int i = 0; i < 4; i++) CU_ASSERT_DOUBLE_EQUAL(share[i], 0.5, 1e-8);
 }
 
-/* No job is slower than with an equal share of every pool to itself, in cases where all GPUs are wanted. */
+/* No job is slower than with an equal share of every pool, in cases in which all GPUs are requested. */
 static void nobody_is_worse_off_than_with_an_equal_share(void) {
   random_state = 3;
   int checked = 0;
@@ -218,7 +218,7 @@ static void nobody_is_worse_off_than_with_an_equal_share(void) {
   CU_ASSERT(checked > 100);
 }
 
-/* With everybody's rate as the measure, not even the sum of gains over all jobs can be more than nothing. */
+/* Relative to each job's rate, no solution has a positive sum of gains over all jobs. */
 static void nobody_can_gain_without_another_losing(void) {
   random_state = 4;
   for (int i = 0; i < 500; i++) {

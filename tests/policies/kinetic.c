@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kinetic tournament against brute force: random contestants come, change and go while time goes on, and the first
-   of all, and of those within a bound, must be who a scan of all finds by rounded values. */
+/* The kinetic tournament against brute force: random contestants are added, changed and removed while time passes, and
+   the first of all, and of those within a bound, must equal the result of a scan by rounded values. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -95,7 +95,7 @@ static void run_field(struct field *field, uint64_t range) {
   for (int step = 0; step < STEPS; step++) {
     field->now_us += (int64_t)draw(field, draw(field, 4) ? 3 : range);
     for (uint64_t n = draw(field, 3); n > 0; n--) change(field, range);
-    hr__kinetic_come_to(&field->kinetic, field->now_us);
+    hr__kinetic_advance(&field->kinetic, field->now_us);
     int64_t bound = (int64_t)draw(field, 11) - 1;
     CU_ASSERT_EQUAL(hr__kinetic_first(&field->kinetic), first_of_all(field, INT64_MAX));
     CU_ASSERT_EQUAL(first_within(field, bound), first_of_all(field, bound));
@@ -115,7 +115,7 @@ static void the_first_is_always_found(void) {
 
 static void nobody_races(void) {
   struct hr__kinetic kinetic = {.is_before = is_before};
-  hr__kinetic_come_to(&kinetic, 5);
+  hr__kinetic_advance(&kinetic, 5);
   CU_ASSERT_EQUAL(hr__kinetic_first(&kinetic), HR_NONE);
 }
 

@@ -166,8 +166,8 @@ static void reserve_at_random(struct hr__profile *profile, struct hr_arena *aren
   while (!free_throughout(free_gpus, expected, length, gpus)) expected++;
   CU_ASSERT_EQUAL_FATAL(hr__profile_earliest(profile, from, length, gpus), expected);
   for (int64_t t = expected; t < expected + length; t++) least = free_gpus[t] < least ? free_gpus[t] : least;
-  CU_ASSERT_EQUAL_FATAL(hr__profile_least(profile, expected, length, gpus), least);
-  CU_ASSERT_EQUAL_FATAL(hr__profile_least(profile, expected, length, least + 1), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__profile_min(profile, expected, length, gpus), least);
+  CU_ASSERT_EQUAL_FATAL(hr__profile_min(profile, expected, length, least + 1), 0);
   if (expected + length >= TICKS - 60) return;
   CU_ASSERT_FATAL(hr__profile_take(profile, arena, expected, expected + length, gpus));
   for (int64_t t = expected; t < expected + length; t++) free_gpus[t] -= gpus;
@@ -179,7 +179,7 @@ static void a_profile_agrees_with_a_table_of_ticks(void) {
   uint32_t free_gpus[TICKS];
   for (int round = 0; round < 200; round++) {
     uint32_t running = draw(SIZE + 1), back_at = 1 + draw(50);
-    CU_ASSERT_FATAL(hr__profile_begin(&profile, &arena, 0, SIZE - running));
+    CU_ASSERT_FATAL(hr__profile_init(&profile, &arena, 0, SIZE - running));
     CU_ASSERT_FATAL(hr__profile_release(&profile, &arena, back_at, running));
     for (uint32_t t = 0; t < TICKS; t++) free_gpus[t] = t < back_at ? SIZE - running : SIZE;
     for (int i = 0; i < 30; i++) reserve_at_random(&profile, &arena, free_gpus);

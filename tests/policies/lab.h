@@ -2,8 +2,8 @@
 #ifndef HR_TESTS_POLICIES_LAB_H
 #define HR_TESTS_POLICIES_LAB_H
 
-/* Small runs of the queue policy: jobs, pools, quotas and parameters in, events and fates out. What cannot fail in a
-   sound test ends the program when it does. */
+/* Small runs of the queue policy: jobs, pools, quotas and parameters in, events and job outcomes out. Errors that
+   cannot occur in a sound test end the program. */
 
 #include "headroom/policies.h"
 #include "headroom/sim.h"
@@ -12,8 +12,8 @@
 
 enum { LAB_JOBS = 256, LAB_POOLS = 4, LAB_NAMES = 8, LAB_QUOTAS = 16, LAB_SLICES = 8 };
 
-/* Times in microseconds; 0 stands for no limit, estimate or deadline, and for whole GPUs. Tenants, users and models: 0
-   for none, else a number below LAB_NAMES. */
+/* Times in microseconds; 0: no limit, estimate or deadline, and whole GPUs. Tenants, users and models: 0 for none, else
+   a number below LAB_NAMES. */
 struct lab_job {
   int64_t submit_us, work_us;
   uint32_t gpus;
@@ -44,7 +44,7 @@ void lab_finish(struct lab *lab);
 void lab_set(struct lab *lab, const char *key, const char *value);
 void lab_add_pool(struct lab *lab, uint32_t nodes, uint32_t gpus_per_node);
 uint32_t lab_add_job(struct lab *lab, struct lab_job job);
-/* "t1" for tenant 1. What is not told is without limit, of weight 1 and at the root; returns its place. */
+/* "t1" for tenant 1. Members that are not set: no limits, weight 1, at the root. Returns its index. */
 uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node);
 const char *lab_tenant_name(uint32_t tenant);
 

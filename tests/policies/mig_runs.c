@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Whole runs on GPUs that MIG splits, against rules and tables written a second time (sim/mig_brute.h): each job has an
- * instance that it may have, and begins to work when that is there; under `skip` nobody waits while there is one for
- * it.
- */
+/* Whole runs on GPUs with MIG, against independent rules and tables (sim/mig_brute.h): each job has an instance that it
+   accepts, and begins to work when the instance exists; under `skip` no job waits while there is an instance for it. */
 
 #include "base/random.h"
 #include "harness.h"

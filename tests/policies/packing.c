@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Placement rules: against the naive ones on random small clusters, where tasks come and go; what is typical, fragments
-   and draws by hand. */
+/* Placement rules against naive ones on random small clusters, while tasks start and end; typical pods, fragmentation
+   and draws on cases computed by hand. */
 
 #include "base/arena.h"
 #include "harness.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Who is stopped for whom, on small random clusters, from the stream of events alone: whoever starts by stopping others
- * stops none that could have gone on where it sat, none of his own rank, none too young; and who waits, waits because
- * he would not fit if all that he may stop were gone. Whether a gang fits is asked of every node in turn.
- */
+/* Victims of preemption on small random clusters, from the stream of events only. A job that starts by preemption
+   preempts no job that could have stayed, none of its own rank and none too young; a waiting job would not fit even
+   without all jobs that it may preempt. Whether a gang fits is checked node by node. */
 
 #include "harness.h"
 #include "lab.h"
@@ -135,7 +133,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   sit_down(w, job, event->placement, event->at_us);
 }
 
-/* Where the order is not by priority, one may come too late to use what another, who stopped more than him, left. */
+/* If the order is not by priority, a job may be too late to use what a preempting job has left. */
 static void on_instant(void *self, const struct hr_view *view) {
   struct watch *w = self;
   bool too_late = w->started && !w->by_priority;

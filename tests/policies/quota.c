@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The quota tree: trees worked out by hand, and random ones against the formulas written down again, recursively and
-   from what each tenant uses alone. Amounts here are thousandths of a GPU, small ones. */
+/* The quota tree: trees computed by hand, and random ones against an independent, recursive form of the formulas, from
+   each tenant's usage only. Amounts here are small numbers of thousandths of a GPU. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -271,8 +271,8 @@ static void huge_amounts_stay_in_range(void) {
 
 /* ---- At random -------------------------------------------------------------------------------------- */
 
-/* The formulas as they stand, on the tree as it was drawn: node -1 is the root, a tenant of the trace is the node
-   n_nodes + its index where the spec does not name it. */
+/* The formulas on the tree as drawn: node -1 is the root; a tenant of the trace that the spec does not name is the node
+   n_nodes + its index. */
 struct brute {
   const struct fixture *f;
   int64_t total;

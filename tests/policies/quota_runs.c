@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas kept by runs of the queue policy, over random trees and loads: after every start, from the stream of events,
- * no tenant and no cohort is above its cap, nor beyond its guarantees and what it may borrow, and what others keep for
- * themselves is theirs; jobs that could never run are rejected, and no others; and nobody within his guarantee waits
- * while GPUs that belong to him are lent to jobs that may be stopped.
+ * Quotas in runs of the queue policy, over random trees and loads. After every start, from the stream of events: no
+ * tenant or cohort exceeds its maximum, or its guarantees and what it may borrow, and what others keep is theirs.
+ * Exactly the jobs that could never run are rejected. No job within its tenant's guarantee waits while GPUs of that
+ * tenant are lent to jobs that may be preempted.
  */
 
 #include "harness.h"
@@ -101,8 +101,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   if (starts && milli) check_limits(w, event->at_us);
 }
 
-/* GPUs of jobs that a tenant within its guarantee may have stopped: of tenants beyond theirs, up to what is beyond. All
-   stand at the root, and nothing is kept from lending. */
+/* GPUs of jobs that a tenant within its guarantee may have preempted: those of tenants beyond theirs, up to the excess.
+   All are at the root, and nothing is kept from lending. */
 static uint64_t to_be_had(const struct watch *w, uint32_t tenant, int64_t now_us) {
   uint64_t sum = 0;
   for (uint32_t t = 1; t <= TENANTS; t++) {
@@ -287,8 +287,8 @@ static void nobody_waits_for_what_he_is_guaranteed(void) {
   CU_ASSERT(totals.n_borrowing > CASES && totals.n_stopped > CASES);
 }
 
-/* Tenants 1 and 2 are guaranteed four GPUs each; the first may not have more. It has three, and waits for two; then
-   come two jobs for the last GPU: one of tenant 1, within its guarantee, and one of tenant 2 that is shorter and would
+/* Tenants 1 and 2 are guaranteed four GPUs each; tenant 1 may not have more. It has three and waits for two. Then
+   two jobs for the last GPU arrive: one of tenant 1, within its guarantee, and a shorter one of tenant 2 that would
    borrow. */
 static void guaranteed_jobs_pass_those_that_are_held_back(void) {
   struct lab lab;
@@ -315,8 +315,7 @@ static void guaranteed_jobs_pass_those_that_are_held_back(void) {
   lab_finish(&lab);
 }
 
-/* Behind a job that waits for two GPUs of a node, there is room on two nodes for the jobs of a tenant that may use one.
- */
+/* Behind a job that waits for two GPUs of a node, two nodes have room for the jobs of a tenant that may use one. */
 static void a_plan_holds_back_whom_it_has_started_enough_of(void) {
   struct lab lab;
   lab_begin(&lab);

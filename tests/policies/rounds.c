@@ -182,8 +182,8 @@ static void who_cannot_all_be_in_time_is_late_alike(void) {
   hr_result_destroy(result);
 }
 
-/* Two rounds of work until 200 s: a node is paid for in these rounds, and not after them. What is reserved costs
-   nothing more and is used instead where there is any. */
+/* Two rounds of work until 200 s: a node is paid for in these rounds only. Reserved capacity costs nothing more and is
+   used first. */
 static void nodes_are_there_while_they_are_used(void) {
   struct small_run it = {.n_pools = 2,
                          .nodes = {1, 0},

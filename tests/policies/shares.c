@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Usage that fades against the sum over all stretches of time, and what follows from it against plainer ways: Fair Tree
- * ranks by recursion from the top, classic factors by their formula on a tree worked out by hand.
- */
+/* Decayed usage against the sum over all intervals, and what follows from it against simpler forms: Fair Tree ranks by
+   recursion from the top, classic factors by their formula on a tree computed by hand. */
 
 #include "policies/queue/order/shares.h"
 #include "base/arena.h"
@@ -60,8 +58,8 @@ struct stretch {
   int64_t from_us, to_us, milli;
 };
 
-/* g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without fading g (b - a). The difference of powers that may be
-   close is taken as 2^(-(T - b) / h) (1 - 2^(-(b - a) / h)). */
+/* g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without decay g (b - a). The difference of powers that may be
+   close is computed as 2^(-(T - b) / h) (1 - 2^(-(b - a) / h)). */
 static double used(const struct stretch *stretch, int64_t now_us, int64_t half_life_us) {
   int64_t end_us = stretch->to_us < now_us ? stretch->to_us : now_us;
   if (stretch->from_us >= now_us) return 0;
@@ -92,14 +90,14 @@ static void check_usage(int64_t half_life_us) {
   qsort(times, 2 * STRETCHES, sizeof *times, by_time);
   for (uint32_t i = 0; i < 2 * STRETCHES; i++) {
     if (i > 0 && times[i] == times[i - 1]) continue;
-    hr__shares_come_to(&f.shares, times[i]);
+    hr__shares_advance(&f.shares, times[i]);
     for (uint32_t k = 0; k < STRETCHES; k++) {
-      if (stretches[k].from_us == times[i]) hr__shares_run(&f.shares, of, stretches[k].milli);
-      if (stretches[k].to_us == times[i]) hr__shares_run(&f.shares, of, -stretches[k].milli);
+      if (stretches[k].from_us == times[i]) hr__shares_add_running(&f.shares, of, stretches[k].milli);
+      if (stretches[k].to_us == times[i]) hr__shares_add_running(&f.shares, of, -stretches[k].milli);
     }
     int64_t now_us = times[i] + roll(2) * roll(1000000);
     if (i + 1 < 2 * STRETCHES && now_us > times[i + 1]) now_us = times[i];
-    hr__shares_come_to(&f.shares, now_us);
+    hr__shares_advance(&f.shares, now_us);
     double expected = 0, told = hr__shares_usage(&f.shares, of);
     for (uint32_t k = 0; k < STRETCHES; k++) expected += used(&stretches[k], now_us, half_life_us);
     CU_ASSERT_FATAL(fabs(told - expected) <= 1e-9 * expected + 1e-3);
@@ -118,10 +116,10 @@ static void usage_is_the_sum_over_time(void) {
 /* Usage without fading, set by one run of a second. */
 static void use(struct fixture *f, uint32_t of, uint32_t gpus) {
   int64_t milli = (int64_t)gpus * 1000;
-  hr__shares_come_to(&f->shares, 0);
-  hr__shares_run(&f->shares, of, milli);
-  hr__shares_come_to(&f->shares, HR_SECOND_US);
-  hr__shares_run(&f->shares, of, -milli);
+  hr__shares_advance(&f->shares, 0);
+  hr__shares_add_running(&f->shares, of, milli);
+  hr__shares_advance(&f->shares, HR_SECOND_US);
+  hr__shares_add_running(&f->shares, of, -milli);
 }
 
 struct tree {
@@ -136,8 +134,8 @@ static double level(const struct tree *tree, uint32_t tenant) {
   return sum * 1e6 / tree->weight[tenant];
 }
 
-/* How many accounts come strictly before one: those of tenants with less use for their weight; in the tenant's own
-   group, tied tenants included, those with less use. */
+/* The number of accounts strictly before one: those of tenants with less usage for their weight; in the tenant's own
+   group, with tied tenants, those with less usage. */
 static uint32_t rank_of(const struct tree *tree, uint32_t of) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < tree->n_accounts; i++) {
@@ -165,7 +163,7 @@ static void ranks_go_down_the_tree(void) {
     for (uint32_t i = 0; i < tree.n_accounts; i++) tree.number[i] = account(&f, i);
     for (uint32_t i = 0; i < tree.n_accounts; i++)
       if (tree.gpus[i]) use(&f, tree.number[i], tree.gpus[i]);
-    hr__shares_work_out(&f.shares);
+    hr__shares_update(&f.shares);
     for (uint32_t i = 0; i < tree.n_accounts; i++) {
       const struct hr__share_account *at = &f.shares.accounts[tree.number[i]];
       uint32_t rank = rank_of(&tree, i);
@@ -189,10 +187,10 @@ static void rounding_ranks_nobody(void) {
     weigh(&f, 1, 2);
     f.tenant[1] = 1;
     uint32_t a = account(&f, 0), b = account(&f, 1);
-    hr__shares_run(&f.shares, a, 12000);
-    hr__shares_run(&f.shares, b, 8000);
-    hr__shares_come_to(&f.shares, (int64_t)round * 123457);
-    hr__shares_work_out(&f.shares);
+    hr__shares_add_running(&f.shares, a, 12000);
+    hr__shares_add_running(&f.shares, b, 8000);
+    hr__shares_advance(&f.shares, (int64_t)round * 123457);
+    hr__shares_update(&f.shares);
     CU_ASSERT_EQUAL(f.shares.accounts[a].factor, 1);
     CU_ASSERT_EQUAL(f.shares.accounts[b].factor, 1);
     hr__arena_finish(&f.arena);
@@ -224,7 +222,7 @@ static void classic_factors_are_those_of_the_formula(void) {
     CU_ASSERT_EQUAL(f.shares.accounts[number[i]].factor, 1);
   }
   for (uint32_t i = 0; i < 3; i++) use(&f, number[i], gpus[i]);
-  hr__shares_work_out(&f.shares);
+  hr__shares_update(&f.shares);
   for (uint32_t i = 0; i < 3; i++) {
     CU_ASSERT_DOUBLE_EQUAL(f.shares.accounts[number[i]].factor, factors[i], 1e-12);
     for (uint32_t k = 0; k < 3; k++) {
@@ -235,7 +233,7 @@ static void classic_factors_are_those_of_the_formula(void) {
   hr__arena_finish(&f.arena);
 }
 
-/* a and b have 1/1002 of the shares each and used 1/3 and 2/3: U / S is 334 and 668, factors are next to nothing. */
+/* a and b have 1/1002 of the shares each and used 1/3 and 2/3: U / S is 334 and 668, and the factors are almost 0. */
 static void factors_next_to_nothing_are_told_apart(void) {
   struct fixture f;
   uint32_t number[3];
@@ -247,7 +245,7 @@ static void factors_next_to_nothing_are_told_apart(void) {
   }
   use(&f, number[0], 1);
   use(&f, number[1], 2);
-  hr__shares_work_out(&f.shares);
+  hr__shares_update(&f.shares);
   CU_ASSERT(hr__shares_key(&f.shares, number[2]) < hr__shares_key(&f.shares, number[0]));
   CU_ASSERT(hr__shares_key(&f.shares, number[0]) < hr__shares_key(&f.shares, number[1]));
   hr__arena_finish(&f.arena);

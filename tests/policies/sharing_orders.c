@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Orders where GPUs are shared count the shares that jobs ask for: small runs worked out by hand, in each of which
- * another job would be first if a share were counted as the whole GPU.
- */
+/* With shared GPUs, orders count the fractions that jobs request: small runs computed by hand, in each of which another
+   job would be first if a fraction counted as a whole GPU. */
 
 #include "harness.h"
 #include "lab.h"

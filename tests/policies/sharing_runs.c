@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs on pools that share their GPUs, job by job against a scheduler that looks at every node for every task:
-   when each job starts, on which nodes and on which GPUs. */
+/* Whole runs on pools with shared GPUs, job by job against a scheduler that examines every node for every task: start
+   times, nodes and GPUs. */
 
 #include "base/arena.h"
 #include "base/random.h"

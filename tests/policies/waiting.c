@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The waiting jobs under quotas against a scan of all of them: over random trees of quotas, while jobs come, start,
- * stop and are taken away and ranks change, the first job of each shape that is not held back, that of each shape
- * within its guarantee, and the first with a value within a bound.
- */
+/* The waiting jobs under quotas against a scan of all of them, over random quota trees, while jobs arrive, start, stop
+   and are removed and ranks change: the first job of each shape that is not held back, the first one within its
+   guarantee, and the first one with a value within a bound. */
 
 #include "policies/queue/waiting.h"
 #include "base/arena.h"
@@ -52,7 +50,7 @@ static const char *const tenants[TENANTS] = {"t0", "t1", "t2", "t3", "t4", "t5",
 static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
   const struct fixture *f = self;
   const struct job *job = &f->jobs[subqueue->head.job.id];
-  return hr__quota_tree_is_barred(f->tree, job->tenant, job->milli, bar);
+  return hr__quota_tree_find_limit(f->tree, job->tenant, job->milli, bar);
 }
 
 static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {
@@ -97,8 +95,8 @@ static void begin(struct fixture *f) {
   *f = (struct fixture){.by_shape = roll(3) > 0};
   f->trace = (struct hr_trace){.n_jobs = JOBS, .tenants = {TENANTS, tenants}};
   make_tree(f);
-  struct hr__admission warden = {is_held, room, is_preferred, hr__quota_tree_places(f->tree), TENANTS};
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_init(&f->waiting, &f->arena, JOBS, full_key, &warden, f), HR_OK);
+  struct hr__admission admission = {is_held, room, is_preferred, hr__quota_tree_n_places(f->tree), TENANTS};
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_init(&f->waiting, &f->arena, JOBS, full_key, &admission, f), HR_OK);
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
@@ -128,7 +126,7 @@ static void start(struct fixture *f) {
   if (f->waiting.n_active == 0) return;
   uint32_t id = hr__active_shape(&f->waiting, roll(f->waiting.n_active))->head.job.id;
   hr_quota_tree_take(f->tree, f->jobs[id].tenant, f->jobs[id].milli);
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_prefer_anew(&f->waiting, f->jobs[id].tenant), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_update_preferred(&f->waiting, f->jobs[id].tenant), HR_OK);
   take_out(f, id);
   f->jobs[id].stage = RUNS;
 }
@@ -146,13 +144,14 @@ static void stop(struct fixture *f) {
   if (id == HR_NONE) return;
   f->jobs[id].stage = GONE;
   hr_quota_tree_give(f->tree, tenant, f->jobs[id].milli);
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_prefer_anew(&f->waiting, tenant), HR_OK);
-  if (hr__quota_tree_keeps(f->tree, tenant)) CU_ASSERT_EQUAL_FATAL(hr__waiting_release(&f->waiting, tenant), HR_OK);
-  CU_ASSERT_EQUAL_FATAL(hr__waiting_loosen(&f->waiting, HR_NONE, HR__BAR_FULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_update_preferred(&f->waiting, tenant), HR_OK);
+  if (hr__quota_tree_keeps_capacity(f->tree, tenant))
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_unpark_owner(&f->waiting, tenant), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__waiting_ease_limit(&f->waiting, HR_NONE, HR__LIMIT_MAXIMUM), HR_OK);
   for (uint32_t place = hr__quota_tree_place(f->tree, tenant); place != HR_NONE;
-       place = hr__quota_tree_above(f->tree, place)) {
-    CU_ASSERT_EQUAL_FATAL(hr__waiting_loosen(&f->waiting, place, HR__BAR_FULL), HR_OK);
-    CU_ASSERT_EQUAL_FATAL(hr__waiting_loosen(&f->waiting, place, HR__BAR_LESS_SPARE), HR_OK);
+       place = hr__quota_tree_parent(f->tree, place)) {
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_ease_limit(&f->waiting, place, HR__LIMIT_MAXIMUM), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_ease_limit(&f->waiting, place, HR__LIMIT_BORROWING), HR_OK);
   }
 }
 
@@ -180,7 +179,8 @@ static bool is_before(const struct fixture *f, uint32_t a, uint32_t b) {
   return first != second ? first < second : a < b;
 }
 
-/* Of a lane, the first job within the bound, unless its first of all may not go; HR_NONE: none. */
+/* Returns the first job of a subqueue within the bound, unless the first job of the subqueue may not start; HR_NONE:
+   none. */
 static uint32_t first_of_subqueue(const struct fixture *f, const struct job *like, bool preferred_only, int64_t bound) {
   uint32_t found = HR_NONE;
   bool is_first = true;
@@ -253,7 +253,7 @@ static void step(struct fixture *f) {
     if (roll(3) == 0) give_up(f);
     break;
   default:
-    CU_ASSERT_EQUAL_FATAL(hr__waiting_prefer(&f->waiting, !f->waiting.preferred_only), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__waiting_select_preferred(&f->waiting, !f->waiting.preferred_only), HR_OK);
   }
 }
 

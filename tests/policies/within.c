@@ -198,7 +198,8 @@ static void a_class_asks_for_its_jobs(void) {
   hr_result_destroy(result);
 }
 
-/* The head wants a rack: 0 comes free at 100. Who would keep a node of it beyond that does not start before it. */
+/* The head needs a rack; rack 0 comes free at 100. A job that would use a node of it beyond that does not start
+   earlier. */
 static void backfilled_jobs_do_not_delay_a_rack(void) {
   struct within_case it = {.n_jobs = 5, .params = {{"backfill", "easy"}}};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 1, 2}, 5 * sizeof(int64_t));
@@ -230,7 +231,8 @@ static void backfilled_jobs_do_not_delay_a_rack(void) {
   hr_result_destroy(result);
 }
 
-/* The head's wait is over at 40, when nodes 0 and 5 are free: who would keep one of them beyond does not start. */
+/* The head's constraint expires at 40, when nodes 0 and 5 are free: a job that would use one of them beyond does not
+   start. */
 static void backfilled_jobs_do_not_delay_whose_wait_is_over(void) {
   struct within_case it = {.n_jobs = 5, .params = {{"backfill", "easy"}}};
   memcpy(it.submit_us, (int64_t[]){0, 0, 0, 0, 1}, 5 * sizeof(int64_t));
@@ -252,37 +254,29 @@ static void backfilled_jobs_do_not_delay_whose_wait_is_over(void) {
 
 /* ---- What does not go together ---------------------------------------------------------------------- */
 
-static void refuse(struct within_case it, const char *words) {
+/* The run is rejected with an error that names the parameter or policy, and what it does not support. */
+static void refuse(struct within_case it, const char *subject, const char *unsupported) {
   it.n_jobs = 1;
   it.gpus[0] = 4;
   it.work_us[0] = 1;
   it.within[0] = HR_TIER_RACK;
   it.wait_us[0] = HR_UNKNOWN_US;
   CU_ASSERT_PTR_NULL(run_case(&it));
-  if (strcmp(it.error.text, words) != 0) printf("\n  got: %s\n", it.error.text);
-  CU_ASSERT_STRING_EQUAL(it.error.text, words);
+  bool named = strstr(it.error.text, subject) && strstr(it.error.text, unsupported);
+  if (!named) printf("\n  got: %s\n", it.error.text);
+  CU_ASSERT_EQUAL(it.error.status, HR_BAD_INPUT);
+  CU_ASSERT_TRUE(named);
 }
 
 static void what_cannot_keep_to_it_is_refused(void) {
-  refuse((struct within_case){.params = {{"backfill", "conservative"}}},
-         "parameter 'backfill': where jobs are to be 'within' a group it is 'strict', 'skip' or 'easy'");
-  refuse((struct within_case){.params = {{"placement", "pool"}}},
-         "parameter 'placement': 'pool' counts GPUs, and jobs are to be 'within' a group");
-  refuse((struct within_case){.params = {{"preemption", "priority"}}},
-         "parameter 'preemption': where jobs are to be 'within' a group it is 'none'");
-  refuse((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND},
-         "parameter 'market': where jobs are to be 'within' a group it is 'static'");
-  refuse((struct within_case){.by_gpu = true, .is_split = true},
-         "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
-  static const char *const others[] = {"rounds", "gang-slice"};
-  for (size_t i = 0; i < 2; i++) {
-    char words[200];
-    snprintf(words, sizeof words,
-             "policy '%s' does not look at how near together jobs are to be ('within', of the trace or of a class); "
-             "'queue' does",
-             others[i]);
-    refuse((struct within_case){.policy = others[i]}, words);
-  }
+  refuse((struct within_case){.params = {{"backfill", "conservative"}}}, "'backfill'", "'within'");
+  refuse((struct within_case){.params = {{"placement", "pool"}}}, "'placement'", "'within'");
+  refuse((struct within_case){.params = {{"preemption", "priority"}}}, "'preemption'", "'within'");
+  refuse((struct within_case){.params = {{"market", "on-demand-only"}}, .market = HR_MARKET_ON_DEMAND}, "'market'",
+         "'within'");
+  refuse((struct within_case){.by_gpu = true, .is_split = true}, "'queue'", "MIG");
+  refuse((struct within_case){.policy = "rounds"}, "'rounds'", "'within'");
+  refuse((struct within_case){.policy = "gang-slice"}, "'gang-slice'", "'within'");
 }
 
 /* Orders that stop jobs by themselves do not here. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs of jobs that are to be within racks, zones or nodes, job by job against a scheduler that looks at every
-   rack and every node, at every instant: when each job starts, and on which nodes. */
+/* Whole runs of jobs with topology constraints (racks, zones, nodes), job by job against a scheduler that examines
+   every rack and every node at every instant: start times and nodes. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -63,8 +63,7 @@ static void draw_pools(void) {
   world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = n_pools};
 }
 
-/* Jobs that are overdue, or waits that lapse: with both, it would matter at which instants nothing but a timer fires.
- */
+/* Jobs that are overdue, or constraints that expire: with both, the times of instants with timers only would matter. */
 static void draw_jobs(bool overdue) {
   static const uint8_t tiers[] = {HR_TIER_ANY, HR_TIER_ANY, HR_TIER_RACK, HR_TIER_RACK, HR_TIER_ZONE, HR_TIER_NODE};
   for (uint32_t i = 0; i < JOBS; i++) {

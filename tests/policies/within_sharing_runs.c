@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs where GPUs are told apart of jobs that are to be within islands, NUMA domains, nodes, racks or zones, job
-   by job against a scheduler that counts out every group for every job: when each job starts, on which nodes and GPUs.
- */
+/* Whole runs with per-GPU allocation of jobs with topology constraints (islands, NUMA domains, nodes, racks, zones),
+   job by job against a scheduler that counts the room of every group for every job: start times, nodes and GPUs. */
 
 #include "base/arena.h"
 #include "base/random.h"
@@ -210,7 +209,7 @@ static bool place_on_gpus(const char *rule, struct naive_node *node, const struc
 struct group {
   uint32_t from, end;
   uint64_t set;
-  bool parted;
+  bool by_priority;
 };
 
 /* As many tasks as there is room for, at most `most`, are taken one by one. */
@@ -222,7 +221,7 @@ static uint32_t fill_group(const char *rule, const struct group *group, const st
     int at;
     for (int i = 0; i < naive.n_nodes; i++)
       naive.node[i].closed = naive.node[i].id < group->from || naive.node[i].id >= group->end;
-    if (group->parted)
+    if (group->by_priority)
       at = place_on_gpus(rule, &naive.node[group->from], request, group->set, &gpus) ? (int)group->from : -1;
     else
       at = naive_find(&naive, rule, request, &gpus);
@@ -276,7 +275,7 @@ static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups
       groups[count++] = (struct group){.from = from,
                                        .end = from + nodes < end ? from + nodes : end,
                                        .set = ((UINT64_C(1) << gpus) - 1) << gpu,
-                                       .parted = gpus < spec->gpus_per_node};
+                                       .by_priority = gpus < spec->gpus_per_node};
   return count;
 }
 
@@ -319,7 +318,7 @@ static bool asks_for_a_group(uint32_t number) {
   if (tier == HR_TIER_ANY || world.tasks[number] > 1) return tier != HR_TIER_ANY;
   bool any_parted = false;
   for (uint32_t pool = 0; tier < HR_TIER_NODE && pool < world.cluster.n_pools; pool++)
-    any_parted = any_parted || (groups_of(pool, tier, groups) > 0 && groups[0].parted);
+    any_parted = any_parted || (groups_of(pool, tier, groups) > 0 && groups[0].by_priority);
   return world.gpus[number] > 1 && any_parted;
 }
 
@@ -495,8 +494,8 @@ static void jobs_go_where_a_count_of_all_groups_says(void) {
   CU_ASSERT(lapsed > 100);
 }
 
-/* That shares of several GPUs fit by their number does not say that they find their places: groups are then tried one
-   after the other. Whoever can run does, within what it asks for, as the engine sees to. */
+/* That fractions of several GPUs fit by number does not imply that they can be placed: groups are then tried one after
+   the other. A job that can run does, within its constraint. */
 static void shares_of_several_gpus_find_their_places(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 17, HR__PURPOSE_ARRIVAL, seed, 0);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Strict order: the first job that does not fit stops the pass. Until capacity comes free or another job comes first,
- * it goes on not to fit, and there is nothing to do.
+ * The backfills `strict`, `skip` and `easy`.
+ *
+ * Strict order: the first job that does not fit stops the pass. It still does not fit until capacity comes free or
+ * another job comes first, so passes until then have nothing to do.
  */
 
-#include "policies/queue/backfill/backfill.h"
-
-#include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__shape *waiting = hr__active_shape(&queue->waiting, 0);
   if (!queue->freed && queue->blocked.id == waiting->head.job.id) return HR_OK;
-  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &waiting);
+  enum hr_status status = hr__queue_start_in_order(queue, view, moves, &waiting);
   queue->blocked = waiting ? waiting->head.job : (hr_job){HR_NONE};
   queue->freed = false;
   return status;
@@ -20,12 +19,10 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 
 const struct hr__backfill hr__backfill_strict = {.pass = pass};
 
-/*
- * Jobs that do not fit are passed over. Starting jobs only takes capacity away, so within a pass a shape that does
- * not fit stays out, and the next job to start is the first among the heads of shapes that fit.
- */
+/* Skip: jobs that do not fit are passed. Starting jobs only takes capacity away, so a shape that does not fit is out
+   for the rest of the pass, and the next job to start is the first among the heads of the shapes that fit. */
 
-/* The fitting shape whose head comes first, and its placement; NULL when none fits. */
+/* Returns the fitting shape whose head comes first, and its placement; NULL if none fits. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
@@ -38,13 +35,13 @@ static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_
   return first;
 }
 
-static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   enum hr_status status = HR_OK;
   struct hr_placement placement;
   struct hr__shape *shape;
   while (status == HR_OK && (shape = first_fitting(queue, &placement))) {
     bool in_order = hr__waiting_first(&queue->waiting) == shape;
-    status = hr__queue_start(queue, view, plan, shape, shape->head, &placement,
+    status = hr__queue_start(queue, view, moves, shape, shape->head, &placement,
                              in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
   }
   return status;
@@ -53,15 +50,15 @@ static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *v
 const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = true, .pass = skip_pass};
 
 /*
- * EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; Mu'alem and Feitelson, TPDS 2001). The
- * first job that does not fit, the head, gets a reservation: the earliest time T at which, by the limits of what
- * runs, it fits. A later job that fits now starts if it ends by T by its own limit, or if the head still fits at T
- * while it runs on.
+ * EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; Mu'alem and Feitelson, TPDS 2001). The first
+ * job that does not fit, the head, gets a reservation: the earliest time T at which it fits, by the limits of running
+ * jobs. A later job that fits now starts if it ends by T by its own limit, or if the head still fits at T while it
+ * runs.
  *
- * Jobs of one shape differ only in their limits, so per shape there are two questions: does the shape fit now, and may
- * a long job of it run on beyond T. The next candidate is then the shape's first job in order (long ones allowed) or
- * its first with a limit small enough. As in a plain walk down the queue, each job is looked at once: candidates
- * come after the one started last.
+ * Jobs of one shape differ only in their limits, so there are two questions per shape: does it fit now, and may a long
+ * job of it run beyond T. The next candidate is the shape's first job in order (long ones allowed) or its first one
+ * with a limit that is small enough. As in a plain walk over the queue, each job is considered once: candidates come
+ * after the one started last.
  */
 
 struct backfill_candidate {
@@ -69,7 +66,7 @@ struct backfill_candidate {
   struct hr_job_entry entry;
 };
 
-/* The shape's next job after `last` that may start now, by the rule above. */
+/* Finds the shape's next job after `last` that may start now. */
 static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, const struct hr__shape *head,
                           struct hr_job_entry last, int64_t reserved_us, int64_t now_us, struct hr_job_entry *entry) {
   struct hr_job_entry first;
@@ -89,16 +86,16 @@ static struct backfill_candidate next_candidate(struct hr__queue *queue, const s
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     struct hr_job_entry entry;
-    if (shape == head) continue; /* what does not fit for the head does not fit for its like */
+    if (shape == head) continue; /* jobs of the head's shape do not fit either */
     if (!next_in_shape(queue, shape, head, last, reserved_us, now_us, &entry)) continue;
     if (!best.shape || hr__entry_before(entry, best.entry)) best = (struct backfill_candidate){shape, entry};
   }
   return best;
 }
 
-static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct hr__shape *head;
-  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &head);
+  enum hr_status status = hr__queue_start_in_order(queue, view, moves, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
   int64_t reserved_us = hr__locality_earliest(queue, view, head);
   queue->head = head->head.job;
@@ -113,8 +110,8 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
     bool is_short = last.value <= reserved_us - view->now_us;
     if (queue->gpu_calendar && !is_short &&
         !hr__locality_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
-      continue; /* a rule that draws has found another place than before */
-    status = hr__queue_start(queue, view, plan, candidate.shape, last, &placement, HR_REASON_BACKFILL);
+      continue; /* a placement rule that draws has found another placement */
+    status = hr__queue_start(queue, view, moves, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }
   return status;
 }

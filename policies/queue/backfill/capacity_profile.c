@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Capacity profiles: see capacity_profile.h. Steps of a profile are two arrays (times, free GPUs), sorted by time. */
 
 #include "policies/queue/backfill/capacity_profile.h"
 
+#include "base/heap.h"
+
 #include <string.h>
 
-/* The steps of the past become room behind the others. */
+/* Moves the steps to the start of the buffer, so that the memory of past steps can be used again. */
 static void move_down(struct hr__profile *profile) {
   uint32_t skipped = profile->skipped;
   if (skipped == 0) return;
@@ -34,7 +37,7 @@ static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_
   return true;
 }
 
-bool hr__profile_begin(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
+bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
   profile->count = 0;
   move_down(profile);
   if (!reserve(profile, arena, 1)) return false;
@@ -56,7 +59,8 @@ bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, in
   return true;
 }
 
-/* The step that holds at a time not before the first step's: a search without branches, as none could be foreseen. */
+/* Returns the step of a time that is not before the first step. The search is branchless, as branches would be
+   mispredicted. */
 static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   const int64_t *from_us = profile->at_us;
   for (uint32_t count = profile->count, half; count > 1; count -= half) {
@@ -66,7 +70,7 @@ static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
   return (uint32_t)(from_us - profile->at_us);
 }
 
-/* The step that begins at `at_us`, made if there is none. There must be room. */
+/* Returns the step that begins at `at_us`, created if needed. There must be room. */
 static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   if (profile->at_us[step] == at_us) return step;
@@ -79,8 +83,8 @@ static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
   return step + 1;
 }
 
-/* Forgets what was before `now_us`, not before the first step. */
-static void hr__profile_come_to(struct hr__profile *profile, int64_t now_us) {
+/* Drops the past before `now_us`, which is not before the first step. */
+static void profile_come_to(struct hr__profile *profile, int64_t now_us) {
   uint32_t step = step_at(profile, now_us);
   profile->at_us += step;
   profile->free += step;
@@ -98,10 +102,10 @@ bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64
   return true;
 }
 
-/* Steps are looked at so many at a time, which compilers turn into a few vector instructions. */
+/* Steps per iteration of a search; compilers turn an iteration into a few vector instructions. */
 enum { AT_A_TIME = 16 };
 
-/* The first step from `step` on, before `end`, with less than `gpus` free; `end` when there is none. */
+/* Returns the first step from `step` on, before `end`, with less than `gpus` free; `end` if there is none. */
 static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t below = 0;
@@ -112,7 +116,7 @@ static uint32_t first_below(const uint32_t *free, uint32_t step, uint32_t end, u
   return step;
 }
 
-/* Likewise with as many. */
+/* Returns the first step from `step` on, before `end`, with at least `gpus` free; `end` if there is none. */
 static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, uint32_t gpus) {
   for (; end - step >= AT_A_TIME; step += AT_A_TIME) {
     uint32_t with = 0;
@@ -123,7 +127,7 @@ static uint32_t first_with(const uint32_t *free, uint32_t step, uint32_t end, ui
   return step;
 }
 
-/* The first step that begins at `at_us` or later; `count` when there is none. */
+/* Returns the first step that begins at `at_us` or later; `count` if there is none. */
 static uint32_t steps_before(const struct hr__profile *profile, int64_t at_us) {
   uint32_t step = step_at(profile, at_us);
   return step + (profile->at_us[step] < at_us);
@@ -142,34 +146,36 @@ int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us,
   }
 }
 
-uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
+uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
   uint32_t step = step_at(profile, from_us), end = steps_before(profile, from_us + length_us);
-  uint32_t least = profile->free[step];
-  while (step < end && least >= needed) {
+  uint32_t min = profile->free[step];
+  while (step < end && min >= needed) {
     uint32_t stop = end - step < AT_A_TIME ? end : step + AT_A_TIME;
-    for (; step < stop; step++) least = profile->free[step] < least ? profile->free[step] : least;
+    for (; step < stop; step++) min = profile->free[step] < min ? profile->free[step] : min;
   }
-  return least >= needed ? least : 0;
+  return min >= needed ? min : 0;
 }
 
-/* ---- What comes free -------------------------------------------------------------------------------- */
+/* ---- Profiles of all bins ------------------------------------------------------------------------- */
 
-enum hr_status hr__future_init(struct hr__future *future) {
-  struct hr_arena *arena = future->arena;
-  future->n_bins = hr_release_calendar_bins(future->calendar);
-  future->n_pools = hr_cluster_pools(future->cluster);
-  future->profiles = hr_arena_alloc(arena, future->n_bins * sizeof *future->profiles);
-  future->of_bins = hr_arena_alloc(arena, future->n_bins * sizeof *future->of_bins);
-  future->index = hr_arena_alloc(arena, future->n_pools * sizeof(*future->index));
-  future->free_gpus = hr_arena_alloc(arena, future->n_pools * sizeof *future->free_gpus);
-  if (!future->profiles || !future->of_bins || !future->index || !future->free_gpus) return HR_NO_MEMORY;
-  for (uint32_t i = 0; future->rule != HR_PLACE_POOL && i < future->n_pools; i++) {
-    const struct hr_pool_spec *spec = hr_cluster_pool_spec(future->cluster, (hr_pool){i});
-    future->index[i] = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
-    if (!future->index[i]) return HR_NO_MEMORY;
+enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile) {
+  struct hr_arena *arena = cluster_profile->arena;
+  cluster_profile->n_bins = hr_release_calendar_bins(cluster_profile->calendar);
+  cluster_profile->n_pools = hr_cluster_pools(cluster_profile->cluster);
+  cluster_profile->profiles = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->profiles);
+  cluster_profile->per_bin = hr_arena_alloc(arena, cluster_profile->n_bins * sizeof *cluster_profile->per_bin);
+  cluster_profile->index = hr_arena_alloc(arena, cluster_profile->n_pools * sizeof(*cluster_profile->index));
+  cluster_profile->free_gpus = hr_arena_alloc(arena, cluster_profile->n_pools * sizeof *cluster_profile->free_gpus);
+  if (!cluster_profile->profiles || !cluster_profile->per_bin || !cluster_profile->index || !cluster_profile->free_gpus)
+    return HR_NO_MEMORY;
+  for (uint32_t i = 0; cluster_profile->rule != HR_PLACE_POOL && i < cluster_profile->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster_profile->cluster, (hr_pool){i});
+    cluster_profile->index[i] = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
+    if (!cluster_profile->index[i]) return HR_NO_MEMORY;
   }
-  future->capacity =
-      (struct hr_capacity){future->n_pools, (const struct hr_free_index *const *)future->index, future->free_gpus};
+  cluster_profile->capacity =
+      (struct hr_capacity){cluster_profile->n_pools, (const struct hr_free_index *const *)cluster_profile->index,
+                           cluster_profile->free_gpus};
   return HR_OK;
 }
 
@@ -185,22 +191,22 @@ static bool add_end(void *self, struct hr_job_entry entry) {
   return hr__profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
 }
 
-static bool begin_bin(struct hr__future *future, uint32_t bin, int64_t now_us) {
-  struct filling filling = {&future->profiles[bin], future->arena, now_us};
-  uint32_t free = hr_release_calendar_bin_free(future->calendar, bin);
-  return hr__profile_begin(filling.profile, future->arena, now_us, free) &&
-         hr_job_tree_each(hr_release_calendar_bin_ends(future->calendar, bin), add_end, &filling);
+static bool begin_bin(struct hr__cluster_profile *cluster_profile, uint32_t bin, int64_t now_us) {
+  struct filling filling = {&cluster_profile->profiles[bin], cluster_profile->arena, now_us};
+  uint32_t free = hr_release_calendar_bin_free(cluster_profile->calendar, bin);
+  return hr__profile_init(filling.profile, cluster_profile->arena, now_us, free) &&
+         hr_job_tree_each(hr_release_calendar_bin_ends(cluster_profile->calendar, bin), add_end, &filling);
 }
 
-enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us) {
-  for (uint32_t bin = 0; bin < future->n_bins; bin++)
-    if (!begin_bin(future, bin, now_us)) return HR_NO_MEMORY;
+enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us) {
+  for (uint32_t bin = 0; bin < cluster_profile->n_bins; bin++)
+    if (!begin_bin(cluster_profile, bin, now_us)) return HR_NO_MEMORY;
   return HR_OK;
 }
 
-/* ---- What can be had when --------------------------------------------------------------------------- */
+/* ---- Earliest windows ----------------------------------------------------------------------------- */
 
-/* The k-th smallest, k from 1; the array is reordered (Hoare's selection). */
+/* Returns the k-th smallest value, k from 1, and reorders the array (Hoare's selection). */
 static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   uint32_t low = 0, high = count - 1, target = k - 1;
   while (low < high) {
@@ -222,32 +228,33 @@ static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   return values[target];
 }
 
-static uint32_t pool_bins(const struct hr__future *future, hr_pool pool) {
-  return future->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(future->cluster, pool)->nodes;
+static uint32_t pool_bins(const struct hr__cluster_profile *cluster_profile, hr_pool pool) {
+  return cluster_profile->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(cluster_profile->cluster, pool)->nodes;
 }
 
-/* The time by which k bins of the pool, each on its own, could begin a window with `gpus` GPUs. */
-static int64_t bins_start(struct hr__future *future, hr_pool pool, uint32_t gpus, uint32_t k, int64_t from_us,
-                          int64_t length_us) {
-  uint32_t first = hr_release_calendar_first_bin(future->calendar, pool), n_bins = pool_bins(future, pool);
+/* Returns the time by which k bins of the pool, each on its own, can begin a window with `gpus` GPUs. */
+static int64_t bins_start(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k,
+                          int64_t from_us, int64_t length_us) {
+  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
+           n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return HR_NEVER_US;
   for (uint32_t i = 0; i < n_bins; i++)
-    future->of_bins[i] = hr__profile_earliest(&future->profiles[first + i], from_us, length_us, gpus);
-  return select_kth(future->of_bins, n_bins, k);
+    cluster_profile->per_bin[i] = hr__profile_earliest(&cluster_profile->profiles[first + i], from_us, length_us, gpus);
+  return select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
-/* A gang over nodes needs `whole` wholly free ones and whole + 1 with the remainder in the same window: step to the
-   time by which each count could be there, until both are at one time. */
-static int64_t gang_start(struct hr__future *future, hr_pool pool, const struct hr__future_demand *demand,
-                          int64_t from_us) {
-  uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
+/* A gang over several nodes needs `whole` wholly free nodes and whole + 1 nodes with the remainder in the same window.
+   Steps to the time by which each number of nodes could be available, until both times agree. */
+static int64_t gang_start(struct hr__cluster_profile *cluster_profile, hr_pool pool,
+                          const struct hr__profile_demand *demand, int64_t from_us) {
+  uint32_t size = hr_cluster_pool_spec(cluster_profile->cluster, pool)->gpus_per_node;
   uint32_t whole = demand->gpus / size, rest = demand->gpus % size;
   int64_t start_us = from_us, step_us;
   for (;; start_us = step_us) {
-    step_us = bins_start(future, pool, size, whole, start_us, demand->length_us);
+    step_us = bins_start(cluster_profile, pool, size, whole, start_us, demand->length_us);
     if (step_us == HR_NEVER_US) return HR_NEVER_US;
     if (rest > 0) {
-      int64_t rest_us = bins_start(future, pool, rest, whole + 1, start_us, demand->length_us);
+      int64_t rest_us = bins_start(cluster_profile, pool, rest, whole + 1, start_us, demand->length_us);
       if (rest_us == HR_NEVER_US) return HR_NEVER_US;
       if (rest_us > step_us) step_us = rest_us;
     }
@@ -255,119 +262,184 @@ static int64_t gang_start(struct hr__future *future, hr_pool pool, const struct 
   }
 }
 
-int64_t hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us) {
-  bool single = hr_placer_is_single(future->placer, demand->gpus, demand->accept_class);
+int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile,
+                                     const struct hr__profile_demand *demand, int64_t from_us) {
+  bool single = hr_placer_is_single(cluster_profile->placer, demand->gpus, demand->accept_class);
   int64_t earliest_us = HR_NEVER_US;
-  for (uint32_t i = 0; i < future->n_pools; i++) {
+  for (uint32_t i = 0; i < cluster_profile->n_pools; i++) {
     hr_pool pool = {i};
-    if (!hr_cluster_accepts(future->cluster, demand->accept_class, pool)) continue;
-    int64_t start_us = single ? bins_start(future, pool, demand->gpus, 1, from_us, demand->length_us)
-                              : gang_start(future, pool, demand, from_us);
+    if (!hr_cluster_accepts(cluster_profile->cluster, demand->accept_class, pool)) continue;
+    int64_t start_us = single ? bins_start(cluster_profile, pool, demand->gpus, 1, from_us, demand->length_us)
+                              : gang_start(cluster_profile, pool, demand, from_us);
     if (start_us < earliest_us) earliest_us = start_us;
   }
   return earliest_us;
 }
 
-/* The least that a node must have free to be of use to the request. */
-static uint32_t min_use(const struct hr__future *future, const struct hr__future_demand *demand, hr_pool pool) {
-  if (hr_placer_is_single(future->placer, demand->gpus, demand->accept_class)) return demand->gpus;
-  uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
+/* Returns the minimum of free GPUs with which a node is of use to the demand. */
+static uint32_t min_use(const struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
+                        hr_pool pool) {
+  if (hr_placer_is_single(cluster_profile->placer, demand->gpus, demand->accept_class)) return demand->gpus;
+  uint32_t size = hr_cluster_pool_spec(cluster_profile->cluster, pool)->gpus_per_node;
   return demand->gpus % size ? demand->gpus % size : size;
 }
 
-bool hr__future_place(struct hr__future *future, const struct hr__future_demand *demand, int64_t start_us,
-                      struct hr_placement *placement) {
-  for (uint32_t i = 0; i < future->n_pools; i++) {
+bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
+                               int64_t start_us, struct hr_placement *placement) {
+  for (uint32_t i = 0; i < cluster_profile->n_pools; i++) {
     hr_pool pool = {i};
-    const struct hr__profile *profiles = future->profiles + hr_release_calendar_first_bin(future->calendar, pool);
-    uint32_t use = min_use(future, demand, pool); /* bins of no use count as full */
-    if (future->rule == HR_PLACE_POOL) {
-      future->free_gpus[i] = hr__profile_least(profiles, start_us, demand->length_us, use);
+    const struct hr__profile *profiles =
+        cluster_profile->profiles + hr_release_calendar_first_bin(cluster_profile->calendar, pool);
+    uint32_t use = min_use(cluster_profile, demand, pool); /* bins of no use count as full */
+    if (cluster_profile->rule == HR_PLACE_POOL) {
+      cluster_profile->free_gpus[i] = hr__profile_min(profiles, start_us, demand->length_us, use);
       continue;
     }
-    uint32_t n_nodes = hr_free_index_nodes(future->index[i]);
+    uint32_t n_nodes = hr_free_index_nodes(cluster_profile->index[i]);
     for (uint32_t node = 0; node < n_nodes; node++)
-      hr_free_index_set(future->index[i], node, hr__profile_least(&profiles[node], start_us, demand->length_us, use));
+      hr_free_index_set(cluster_profile->index[i], node,
+                        hr__profile_min(&profiles[node], start_us, demand->length_us, use));
   }
-  return hr_placer_find_in(future->placer, &future->capacity, demand->gpus, demand->accept_class, placement);
+  return hr_placer_find_in(cluster_profile->placer, &cluster_profile->capacity, demand->gpus, demand->accept_class,
+                           placement);
 }
 
-/* ---- What is taken ---------------------------------------------------------------------------------- */
+/* ---- Taking capacity ------------------------------------------------------------------------------ */
 
-/* The bin of a placement's slice; of one by count, that of its pool. */
-static uint32_t bin_of(const struct hr__future *future, const struct hr_placement *placement, uint32_t slice) {
-  uint32_t first = hr_release_calendar_first_bin(future->calendar, placement->pool);
+/* Returns the bin of a slice; without slices that of the pool. */
+static uint32_t bin_of(const struct hr__cluster_profile *cluster_profile, const struct hr_placement *placement,
+                       uint32_t slice) {
+  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, placement->pool);
   if (placement->n_slices == 0) return first;
-  return first + placement->slices[slice].node.id - hr_cluster_first_node(future->cluster, placement->pool).id;
+  return first + placement->slices[slice].node.id - hr_cluster_first_node(cluster_profile->cluster, placement->pool).id;
 }
 
-/* A bin that is the first with room, or the fullest, remains it while it has room. */
-uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__future_demand *demand,
-                           const struct hr_placement *placement, uint32_t most) {
-  if (future->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1) return 1;
-  uint64_t free = future->free_gpus[placement->pool.id];
+/* A bin that is the first with room, or the fullest, remains so while it has room. */
+uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
+                                         const struct hr__profile_demand *demand, const struct hr_placement *placement,
+                                         uint32_t maximum) {
+  if (cluster_profile->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1) return 1;
+  uint64_t free = cluster_profile->free_gpus[placement->pool.id];
   if (placement->n_slices == 1) {
-    uint32_t node = placement->slices[0].node.id - hr_cluster_first_node(future->cluster, placement->pool).id;
-    free = hr_free_index_get(future->index[placement->pool.id], node);
+    uint32_t node = placement->slices[0].node.id - hr_cluster_first_node(cluster_profile->cluster, placement->pool).id;
+    free = hr_free_index_get(cluster_profile->index[placement->pool.id], node);
   }
   uint64_t room = free / demand->gpus;
-  return room < most ? (uint32_t)room : most;
+  return room < maximum ? (uint32_t)room : maximum;
 }
 
-bool hr__future_take(struct hr__future *future, const struct hr__future_demand *demand, uint32_t n, int64_t start_us,
-                     const struct hr_placement *placement) {
+bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
+                              uint32_t n, int64_t start_us, const struct hr_placement *placement) {
   int64_t end_us = start_us + demand->length_us;
   uint32_t n_bins = placement->n_slices ? placement->n_slices : 1;
   for (uint32_t i = 0; i < n_bins; i++) {
     uint32_t gpus = placement->n_slices ? placement->slices[i].gpu_milli / 1000 : demand->gpus;
-    if (!hr__profile_take(&future->profiles[bin_of(future, placement, i)], future->arena, start_us, end_us, n * gpus))
+    if (!hr__profile_take(&cluster_profile->profiles[bin_of(cluster_profile, placement, i)], cluster_profile->arena,
+                          start_us, end_us, n * gpus))
       return false;
   }
   return true;
 }
 
-void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus, uint32_t n,
-                      int64_t *of_bins) {
-  if (placement->n_slices == 0) of_bins[bin_of(future, placement, 0)] += (int64_t)n * gpus;
+void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_profile,
+                                    const struct hr_placement *placement, uint32_t gpus, uint32_t n, int64_t *per_bin) {
+  if (placement->n_slices == 0) per_bin[bin_of(cluster_profile, placement, 0)] += (int64_t)n * gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++)
-    of_bins[bin_of(future, placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
+    per_bin[bin_of(cluster_profile, placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
 }
 
-bool hr__future_holds(struct hr__future *future, int64_t now_us, const int64_t *started) {
-  for (uint32_t bin = 0; bin < future->n_bins; bin++) {
-    struct hr__profile *profile = &future->profiles[bin];
-    hr__profile_come_to(profile, now_us);
-    if (profile->free[0] + started[bin] != hr_release_calendar_bin_free(future->calendar, bin)) return false;
+bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started) {
+  for (uint32_t bin = 0; bin < cluster_profile->n_bins; bin++) {
+    struct hr__profile *profile = &cluster_profile->profiles[bin];
+    profile_come_to(profile, now_us);
+    if (profile->free[0] + started[bin] != hr_release_calendar_bin_free(cluster_profile->calendar, bin)) return false;
   }
   return true;
 }
 
-/* ---- What can be had now ---------------------------------------------------------------------------- */
+/* ---- Windows from now on -------------------------------------------------------------------------- */
 
-/* How long from now on a bin has `gpus` GPUs free. */
+/* Returns how long from now on a bin has `gpus` GPUs free. */
 static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
   uint32_t step = 0;
   while (step < profile->count && profile->free[step] >= gpus) step++;
   return step == profile->count ? HR_NEVER_US : profile->at_us[step] - profile->at_us[0];
 }
 
-/* The window that k bins of the pool have, each on its own; 0 when fewer have any. */
-static int64_t bins_window(struct hr__future *future, hr_pool pool, uint32_t gpus, uint32_t k) {
-  uint32_t first = hr_release_calendar_first_bin(future->calendar, pool), n_bins = pool_bins(future, pool);
+/* Returns the window that k bins of the pool have, each on its own; 0 if fewer have one. */
+static int64_t bins_window(struct hr__cluster_profile *cluster_profile, hr_pool pool, uint32_t gpus, uint32_t k) {
+  uint32_t first = hr_release_calendar_first_bin(cluster_profile->calendar, pool),
+           n_bins = pool_bins(cluster_profile, pool);
   if (k > n_bins) return 0;
-  for (uint32_t i = 0; i < n_bins; i++) future->of_bins[i] = -window_us(&future->profiles[first + i], gpus);
-  return -select_kth(future->of_bins, n_bins, k);
+  for (uint32_t i = 0; i < n_bins; i++)
+    cluster_profile->per_bin[i] = -window_us(&cluster_profile->profiles[first + i], gpus);
+  return -select_kth(cluster_profile->per_bin, n_bins, k);
 }
 
-int64_t hr__future_window(struct hr__future *future, uint32_t gpus, uint32_t accept_class) {
-  bool single = hr_placer_is_single(future->placer, gpus, accept_class);
+int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class) {
+  bool single = hr_placer_is_single(cluster_profile->placer, gpus, accept_class);
   int64_t longest_us = 0;
-  for (uint32_t i = 0; i < future->n_pools; i++) {
+  for (uint32_t i = 0; i < cluster_profile->n_pools; i++) {
     hr_pool pool = {i};
-    if (!hr_cluster_accepts(future->cluster, accept_class, pool)) continue;
-    uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
-    int64_t window = single ? bins_window(future, pool, gpus, 1) : bins_window(future, pool, size, gpus / size);
+    if (!hr_cluster_accepts(cluster_profile->cluster, accept_class, pool)) continue;
+    uint32_t size = hr_cluster_pool_spec(cluster_profile->cluster, pool)->gpus_per_node;
+    int64_t window =
+        single ? bins_window(cluster_profile, pool, gpus, 1) : bins_window(cluster_profile, pool, size, gpus / size);
     if (window > longest_us) longest_us = window;
   }
   return longest_us;
+}
+
+/* ---- Reservations --------------------------------------------------------------------------------- */
+
+/* Returns the list with room for one more; NULL: out of memory. */
+static void *with_room(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
+}
+
+static bool grow_reservations(struct hr__reservations *all) {
+  struct hr_arena *arena = all->arena;
+  all->reservation =
+      with_room(arena, all->reservation, all->n_reservations, &all->made_capacity, sizeof *all->reservation);
+  all->heap = with_room(arena, all->heap, all->n_reservations, &all->heap_capacity, sizeof *all->heap);
+  all->due = with_room(arena, all->due, all->n_reservations, &all->due_capacity, sizeof *all->due);
+  return all->reservation && all->heap && all->due;
+}
+
+static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
+  const struct hr__reservations *all = self;
+  int64_t first_us = all->reservation[a].start_us, second_us = all->reservation[b].start_us;
+  return first_us != second_us ? first_us < second_us : a < b;
+}
+
+HR__HEAP(numbers, uint32_t, is_earlier)
+
+static uint32_t pop_reservation(struct hr__reservations *all) {
+  uint32_t top = all->heap[0], last = all->heap[--all->n_heap];
+  numbers_sink(all->heap, all->n_heap, last, all);
+  return top;
+}
+
+bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
+                          const struct hr_placement *placement) {
+  if (!grow_reservations(all)) return false;
+  struct hr__reservation *added = &all->reservation[all->n_reservations];
+  *added = *reservation;
+  added->pool = placement->pool;
+  added->first_slice = all->n_slices;
+  added->n_slices = placement->n_slices;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    all->slices = with_room(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    if (!all->slices) return false;
+    all->slices[all->n_slices++] = placement->slices[i];
+  }
+  numbers_rise(all->heap, all->n_heap++, all->n_reservations++, all);
+  return true;
+}
+
+bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us) {
+  all->n_due = 0;
+  while (all->n_heap > 0 && all->reservation[all->heap[0]].start_us == now_us)
+    all->due[all->n_due++] = pop_reservation(all);
+  return all->n_heap == 0 || all->reservation[all->heap[0]].start_us > now_us;
 }

@@ -2,36 +2,36 @@
 #ifndef HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 #define HR_POLICIES_QUEUE_BACKFILL_CAPACITY_PROFILE_H
 
-/* Free GPUs of one bin from now on, as steps: step i holds from at_us[i] until at_us[i + 1], the last one for ever. */
+/* Future capacity as step functions: struct hr__profile has the free GPUs of one bin (a node, or a pool if GPUs are
+   only counted), struct hr__cluster_profile those of all bins. Step i holds from at_us[i] until at_us[i + 1], the last
+   one for ever. All memory is in the arena. */
 
 #include "headroom/policy.h"
-#include "headroom/policy_kit.h"
+#include "policies/queue/waiting.h"
 
 struct hr__profile {
   int64_t *at_us;
   uint32_t *free;
   uint32_t count, capacity;
-  uint32_t skipped; /* steps of the past, before these: room that comes back */
+  uint32_t skipped; /* past steps before the first one: memory to be used again */
 };
 
-/* Begins anew with one step. Functions that add steps return false when out of memory. */
-bool hr__profile_begin(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free);
-/* GPUs that come free at `at_us`, not before the last step. */
+/* Resets the profile to one step. Functions that add steps return false if memory is out. */
+bool hr__profile_init(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free);
+/* Adds GPUs that come free at `at_us`, not before the last step. */
 bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus);
 /* Takes GPUs, which must be free, over [from_us, to_us). */
 bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
                       uint32_t gpus);
-/* The earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
+/* Returns the earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
 int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus);
-/* The least number of free GPUs over a window, or 0 when it is below `needed`. */
-uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed);
+/* Returns the minimum number of free GPUs over a window, or 0 if it is below `needed`. */
+uint32_t hr__profile_min(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed);
 
-/*
- * The free GPUs of all bins (nodes, or pools where they are counted) from now on: those that come free as what runs
- * reaches its limits, less those that have been taken for jobs to come.
- */
+/* The free GPUs of all bins from now on: those that come free as running jobs reach their limits, minus
+   reservations. */
 
-struct hr__future {
+struct hr__cluster_profile {
   struct hr_arena *arena;
   const struct hr_cluster *cluster;
   struct hr_placer *placer;
@@ -39,42 +39,85 @@ struct hr__future {
   enum hr_placement_rule rule;
   struct hr__profile *profiles; /* by bin */
   uint32_t n_bins, n_pools;
-  struct hr_free_index **index; /* by pool: the state that the placement rule is asked on */
-  uint64_t *free_gpus;          /* likewise, for placement by count */
+  struct hr_free_index **index; /* by pool: the state on which the placement rule is evaluated */
+  uint64_t *free_gpus;          /* by pool, for placement by count */
   struct hr_capacity capacity;
-  int64_t *of_bins; /* room for a number of each bin */
+  int64_t *per_bin; /* buffer of one number per bin */
 };
 
-/* GPUs for some time; not none of them. */
-struct hr__future_demand {
+/* GPUs, at least one, for some time. */
+struct hr__profile_demand {
   uint32_t gpus, accept_class;
   int64_t length_us;
 };
 
-/* The members up to `rule` are to be set. */
-enum hr_status hr__future_init(struct hr__future *future);
-/* What is free from now on when nobody else starts. */
-enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us);
-/* The earliest time from `from_us` on at which the demand can be met throughout; HR_NEVER_US: none. */
-int64_t hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us);
-/* Where the placement rule would have it, on the least free GPUs of each bin over the demand's time from `start_us` on.
-   False: nowhere. */
-bool hr__future_place(struct hr__future *future, const struct hr__future_demand *demand, int64_t start_us,
-                      struct hr_placement *placement);
-/* Of `most` equal demands, how many have their time and place in common with the one just placed; 1 where that is not
-   known without asking. */
-uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__future_demand *demand,
-                           const struct hr_placement *placement, uint32_t most);
-/* Takes what `n` equal demands at this place ask for. False: out of memory. */
-bool hr__future_take(struct hr__future *future, const struct hr__future_demand *demand, uint32_t n, int64_t start_us,
-                     const struct hr_placement *placement);
-/* The longest time from now on for which so many GPUs can be had at all: no longer demand can be met now. */
-int64_t hr__future_window(struct hr__future *future, uint32_t gpus, uint32_t accept_class);
+/* Initializes a profile whose members up to `rule` have been set. */
+enum hr_status hr__cluster_profile_init(struct hr__cluster_profile *cluster_profile);
+/* Resets the profile to what is free from now on if no other job starts. */
+enum hr_status hr__cluster_profile_begin(struct hr__cluster_profile *cluster_profile, int64_t now_us);
+/* Returns the earliest time from `from_us` on at which the demand can be met throughout; HR_NEVER_US: none. */
+int64_t hr__cluster_profile_earliest(struct hr__cluster_profile *cluster_profile,
+                                     const struct hr__profile_demand *demand, int64_t from_us);
+/* Finds a placement by the placement rule on the minimum of free GPUs of each bin over the demand's time from
+   `start_us` on. Returns false if there is none. */
+bool hr__cluster_profile_place(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
+                               int64_t start_us, struct hr_placement *placement);
+/* Returns how many of `most` equal demands have the same time and placement as the one just placed; 1 if that is not
+   known without a search. */
+uint32_t hr__cluster_profile_count_equal(const struct hr__cluster_profile *cluster_profile,
+                                         const struct hr__profile_demand *demand, const struct hr_placement *placement,
+                                         uint32_t maximum);
+/* Takes capacity for `n` equal demands at a placement. False: out of memory. */
+bool hr__cluster_profile_take(struct hr__cluster_profile *cluster_profile, const struct hr__profile_demand *demand,
+                              uint32_t n, int64_t start_us, const struct hr_placement *placement);
+/* Returns the longest time from now on for which `gpus` GPUs are free: a longer demand cannot start now. */
+int64_t hr__cluster_profile_window(struct hr__cluster_profile *cluster_profile, uint32_t gpus, uint32_t accept_class);
 
-/* Adds what `n` jobs of so many GPUs at one placement have to a number of each bin. */
-void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus, uint32_t n,
-                      int64_t *of_bins);
-/* Comes to `now_us`, and says whether each bin has as many GPUs free as was foreseen, and `started` more. */
-bool hr__future_holds(struct hr__future *future, int64_t now_us, const int64_t *started);
+/* Adds the GPUs of `n` jobs at one placement to a number per bin. */
+void hr__cluster_profile_count_gpus(const struct hr__cluster_profile *cluster_profile,
+                                    const struct hr_placement *placement, uint32_t gpus, uint32_t n, int64_t *per_bin);
+/* Advances to `now_us`. Returns whether each bin has as many free GPUs as expected, plus those of jobs to be started
+   now. */
+bool hr__cluster_profile_matches(struct hr__cluster_profile *cluster_profile, int64_t now_us, const int64_t *started);
+
+/* ---- Reservations of a plan that is kept ---------------------------------------------------------- */
+
+/* For consecutive jobs of one shape, with one placement each that has room for all. */
+struct hr__reservation {
+  int64_t start_us;
+  struct hr__shape *shape;
+  hr_pool pool;
+  uint32_t first_job, n_jobs; /* in the jobs of the batches */
+  uint32_t first_slice, n_slices;
+};
+
+struct hr__reservations {
+  struct hr_arena *arena;
+  struct hr__reservation *reservation;
+  uint32_t *heap; /* indices of reservations, by (start, index) */
+  uint32_t *due;  /* indices of reservations taken from the heap, in the order in which they were made */
+  struct hr_slice *slices;
+  uint32_t n_reservations, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
+  uint32_t n_slices, slices_capacity;
+};
+
+/* Adds a reservation with the placement of each of its jobs. False: out of memory. */
+bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *reservation,
+                          const struct hr_placement *placement);
+/* Makes the reservations that start at `now_us` due, replacing those that were. False: one should have started
+   before. */
+bool hr__reservations_advance(struct hr__reservations *all, int64_t now_us);
+
+static inline void hr__reservations_clear(struct hr__reservations *all) {
+  all->n_reservations = all->n_heap = all->n_due = all->n_slices = 0;
+}
+
+/* Returns the i-th due reservation, and the placement of each of its jobs. */
+static inline const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                                 struct hr_placement *placement) {
+  const struct hr__reservation *due = &all->reservation[all->due[i]];
+  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
+  return due;
+}
 
 #endif

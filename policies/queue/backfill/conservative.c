@@ -1,53 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who is to start where and when, as far as that is kept from pass to pass: in the order in which reservations were
-   made, and a heap by their starts. */
+/*
+ * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every waiting job gets a reservation, in order, and a
+ * job whose reservation is now starts. The outcome is that of making all reservations again in each pass, from the
+ * running jobs and the limits, so reservations move forward when a job ends early.
+ *
+ * A reservation is the earliest time t at which the placement rule can place the job on the minimum of free GPUs of
+ * each bin (node, or pool under `pool`) over [t, t + limit), after all earlier reservations have been taken.
+ *
+ * Reservations matter only as far as they decide which jobs start now. A plan only fills up, so a pass ends when no
+ * later job could start now even if the rest of the plan were empty: per shape, the longest window of enough free GPUs
+ * from now on bounds the limits of such jobs. This is checked at growing intervals, and after each start.
+ *
+ * As long as all goes as planned (jobs end at their limits, and arrivals come last in order), a new plan makes the same
+ * reservations again: each is the earliest from then on after the earlier ones, and these have not changed. The
+ * difference is that jobs which started ahead of their turn are taken first. They leave all earlier reservations
+ * possible, and the first place with room stays the first when there is less room elsewhere; but the fullest and the
+ * emptiest node may differ then. So under first-fit, and under `pool`, the plan is kept, and the next pass continues
+ * where the last one ended. Anything else (an end before the limit, or none at it; an arrival that precedes others; a
+ * rejection) makes the next pass start a new plan.
+ */
 
-#include "base/heap.h"
 #include "policies/queue/backfill/capacity_profile.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/waiting.h"
 
 #include <string.h>
 
-/* For jobs of one shape that follow one another in order, at one place each with room for all. */
-struct hr__reservation {
-  int64_t start_us;
-  struct hr__shape *shape;
-  hr_pool pool;
-  uint32_t first_job, n_jobs; /* where the batches have them */
-  uint32_t first_slice, n_slices;
-};
-
-struct hr__reservations {
-  struct hr_arena *arena;
-  struct hr__reservation *made;
-  uint32_t *heap; /* numbers of reservations, by (start, number) */
-  uint32_t *due;  /* likewise, taken from the heap, in the order in which they were made */
-  struct hr_slice *slices;
-  uint32_t n_made, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
-  uint32_t n_slices, slices_capacity;
-};
-
-static void hr__reservations_clear(struct hr__reservations *all);
-/* Adds what is made, its place set from the placement of each of its jobs. False: out of memory. */
-static bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
-                                 const struct hr_placement *placement);
-/* Those that start at `now_us` become what is due, instead of what was. False: one should have started before; or out
-   of memory. */
-static bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us);
-/* The i-th of those that are due, and the placement of each of its jobs. */
-static const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
-                                                          struct hr_placement *placement);
-
-/*
- * The waiting jobs in order, handed out in batches: jobs that follow one another and ask for the same, for the same
- * time. Where keys stay as they are, what was handed out is remembered, and handed out again without a walk; else
- * each pass walks down the queue.
- */
+/* The waiting jobs in order, in batches of consecutive jobs with the same request and limit. If keys do not change,
+   batches are remembered and returned again without a walk; else each pass walks the queue. */
 
 struct hr__batch {
   struct hr__shape *shape;
-  int64_t value; /* of each of its jobs */
+  int64_t value; /* limit of each of its jobs */
   uint32_t first_job, n_jobs;
 };
 
@@ -55,112 +39,33 @@ struct hr__batches {
   struct hr_arena *arena;
   struct hr__waiting *waiting;
   bool remembers;
-  bool walking;            /* what is remembered has been handed out */
-  struct hr__walk *walks;  /* of shapes with jobs not yet handed out, in no order */
+  bool walking;            /* all remembered batches have been returned */
+  struct hr__walk *walks;  /* of shapes with jobs not yet returned, in no order */
   struct hr__batch *known; /* in order */
   struct hr_job_entry *jobs;
-  struct hr_job_entry at; /* the last job handed out */
+  struct hr_job_entry at; /* the last job returned */
   uint32_t n_known, n_next, n_jobs, n_walks, known_capacity, jobs_capacity, walks_capacity;
 };
 
-/* `remembers`: the queue has no lanes, and jobs keep their keys. */
-static void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
-                             bool remembers);
-/* From the first job on. `state`: of all jobs, enum hr_job_state. */
-static enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state);
-/* On from behind the last job that was handed out; to be asked only of batches that remember. */
-static void hr__batches_go_on(struct hr__batches *batches);
-/* The next batch, of no job when its only one is held back; NULL at the end. It stands until the next one, or with
-   batches that remember, until all begins again. */
-static enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch);
-/* The pass is over: what was not handed out is forgotten. */
-static void hr__batches_end(struct hr__batches *batches);
-/* A job comes to wait that stands before the last one handed out. */
-static void hr__batches_forget(struct hr__batches *batches);
-
-static inline const struct hr_job_entry *hr__batches_jobs(const struct hr__batches *batches, uint32_t first_job) {
+static inline const struct hr_job_entry *batches_jobs(const struct hr__batches *batches, uint32_t first_job) {
   return batches->jobs + first_job;
-}
-
-/* The shapes that may have jobs not yet handed out, and whether one of these has a value of at most `bound`. */
-static uint32_t hr__batches_shapes(const struct hr__batches *batches);
-static const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i);
-static bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound);
-
-static void hr__reservations_clear(struct hr__reservations *all) {
-  all->n_made = all->n_heap = all->n_due = all->n_slices = 0;
-}
-
-/* The list with room for one more; NULL: out of memory. */
-static void *roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
-  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
-}
-
-static bool make_room(struct hr__reservations *all) {
-  struct hr_arena *arena = all->arena;
-  all->made = roomy(arena, all->made, all->n_made, &all->made_capacity, sizeof *all->made);
-  all->heap = roomy(arena, all->heap, all->n_made, &all->heap_capacity, sizeof *all->heap);
-  all->due = roomy(arena, all->due, all->n_made, &all->due_capacity, sizeof *all->due);
-  return all->made && all->heap && all->due;
-}
-
-static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
-  const struct hr__reservations *all = self;
-  int64_t first_us = all->made[a].start_us, second_us = all->made[b].start_us;
-  return first_us != second_us ? first_us < second_us : a < b;
-}
-
-HR__HEAP(numbers, uint32_t, is_earlier)
-
-static uint32_t pop(struct hr__reservations *all) {
-  uint32_t top = all->heap[0], last = all->heap[--all->n_heap];
-  numbers_sink(all->heap, all->n_heap, last, all);
-  return top;
-}
-
-static bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
-                                 const struct hr_placement *placement) {
-  if (!make_room(all)) return false;
-  struct hr__reservation *added = &all->made[all->n_made];
-  *added = *made;
-  added->pool = placement->pool;
-  added->first_slice = all->n_slices;
-  added->n_slices = placement->n_slices;
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    all->slices = roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
-    if (!all->slices) return false;
-    all->slices[all->n_slices++] = placement->slices[i];
-  }
-  numbers_rise(all->heap, all->n_heap++, all->n_made++, all);
-  return true;
-}
-
-static bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us) {
-  all->n_due = 0;
-  while (all->n_heap > 0 && all->made[all->heap[0]].start_us == now_us) all->due[all->n_due++] = pop(all);
-  return all->n_heap == 0 || all->made[all->heap[0]].start_us > now_us;
-}
-
-static const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
-                                                          struct hr_placement *placement) {
-  const struct hr__reservation *due = &all->made[all->due[i]];
-  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
-  return due;
 }
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
 
-static void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
-                             bool remembers) {
+/* `remembers`: the queue has no subqueues, and jobs keep their keys. */
+static void batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
+                         bool remembers) {
   *batches = (struct hr__batches){.arena = arena, .waiting = waiting, .remembers = remembers, .at = before_all};
 }
 
-static void hr__batches_forget(struct hr__batches *batches) {
+/* For a new job that precedes the last one returned. */
+static void batches_forget(struct hr__batches *batches) {
   batches->n_known = batches->n_next = batches->n_jobs = 0;
   batches->at = before_all;
 }
 
-/* ---- What is remembered ----------------------------------------------------------------------------- */
+/* ---- Remembered batches --------------------------------------------------------------------------- */
 
 static bool add_job(struct hr__batches *batches, struct hr_job_entry job) {
   if (batches->n_jobs == batches->jobs_capacity)
@@ -171,7 +76,7 @@ static bool add_job(struct hr__batches *batches, struct hr_job_entry job) {
   return true;
 }
 
-/* An empty batch behind the others. */
+/* Adds an empty batch. */
 static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int64_t value) {
   if (batches->n_known == batches->known_capacity)
     batches->known = hr_arena_grown(batches->arena, batches->known, &batches->known_capacity, sizeof *batches->known);
@@ -180,8 +85,8 @@ static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int6
   return true;
 }
 
-/* Leaves out who waits no more, those too whose state has been forgotten, and is zero, as they are over. Neither list
-   grows. */
+/* Removes jobs that no longer wait, including jobs whose state has been forgotten and is zero, as they have ended.
+   Neither list grows. */
 static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   uint32_t n_known = batches->n_known;
   batches->n_known = batches->n_jobs = 0;
@@ -201,7 +106,7 @@ static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   }
 }
 
-/* ---- Walking ---------------------------------------------------------------------------------------- */
+/* ---- Walks ---------------------------------------------------------------------------------------- */
 
 static bool batches_make_room(struct hr__batches *batches) {
   if (batches->waiting->n_active <= batches->walks_capacity) return true;
@@ -210,7 +115,7 @@ static bool batches_make_room(struct hr__batches *batches) {
   return batches->walks != NULL;
 }
 
-/* From behind the last job that was handed out, or, where nothing is remembered, from the first on. */
+/* Begins after the last job returned or, if nothing is remembered, at the first job. */
 static enum hr_status begin_walks(struct hr__batches *batches) {
   struct hr__waiting *waiting = batches->waiting;
   batches->walking = true;
@@ -219,14 +124,13 @@ static enum hr_status begin_walks(struct hr__batches *batches) {
   for (uint32_t i = 0; i < waiting->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(waiting, i);
     struct hr__walk *walk = &batches->walks[batches->n_walks];
-    batches->n_walks += batches->remembers ? hr__walk_begin_after(waiting, shape, batches->at, walk)
-                                           : hr__walk_begin(waiting, shape, walk);
+    batches->n_walks += hr__walk_begin(waiting, shape, batches->remembers ? &batches->at : NULL, walk);
     if (!walk->shape) return HR_NO_MEMORY;
   }
   return HR_OK;
 }
 
-/* The walk whose next job is the first in order of all, and the next job of the others. */
+/* Returns the walk whose next job is the first of all; `*next`: the first of the next jobs of the others. */
 static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_entry *next) {
   struct hr__walk *first = &batches->walks[0];
   *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
@@ -242,21 +146,21 @@ static struct hr__walk *first_walk(struct hr__batches *batches, struct hr_job_en
   return first;
 }
 
-/* `*ended`: there is no further job; another walk is in its place. */
+/* `*ended`: there is no further job, and another walk has taken its place. */
 static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk, bool *ended) {
-  *ended = !hr__walk_on(batches->waiting, walk);
+  *ended = !hr__walk_next(batches->waiting, walk);
   if (!*ended) return HR_OK;
   if (!walk->shape) return HR_NO_MEMORY;
   *walk = batches->walks[--batches->n_walks];
   return HR_OK;
 }
 
-/* The next job in order, unless it is held back, and all that follow it and are like it; as any start may hold back
-   others, where jobs can be held back it is one at a time. */
+/* Makes a batch of the next job, unless it is held back, and of all that follow it with the same request and limit.
+   With admission limits a batch has one job, as any start may hold back others. */
 static enum hr_status walk_batch(struct hr__batches *batches) {
   struct hr_job_entry next;
   struct hr__walk *walk = first_walk(batches, &next);
-  bool one_by_one = batches->waiting->warden.is_held != NULL, held = hr__walk_is_held(batches->waiting, walk), ended;
+  bool one_by_one = batches->waiting->admission.is_held != NULL, held = hr__walk_is_held(batches->waiting, walk), ended;
   int64_t value = walk->entry.value;
   enum hr_status status;
   if (!batches->remembers) batches->n_known = batches->n_jobs = 0;
@@ -269,9 +173,10 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
   return status;
 }
 
-/* ---- Handing out ------------------------------------------------------------------------------------ */
+/* ---- Returning batches ---------------------------------------------------------------------------- */
 
-static enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state) {
+/* Starts at the first job. `state`: enum hr_job_state of all jobs. */
+static enum hr_status batches_begin(struct hr__batches *batches, const uint8_t *state) {
   batches->n_next = 0;
   batches->at = before_all;
   batches->walking = false;
@@ -280,11 +185,14 @@ static enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8
   return HR_OK;
 }
 
-static void hr__batches_go_on(struct hr__batches *batches) {
+/* Continues after the last job returned. Only for batches that remember. */
+static void batches_continue(struct hr__batches *batches) {
   batches->walking = false;
 }
 
-static enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
+/* Returns the next batch, which is empty if its only job is held back; NULL at the end. It is valid until the next call
+   or, with batches that remember, until the next batches_begin. */
+static enum hr_status batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   enum hr_status status = HR_OK;
   *batch = NULL;
   if (!batches->remembers || batches->n_next == batches->n_known) {
@@ -299,7 +207,8 @@ static enum hr_status hr__batches_next(struct hr__batches *batches, const struct
   return HR_OK;
 }
 
-static void hr__batches_end(struct hr__batches *batches) {
+/* Ends a pass: batches that were not returned are forgotten. */
+static void batches_end(struct hr__batches *batches) {
   batches->n_known = batches->n_next;
   batches->n_jobs = 0;
   if (batches->n_known == 0) return;
@@ -307,84 +216,65 @@ static void hr__batches_end(struct hr__batches *batches) {
   batches->n_jobs = last->first_job + last->n_jobs;
 }
 
-static uint32_t hr__batches_shapes(const struct hr__batches *batches) {
+/* The shapes that may have jobs not yet returned, and whether one of these has a limit of at most `bound`. */
+static uint32_t batches_shapes(const struct hr__batches *batches) {
   return batches->remembers ? batches->waiting->n_active : batches->n_walks;
 }
 
-static const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i) {
+static const struct hr__shape *batches_shape(const struct hr__batches *batches, uint32_t i) {
   return batches->remembers ? hr__active_shape(batches->waiting, i) : batches->walks[i].shape;
 }
 
-static bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound) {
+static bool batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound) {
   struct hr_job_entry entry;
   if (!batches->remembers) return hr__walk_has(&batches->walks[i], bound);
   return hr__waiting_next(batches->waiting, hr__active_shape(batches->waiting, i), batches->at, bound, &entry);
 }
 
-/*
- * Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every waiting job gets a reservation, in order, and one
- * whose reservation is now starts. Reservations are those that one would make anew at each pass, from what runs and the
- * limits, so they move forward when a job ends early.
- *
- * A reservation is the earliest time t at which the placement rule can place the job on the least free GPUs of each
- * bin (node, or pool under `pool`) over [t, t + limit), with all earlier reservations taken out.
- *
- * Reservations only matter as far as they decide who starts now. The plan only fills up, so a pass is over when no job
- * further down could start now even if the rest of the plan were empty: per shape, the longest window of enough free
- * GPUs from now on bounds the limits of those that could. This is asked ever more rarely, and after each start.
- *
- * As long as all goes as planned (jobs end at their limits, and who comes comes last), making reservations anew makes
- * the same again: each is the earliest from then on with the earlier ones taken out, and those have not changed. What
- * is new is that jobs which started ahead of their turn are taken out first. They leave all earlier reservations
- * possible, and what is the first place with room stays the first when there is less room elsewhere; but the fullest
- * and the emptiest of the nodes may be others then. So under first-fit, and where GPUs are counted, the plan is kept,
- * and the next pass goes on where the last one ended. Anything else (an end before the limit, or none at it; one who
- * comes before others; a rejection) makes the next pass begin anew.
- */
+/* ---- The planner ---------------------------------------------------------------------------------- */
 
-/* Window lengths by size, four classes for each doubling. */
+/* Classes of window lengths, four for each doubling. */
 enum { LENGTH_CLASSES = 4 * 64 };
 
-/* Jobs of a plan that is kept, at most, unless many wait. */
-enum { MOST_REMEMBERED = 4096 };
+/* Maximum number of jobs of a plan that is kept, unless many jobs wait. */
+enum { MAX_REMEMBERED = 4096 };
 
 /* Jobs of at least this length start no earlier. */
 struct bound {
   int64_t length_us, start_us;
 };
 
-/*
- * What the plan has learnt of a shape: since it only fills up, a job whose window is at least as long as that of an
- * earlier one starts no earlier than that one. By class of length; starts never decrease with it.
- */
+/* What the plan has learnt about a shape. As a plan only fills up, a job that is at least as long as an earlier one
+   starts no earlier. By class of length; start times never decrease with the length. */
 struct bounds {
-  uint32_t plan; /* that they are of */
+  uint32_t number; /* the number of the plan that they belong to */
   struct bound of[LENGTH_CLASSES];
 };
 
 struct planner {
-  struct hr__future future;
+  struct hr__cluster_profile cluster_profile;
   struct hr__batches batches;
-  uint32_t may_start;          /* the one of their shapes */
+  uint32_t may_start;          /* index of the shape that could start a job when last checked */
   struct bounds **bounds;      /* by shape */
-  uint32_t n_plans, n_classes; /* of lengths that there are */
+  uint32_t n_plans, n_classes; /* n_classes: of the lengths that occur */
   uint32_t n_shapes, shapes_capacity;
-  bool keeps;                      /* a plan can be kept: keys stay, and nothing is stopped */
-  bool kept;                       /* all has gone as planned until now */
-  struct hr__reservations to_come; /* of the plan, while it can be kept */
+  bool can_keep;                   /* keys do not change, and no running job is stopped */
+  bool kept;                       /* all has gone as planned so far */
+  struct hr__reservations pending; /* of a plan that can be kept */
 };
 
-/* ---- Who could start now ---------------------------------------------------------------------------- */
+/* ---- Which jobs could start now ------------------------------------------------------------------- */
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
-  const struct hr__shape *shape = hr__batches_shape(&planner->batches, i);
-  int64_t window = shape->gpus > 0 ? hr__future_window(&planner->future, shape->gpus, shape->kind) : INT64_MAX;
-  return window > 0 && hr__batches_has(&planner->batches, i, window);
+  const struct hr__shape *shape = batches_shape(&planner->batches, i);
+  int64_t window =
+      shape->gpus > 0 ? hr__cluster_profile_window(&planner->cluster_profile, shape->gpus, shape->kind) : INT64_MAX;
+  return window > 0 && batches_has(&planner->batches, i, window);
 }
 
-/* The shape that could when this was asked last is asked first. */
+/* The shape that could start a job at the last check is checked first. */
 static bool some_may_start(struct planner *planner) {
-  uint32_t n_shapes = hr__batches_shapes(&planner->batches), i = planner->may_start;
+  uint32_t n_shapes = batches_shapes(&planner->batches), i = planner->may_start;
   for (uint32_t asked = 0; asked < n_shapes; asked++, i++) {
     if (i >= n_shapes) i = 0;
     if (!shape_may_start(planner, i)) continue;
@@ -394,10 +284,10 @@ static bool some_may_start(struct planner *planner) {
   return false;
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
-/* What has been learnt of each shape, with room for all that there are. */
-static bool know_shapes(struct hr__queue *queue, struct planner *planner) {
+/* Makes bounds for all shapes. False: out of memory. */
+static bool grow_bounds(struct hr__queue *queue, struct planner *planner) {
   while (planner->n_shapes < queue->waiting.n_shapes) {
     if (planner->n_shapes == planner->shapes_capacity) {
       planner->bounds =
@@ -411,11 +301,11 @@ static bool know_shapes(struct hr__queue *queue, struct planner *planner) {
   return true;
 }
 
-/* What this plan has learnt of the shape. */
+/* Returns the bounds of a shape, reset for a new plan. */
 static struct bounds *bounds_of(struct planner *planner, const struct hr__shape *shape) {
   struct bounds *bounds = planner->bounds[shape->number];
-  if (bounds->plan != planner->n_plans) memset(bounds->of, 0, sizeof bounds->of);
-  bounds->plan = planner->n_plans;
+  if (bounds->number != planner->n_plans) memset(bounds->of, 0, sizeof bounds->of);
+  bounds->number = planner->n_plans;
   return bounds;
 }
 
@@ -425,167 +315,174 @@ static uint32_t length_class(int64_t length_us) {
   return 4 * bits + (uint32_t)next_two;
 }
 
-static void learn(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
+static void learn_bound(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
   uint32_t class = length_class(length_us);
   struct bound bound = {length_us, start_us};
   for (uint32_t i = class; i < planner->n_classes && bounds->of[i].start_us < start_us; i++, bound.length_us = 0)
     bounds->of[i] = bound;
 }
 
-/* Before which a job of this length cannot start. */
-static int64_t learnt(const struct bounds *bounds, int64_t length_us) {
+/* Returns the time before which a job of this length cannot start. */
+static int64_t known_bound(const struct bounds *bounds, int64_t length_us) {
   uint32_t class = length_class(length_us);
   if (length_us >= bounds->of[class].length_us) return bounds->of[class].start_us;
   return class > 0 ? bounds->of[class - 1].start_us : 0;
 }
 
-static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                             struct hr__shape *shape, struct hr_job_entry job, const struct hr_placement *placement) {
   const struct hr__shape *first = hr__waiting_first(&queue->waiting);
   bool in_order = first && first->head.job.id == job.job.id;
-  return hr__queue_start(queue, view, plan, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
+  return hr__queue_start(queue, view, moves, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
 }
 
-static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
                                 const struct hr__reservation *due, const struct hr_placement *placement) {
   const struct planner *planner = queue->backfill_state;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < due->n_jobs && status == HR_OK; i++) {
-    struct hr_job_entry job = *hr__batches_jobs(&planner->batches, due->first_job + i);
-    status = start(queue, view, plan, due->shape, job, placement);
+    struct hr_job_entry job = *batches_jobs(&planner->batches, due->first_job + i);
+    status = start(queue, view, moves, due->shape, job, placement);
   }
   return status;
 }
 
-/* Makes the earliest reservation for the first of the jobs that `made` has, and for all that have their place in common
-   with it; it is then of these alone. Starts them when their time is now. */
-static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__future_demand *demand,
-                                   const struct hr_view *view, struct hr_moves *plan, struct hr__reservation *made) {
+/* Makes the earliest reservation for the first of the jobs of `reservation`, and for those that share its placement;
+   the reservation then has these jobs only. Starts them if it is now. */
+static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__profile_demand *demand,
+                                   const struct hr_view *view, struct hr_moves *moves,
+                                   struct hr__reservation *reservation) {
   struct planner *planner = queue->backfill_state;
-  struct bounds *bounds = bounds_of(planner, made->shape);
+  struct bounds *bounds = bounds_of(planner, reservation->shape);
   struct hr_placement placement;
-  int64_t from_us = learnt(bounds, demand->length_us);
+  int64_t from_us = known_bound(bounds, demand->length_us);
   if (from_us < view->now_us) from_us = view->now_us;
-  made->start_us = hr__future_earliest(&planner->future, demand, from_us);
-  if (made->start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* all wait for nodes that may come */
-  if (made->start_us == HR_NEVER_US || !hr__future_place(&planner->future, demand, made->start_us, &placement))
+  reservation->start_us = hr__cluster_profile_earliest(&planner->cluster_profile, demand, from_us);
+  if (reservation->start_us == HR_NEVER_US && queue->expected_us)
+    return HR_OK; /* all wait for nodes that may come up */
+  if (reservation->start_us == HR_NEVER_US ||
+      !hr__cluster_profile_place(&planner->cluster_profile, demand, reservation->start_us, &placement))
     return HR_INTERNAL;
-  made->n_jobs = hr__future_repeat(&planner->future, demand, &placement, made->n_jobs);
-  if (!hr__future_take(&planner->future, demand, made->n_jobs, made->start_us, &placement)) return HR_NO_MEMORY;
-  learn(planner, bounds, demand->length_us, made->start_us);
-  if (made->start_us == view->now_us) return start_all(queue, view, plan, made, &placement);
-  bool known = !planner->keeps || hr__reservations_add(&planner->to_come, made, &placement);
+  reservation->n_jobs =
+      hr__cluster_profile_count_equal(&planner->cluster_profile, demand, &placement, reservation->n_jobs);
+  if (!hr__cluster_profile_take(&planner->cluster_profile, demand, reservation->n_jobs, reservation->start_us,
+                                &placement))
+    return HR_NO_MEMORY;
+  learn_bound(planner, bounds, demand->length_us, reservation->start_us);
+  if (reservation->start_us == view->now_us) return start_all(queue, view, moves, reservation, &placement);
+  bool known = !planner->can_keep || hr__reservations_add(&planner->pending, reservation, &placement);
   return known ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Reserves for the jobs of a batch in order. */
+/* Makes reservations for the jobs of a batch, in order. */
 static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
-                              struct hr_moves *plan, bool *started) {
-  struct hr__future_demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
-  struct hr__reservation made = {view->now_us, batch->shape, .first_job = batch->first_job, .n_jobs = batch->n_jobs};
-  *started = demand.gpus == 0 && made.n_jobs > 0;
-  if (*started) return start_all(queue, view, plan, &made, &(struct hr_placement){0});
+                              struct hr_moves *moves, bool *started) {
+  struct hr__profile_demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
+  struct hr__reservation reservation = {view->now_us, batch->shape, .first_job = batch->first_job,
+                                        .n_jobs = batch->n_jobs};
+  *started = demand.gpus == 0 && reservation.n_jobs > 0;
+  if (*started) return start_all(queue, view, moves, &reservation, &(struct hr_placement){0});
   enum hr_status status = HR_OK;
-  for (uint32_t left = batch->n_jobs; left > 0 && status == HR_OK; left -= made.n_jobs) {
-    made.n_jobs = left;
-    status = reserve_some(queue, &demand, view, plan, &made);
-    *started = *started || made.start_us == view->now_us;
-    made.first_job += made.n_jobs;
+  for (uint32_t left = batch->n_jobs; left > 0 && status == HR_OK; left -= reservation.n_jobs) {
+    reservation.n_jobs = left;
+    status = reserve_some(queue, &demand, view, moves, &reservation);
+    *started = *started || reservation.start_us == view->now_us;
+    reservation.first_job += reservation.n_jobs;
   }
   return status;
 }
 
-/* Reservations go down the queue as it stands: what starts in between changes no key until all are made. */
-static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+/* Extends the plan over the queue as it is: starts in between change no key until all reservations are made. */
+static enum hr_status extend_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   const struct hr__batch *batch;
-  enum hr_status status = know_shapes(queue, planner) ? HR_OK : HR_NO_MEMORY;
-  for (uint32_t made = 0, next_asked = 0; status == HR_OK; made++) {
-    if (made >= next_asked) {
+  enum hr_status status = grow_bounds(queue, planner) ? HR_OK : HR_NO_MEMORY;
+  for (uint32_t reservation = 0, next_asked = 0; status == HR_OK; reservation++) {
+    if (reservation >= next_asked) {
       if (!some_may_start(planner)) break;
-      next_asked = made + 1 + made / 4;
+      next_asked = reservation + 1 + reservation / 4;
     }
     bool started = false;
-    status = hr__batches_next(&planner->batches, &batch);
+    status = batches_next(&planner->batches, &batch);
     if (status != HR_OK || !batch) break;
-    status = reserve(queue, batch, view, plan, &started);
-    if (started) next_asked = made;
+    status = reserve(queue, batch, view, moves, &started);
+    if (started) next_asked = reservation;
   }
-  if (status == HR_OK) hr__batches_end(&planner->batches);
+  if (status == HR_OK) batches_end(&planner->batches);
   return status;
 }
 
-/* Until a job does not fit nothing is reserved: what is free now is free from now on, and no plan is needed. */
-static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+/* Until a job does not fit there are no reservations: what is free now is free from now on. */
+static enum hr_status make_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   struct hr__shape *blocked;
-  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &blocked);
+  enum hr_status status = hr__queue_start_in_order(queue, view, moves, &blocked);
   if (status != HR_OK || !blocked) return status;
   queue->head = blocked->head.job;
-  hr__reservations_clear(&planner->to_come);
+  hr__reservations_clear(&planner->pending);
   planner->n_plans++;
-  if (hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;
+  if (hr__cluster_profile_begin(&planner->cluster_profile, view->now_us) != HR_OK) return HR_NO_MEMORY;
   queue->frozen = true;
-  status = hr__batches_begin(&planner->batches, view->state);
-  if (status == HR_OK) status = plan_on(queue, view, plan);
+  status = batches_begin(&planner->batches, view->state);
+  if (status == HR_OK) status = extend_plan(queue, view, moves);
   queue->frozen = false;
-  planner->kept = planner->keeps;
+  planner->kept = planner->can_keep;
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
-/* ---- A plan that is kept ---------------------------------------------------------------------------- */
+/* ---- A plan that is kept -------------------------------------------------------------------------- */
 
-static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < planner->to_come.n_due && status == HR_OK; i++) {
+  for (uint32_t i = 0; i < planner->pending.n_due && status == HR_OK; i++) {
     struct hr_placement placement;
-    const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
-    status = start_all(queue, view, plan, due, &placement);
+    const struct hr__reservation *due = hr__reservations_due(&planner->pending, i, &placement);
+    status = start_all(queue, view, moves, due, &placement);
   }
   return status;
 }
 
-static enum hr_status go_on(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status continue_plan(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
-  enum hr_status status = start_due(queue, view, plan);
+  enum hr_status status = start_due(queue, view, moves);
   if (status != HR_OK) return status;
-  hr__batches_go_on(&planner->batches);
-  status = plan_on(queue, view, plan);
+  batches_continue(&planner->batches);
+  status = extend_plan(queue, view, moves);
   planner->kept = true;
   return status;
 }
 
-/* GPUs that the plan has jobs start on now, by bin. */
+/* Computes the GPUs on which planned jobs start now, by bin. */
 static void count_due(const struct planner *planner, int64_t *due_gpus) {
-  memset(due_gpus, 0, planner->future.n_bins * sizeof *due_gpus);
-  for (uint32_t i = 0; i < planner->to_come.n_due; i++) {
+  memset(due_gpus, 0, planner->cluster_profile.n_bins * sizeof *due_gpus);
+  for (uint32_t i = 0; i < planner->pending.n_due; i++) {
     struct hr_placement placement;
-    const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
-    hr__future_count(&planner->future, &placement, due->shape->gpus, due->n_jobs, due_gpus);
+    const struct hr__reservation *due = hr__reservations_due(&planner->pending, i, &placement);
+    hr__cluster_profile_count_gpus(&planner->cluster_profile, &placement, due->shape->gpus, due->n_jobs, due_gpus);
   }
 }
 
-/* Whether what is free is what the plan has free now, and nobody should have started before. */
-static bool holds(struct planner *planner, int64_t now_us) {
-  if (!planner->kept || !hr__reservations_come_to(&planner->to_come, now_us)) return false;
-  count_due(planner, planner->future.of_bins);
-  return hr__future_holds(&planner->future, now_us, planner->future.of_bins);
+/* Returns whether free capacity is as planned, and no job should have started before. */
+static bool goes_as_planned(struct planner *planner, int64_t now_us) {
+  if (!planner->kept || !hr__reservations_advance(&planner->pending, now_us)) return false;
+  count_due(planner, planner->cluster_profile.per_bin);
+  return hr__cluster_profile_matches(&planner->cluster_profile, now_us, planner->cluster_profile.per_bin);
 }
 
-/* A plan remembers all that started by it: where it is kept for ever, as when all goes as planned for long, it would
-   remember a whole trace. What is made anew is the same. */
+/* A plan remembers all jobs that it started. If all goes as planned for long it would remember a whole trace, so it is
+   replaced by a new plan, which is the same. */
 static bool is_overgrown(const struct planner *planner, const struct hr_view *view) {
   uint32_t n_jobs = planner->batches.n_jobs;
-  return n_jobs > MOST_REMEMBERED && n_jobs / 8 > view->n_waiting;
+  return n_jobs > MAX_REMEMBERED && n_jobs / 8 > view->n_waiting;
 }
 
-/* What starts outside a pass's own plan is in none. */
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+/* Jobs that start outside the plan are in none, so the plan is not kept then. */
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   struct planner *planner = queue->backfill_state;
-  bool goes_on = holds(planner, view->now_us) && !is_overgrown(planner, view);
+  bool goes_on = goes_as_planned(planner, view->now_us) && !is_overgrown(planner, view);
   planner->kept = false;
-  return goes_on ? go_on(queue, view, plan) : plan_anew(queue, view, plan);
+  return goes_on ? continue_plan(queue, view, moves) : make_plan(queue, view, moves);
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -594,7 +491,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   struct hr_job_entry entry = {queue->order->key(queue, view, job), job, 0};
   if (!hr__entry_before(entry, planner->batches.at)) return HR_OK;
   planner->kept = false;
-  hr__batches_forget(&planner->batches);
+  batches_forget(&planner->batches);
   return HR_OK;
 }
 
@@ -617,14 +514,14 @@ static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_stops = job_stops, .job_rejected = job_rejected};
 
-/* Orders without a memory give a job one key for all time. */
+/* Returns whether the order gives a job one key for all time: it has no state. */
 static bool keys_stay(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
   return !order->listener && !order->running_key && !order->begin_pass && !order->refresh && !order->end_pass &&
          !queue->waiting.full_key;
 }
 
-/* Of placements see above. */
+/* For the placement rules see above. */
 static bool may_keep(const struct hr__queue *queue) {
   bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;
   return in_first_place && !queue->stops && !queue->preemptor;
@@ -644,19 +541,19 @@ static uint32_t count_classes(const struct hr_policy_env *env) {
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct planner *planner = hr_arena_alloc(env->arena, sizeof *planner);
   if (!planner) return HR_NO_MEMORY;
-  planner->future.arena = env->arena;
-  planner->future.cluster = queue->cluster;
-  planner->future.placer = queue->placer;
-  planner->future.calendar = queue->calendar;
-  planner->future.rule = queue->rule;
-  if (hr__future_init(&planner->future) != HR_OK) return HR_NO_MEMORY;
+  planner->cluster_profile.arena = env->arena;
+  planner->cluster_profile.cluster = queue->cluster;
+  planner->cluster_profile.placer = queue->placer;
+  planner->cluster_profile.calendar = queue->calendar;
+  planner->cluster_profile.rule = queue->rule;
+  if (hr__cluster_profile_init(&planner->cluster_profile) != HR_OK) return HR_NO_MEMORY;
   queue->backfill_state = planner;
-  planner->to_come.arena = env->arena;
+  planner->pending.arena = env->arena;
   planner->n_classes = count_classes(env);
   bool remembers = keys_stay(queue);
-  planner->keeps = remembers && may_keep(queue);
-  hr__batches_init(&planner->batches, env->arena, &queue->waiting, remembers);
-  if (remembers) hr__queue_listen(queue, &listener);
+  planner->can_keep = remembers && may_keep(queue);
+  batches_init(&planner->batches, env->arena, &queue->waiting, remembers);
+  if (remembers) hr__queue_add_listener(queue, &listener);
   return HR_OK;
 }
 

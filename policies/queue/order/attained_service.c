@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attained service: the time that a job has held its GPUs, times their number (shares count as such); and queues by it,
- * parted by thresholds (Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19). A running
- * job comes into the next queue at the microsecond at which its service reaches the threshold.
+ * Orders by attained service: least attained service (las) and the Gittins index (gittins).
+ *
+ * Attained service is the time for which a job has held its GPUs times their number; fractions count as such.
+ * Thresholds of service split jobs into service queues (Gu et al., "Tiresias: A GPU Cluster Manager for Distributed
+ * Deep Learning", NSDI'19). A running job enters the next queue at the microsecond at which its service reaches the
+ * threshold.
  */
 
 #include "headroom/policy_kit.h"
@@ -11,90 +14,79 @@
 #include "policies/queue/preemption/preemption.h"
 
 struct hr__standing {
-  int64_t entered_us;  /* when the job came into its queue */
-  int64_t held_us;     /* time that it has held its GPUs, the present attempt not included */
-  int64_t crossing_us; /* running: when it reaches the next queue; HR_NEVER_US */
+  int64_t entered_us;  /* when the job entered its queue */
+  int64_t held_us;     /* time for which it has held its GPUs, without the current attempt */
+  int64_t crossing_us; /* of a running job: when it enters the next queue; HR_NEVER_US: never */
   uint32_t queue;
 };
 
 struct hr__service {
-  const int64_t *threshold_us; /* GPUs x microseconds, rising; at most INT64_MAX / 1000 */
+  const int64_t *threshold_us; /* GPU-microseconds, increasing; at most INT64_MAX / 1000 */
   uint32_t n_thresholds;
   struct hr__standing *jobs;
-  struct hr_job_tree crossings; /* running jobs by when they reach the next queue */
+  struct hr_job_tree crossings; /* running jobs by crossing_us */
 };
 
-/* False: out of memory. */
-static bool hr__service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
-                             uint32_t n_thresholds);
-/* A job that has no service, or whose service is to count anew, comes into the first queue. */
-static void hr__service_begin(struct hr__service *service, hr_job job, int64_t now_us);
-static bool hr__service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us);
-static bool hr__service_stop(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                             hr_job job);
-/* Takes a running job into its next queue if one is due; its id is HR_NONE when none is. False: out of memory. */
-static bool hr__service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                              hr_job *job);
-/* When the next one is; HR_NEVER_US. */
-static int64_t hr__service_next_us(const struct hr__service *service);
-
-/* The key of who came into the queue of that rank at that moment; ranks up to 15. The second: after all of the rank. */
-static int64_t hr__service_key(uint32_t rank, int64_t entered_us);
-static int64_t hr__service_end_of(uint32_t rank);
-
-/* Crossings are planned at the start, and made up for at the times at which they were: nobody need look while they
-   pass, as long as nobody waits for what they decide. */
+/* Crossings are computed at the start and applied later with the times at which they occurred: no wake-up is needed
+   while no waiting job depends on them. */
 
 enum { MOMENT_BITS = 58 };
 #define LAST_MOMENT ((INT64_C(1) << MOMENT_BITS) - 1)
 
-static int64_t hr__service_key(uint32_t rank, int64_t entered_us) {
+/* Returns the key of a job that entered the queue of a rank (0 to 15) at a time; the second function the key after all
+   of the rank. */
+static int64_t service_key(uint32_t rank, int64_t entered_us) {
   return (int64_t)rank << MOMENT_BITS | (entered_us < LAST_MOMENT ? entered_us : LAST_MOMENT);
 }
 
-static int64_t hr__service_end_of(uint32_t rank) {
-  return hr__service_key(rank, LAST_MOMENT);
+static int64_t service_end_of(uint32_t rank) {
+  return service_key(rank, LAST_MOMENT);
 }
 
-static bool hr__service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
-                             uint32_t n_thresholds) {
+/* False: out of memory. */
+static bool service_init(struct hr__service *service, struct hr__queue *queue, const int64_t *threshold_us,
+                         uint32_t n_thresholds) {
   *service = (struct hr__service){
       .threshold_us = threshold_us, .n_thresholds = n_thresholds, .crossings.store = queue->waiting.store};
   service->jobs = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *service->jobs);
   return service->jobs != NULL;
 }
 
-static void hr__service_begin(struct hr__service *service, hr_job job, int64_t now_us) {
+/* Puts a job without service, or whose service is reset, into the first queue. */
+static void service_begin(struct hr__service *service, hr_job job, int64_t now_us) {
   service->jobs[job.id] = (struct hr__standing){.entered_us = now_us, .crossing_us = HR_NEVER_US};
 }
 
-/* When a job that runs since `from_us` reaches the next queue. */
+/* Returns when a job that runs since `from_us` enters the next queue. */
 static int64_t crossing_us(const struct hr__service *service, const struct hr__standing *standing, int64_t milli,
                            int64_t from_us) {
   if (standing->queue == service->n_thresholds || milli == 0) return HR_NEVER_US;
-  int64_t threshold = service->threshold_us[standing->queue] * HR_WHOLE_GPU_MILLI; /* thousandths x microseconds */
+  int64_t threshold =
+      service->threshold_us[standing->queue] * HR_WHOLE_GPU_MILLI; /* thousandths of a GPU x microseconds */
   int64_t whole_us = threshold / milli + (threshold % milli != 0);
   return from_us + (whole_us > standing->held_us ? whole_us - standing->held_us : 0);
 }
 
-static bool hr__service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
+static bool service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr__standing *standing = &service->jobs[job.id];
   standing->crossing_us = crossing_us(service, standing, (int64_t)hr__counted_milli(queue, job), now_us);
   if (standing->crossing_us == HR_NEVER_US) return true;
   return hr_job_tree_insert(&service->crossings, (struct hr_job_entry){standing->crossing_us, job, 0});
 }
 
-/* Perhaps the one after it is reached at the same time. */
+/* The queue after it may be entered at the same time. */
 static bool cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__standing *standing = &service->jobs[job.id];
   hr_job_tree_remove(&service->crossings, standing->crossing_us, job);
   standing->entered_us = standing->crossing_us;
   standing->queue++;
-  return hr__service_start(service, queue, job, view->attempt_us[job.id]);
+  return service_start(service, queue, job, view->attempt_us[job.id]);
 }
 
-static bool hr__service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                              hr_job *job) {
+/* Moves a running job into its next queue if its time has come. `*job`: the job, HR_NONE if there is none. False: out
+   of memory. */
+static bool service_cross(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
+                          hr_job *job) {
   struct hr_job_entry due;
   *job = (hr_job){HR_NONE};
   if (!hr_job_tree_first(&service->crossings, &due) || due.key > view->now_us) return true;
@@ -102,8 +94,8 @@ static bool hr__service_cross(struct hr__service *service, const struct hr__queu
   return cross(service, queue, view, due.job);
 }
 
-static bool hr__service_stop(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
-                             hr_job job) {
+static bool service_stop(struct hr__service *service, const struct hr__queue *queue, const struct hr_view *view,
+                         hr_job job) {
   struct hr__standing *standing = &service->jobs[job.id];
   while (standing->crossing_us <= view->now_us)
     if (!cross(service, queue, view, job)) return false;
@@ -113,30 +105,31 @@ static bool hr__service_stop(struct hr__service *service, const struct hr__queue
   return true;
 }
 
-static int64_t hr__service_next_us(const struct hr__service *service) {
+/* Returns the next crossing; HR_NEVER_US: none. */
+static int64_t service_next_us(const struct hr__service *service) {
   struct hr_job_entry next;
   return hr_job_tree_first(&service->crossings, &next) ? next.key : HR_NEVER_US;
 }
 
 /*
- * Least attained service, discretised (Tiresias, NSDI'19): jobs stand in three queues by their service; a lower queue
- * comes first, in a queue what runs before what waits, then who came into it first.
+ * Least attained service, discretized (Tiresias, NSDI'19): jobs are in three queues by their service. A lower queue
+ * comes first; within a queue, running jobs precede waiting ones, then the job that entered first.
  *
- * With `las_promote` above 0, a job that has waited for that many times as long as it had run goes back to the first
- * queue, and its service counts anew.
+ * With `las_promote` above 0, a job that has waited for that many times as long as it had run returns to the first
+ * queue, and its service is reset.
  */
 
 enum { N_THRESHOLDS = 2 };
 
-/* Waits that are longer than a job could have. */
+/* Longer than any wait, in microseconds. */
 #define NEVER_WAITED 4e18
 
 struct las {
   struct hr__service service;
   int64_t threshold_us[N_THRESHOLDS];
   double promote;
-  int64_t *promotion_us;         /* by job: when it is promoted if it still waits; NULL: nobody is */
-  struct hr_job_tree promotions; /* by that */
+  int64_t *promotion_us;         /* by job: when it is promoted if it still waits; NULL without promotion */
+  struct hr_job_tree promotions; /* by that time */
 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -146,11 +139,10 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   las->threshold_us[0] = hr__queue_param_us(env, "las_threshold_1_s");
   las->threshold_us[1] = hr__queue_param_us(env, "las_threshold_2_s");
   if (las->threshold_us[1] < las->threshold_us[0])
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'las_threshold_2_s': it is less than las_threshold_1_s; thresholds go up");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'las_threshold_2_s': must be at least 'las_threshold_1_s'");
   las->promote = hr__queue_param(env, "las_promote")->real;
   las->promotions.store = queue->waiting.store;
-  if (!hr__service_init(&las->service, queue, las->threshold_us, N_THRESHOLDS)) return HR_NO_MEMORY;
+  if (!service_init(&las->service, queue, las->threshold_us, N_THRESHOLDS)) return HR_NO_MEMORY;
   if (las->promote <= 0) return HR_OK;
   las->promotion_us = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *las->promotion_us);
   return las->promotion_us ? HR_OK : HR_NO_MEMORY;
@@ -158,10 +150,10 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
 
 static int64_t key_of(const struct las *las, hr_job job) {
   const struct hr__standing *standing = &las->service.jobs[job.id];
-  return hr__service_key(standing->queue, standing->entered_us);
+  return service_key(standing->queue, standing->entered_us);
 }
 
-/* ---- Promotion -------------------------------------------------------------------------------------- */
+/* ---- Promotion ------------------------------------------------------------------------------------ */
 
 static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job job) {
   double patience_us = las->promote * (double)las->service.jobs[job.id].held_us;
@@ -171,7 +163,7 @@ static bool plan_promotion(struct las *las, const struct hr_view *view, hr_job j
   return hr_job_tree_insert(&las->promotions, (struct hr_job_entry){las->promotion_us[job.id], job, 0});
 }
 
-static void forget_promotion(struct las *las, hr_job job) {
+static void cancel_promotion(struct las *las, hr_job job) {
   if (las->promotion_us && las->promotion_us[job.id] != HR_NEVER_US)
     hr_job_tree_remove(&las->promotions, las->promotion_us[job.id], job);
 }
@@ -179,18 +171,18 @@ static void forget_promotion(struct las *las, hr_job job) {
 static enum hr_status promote(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct las *las = queue->order_state;
   int64_t old_key = key_of(las, job);
-  forget_promotion(las, job);
+  cancel_promotion(las, job);
   las->promotion_us[job.id] = HR_NEVER_US;
-  hr__service_begin(&las->service, job, view->now_us);
+  service_begin(&las->service, job, view->now_us);
   return hr__queue_rekey(queue, view, job, old_key);
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct las *las = queue->order_state;
   bool is_new = view->attempt_us[job.id] == HR_NEVER_US;
-  if (is_new) hr__service_begin(&las->service, job, view->now_us);
+  if (is_new) service_begin(&las->service, job, view->now_us);
   return !las->promotion_us || plan_promotion(las, view, job) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -198,22 +190,22 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   (void)placement;
   struct las *las = queue->order_state;
-  forget_promotion(las, job);
-  return hr__service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
+  cancel_promotion(las, job);
+  return service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  forget_promotion(queue->order_state, job);
+  cancel_promotion(queue->order_state, job);
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   struct las *las = queue->order_state;
-  return hr__service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
+  return service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct las *las = queue->order_state;
@@ -221,7 +213,7 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
   enum hr_status status = HR_OK;
   hr_job job;
   for (;;) {
-    if (!hr__service_cross(&las->service, queue, view, &job)) return HR_NO_MEMORY;
+    if (!service_cross(&las->service, queue, view, &job)) return HR_NO_MEMORY;
     if (job.id == HR_NONE) break;
     status = hr__preemption_rekey(queue, view, job, key_of(las, job));
     if (status != HR_OK) return status;
@@ -231,12 +223,12 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
   return status;
 }
 
-static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct las *las = queue->order_state;
   struct hr_job_entry due;
-  int64_t next_us = queue->preemptor ? hr__service_next_us(&las->service) : HR_NEVER_US;
+  int64_t next_us = queue->preemptor ? service_next_us(&las->service) : HR_NEVER_US;
   if (hr_job_tree_first(&las->promotions, &due) && due.key < next_us) next_us = due.key;
-  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
+  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
 }
 
 static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -247,7 +239,7 @@ static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job j
 static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting) {
   (void)view;
   const struct las *las = queue->order_state;
-  return hr__service_end_of(las->service.jobs[waiting.job.id].queue);
+  return service_end_of(las->service.jobs[waiting.job.id].queue);
 }
 
 static const struct hr__listener listener = {
@@ -263,25 +255,25 @@ const struct hr__order hr__order_las = {.key = key,
 
 /*
  * The two-dimensional Gittins index (Tiresias, NSDI'19; Gittins, "Bandit processes and dynamic allocation indices",
- * 1979). For a job with attained service a, and S the service of a job like those that have finished,
+ * 1979). For a job with attained service a, and S the service of a job drawn from those that have finished,
  *
  *   G(a) = sup over d of P(S - a <= d | S > a) / E[min(S - a, d) | S > a]:
  *
- * how likely it is to be done for the service that it takes to find out. The greatest index comes first. Service is
- * counted in levels, each four times as long as all before it; a and a + d are where levels begin, and of the finished
- * jobs only number and sum per level are kept. What has outlived all history comes last; while there is none, less
- * service comes first. The indices are worked out anew whenever the history has grown by an eighth.
+ * the probability that it completes, relative to the service that it takes. The largest index comes first. Service is
+ * counted in levels, each four times as long as all before it; a and a + d are boundaries of levels, and of finished
+ * jobs only number and sum per level are kept. Jobs beyond all history come last; without history, less service comes
+ * first. Indices are computed again whenever the history has grown by an eighth.
  *
- * Among jobs of one level what runs comes before what waits, then who came into the level first.
+ * Within a level, running jobs precede waiting ones, then the job that entered the level first.
  */
 
-/* The levels begin at 0, 64, 256, ... GPU-seconds. */
+/* Levels begin at 0, 64, 256, ... GPU-seconds. */
 enum { N_LEVELS = 14, FIRST_BITS = 6, BITS_PER_LEVEL = 2, FIRST_FINISHED = 8 };
 
 struct gittins {
   struct hr__service service;
   int64_t threshold_us[N_LEVELS - 1];
-  double count[N_LEVELS], sum_s[N_LEVELS]; /* of finished jobs: number, service in GPU-seconds */
+  double count[N_LEVELS], sum_s[N_LEVELS]; /* of finished jobs: number, and service in GPU-seconds */
   uint64_t n_finished, next_update;
   uint32_t rank[N_LEVELS];
 };
@@ -298,12 +290,12 @@ static enum hr_status gittins_create(struct hr__queue *queue, const struct hr_po
   gittins->next_update = FIRST_FINISHED;
   for (uint32_t i = 0; i < N_LEVELS; i++) gittins->rank[i] = i;
   for (uint32_t i = 1; i < N_LEVELS; i++) gittins->threshold_us[i - 1] = (int64_t)begin_s(i) * HR_SECOND_US;
-  return hr__service_init(&gittins->service, queue, gittins->threshold_us, N_LEVELS - 1) ? HR_OK : HR_NO_MEMORY;
+  return service_init(&gittins->service, queue, gittins->threshold_us, N_LEVELS - 1) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- The index -------------------------------------------------------------------------------------- */
+/* ---- The index ------------------------------------------------------------------------------------ */
 
-/* Of a job whose service is where the level begins; negative: none has finished beyond that. */
+/* Returns the index of a job whose service is at the start of the level; negative: no job has finished beyond it. */
 static double index_of(const struct gittins *gittins, uint32_t level) {
   double beyond = 0, done = 0, spent_s = 0, best = -1, from_s = begin_s(level);
   for (uint32_t i = level; i < N_LEVELS; i++) beyond += gittins->count[i];
@@ -317,8 +309,8 @@ static double index_of(const struct gittins *gittins, uint32_t level) {
   return best;
 }
 
-/* Whether any rank has changed. Equal indices: the lower level first. */
-static bool work_out_ranks(struct gittins *gittins) {
+/* Returns whether any rank has changed. Of equal indices the lower level comes first. */
+static bool compute_ranks(struct gittins *gittins) {
   double index[N_LEVELS];
   bool changed = false;
   for (uint32_t i = 0; i < N_LEVELS; i++) index[i] = index_of(gittins, i);
@@ -338,11 +330,11 @@ static void learn(struct gittins *gittins, const struct hr__queue *queue, hr_job
   gittins->n_finished++;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static enum hr_status gittins_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct gittins *gittins = queue->order_state;
-  if (view->attempt_us[job.id] == HR_NEVER_US) hr__service_begin(&gittins->service, job, view->now_us);
+  if (view->attempt_us[job.id] == HR_NEVER_US) service_begin(&gittins->service, job, view->now_us);
   return HR_OK;
 }
 
@@ -350,30 +342,30 @@ static enum hr_status gittins_job_starts(struct hr__queue *queue, const struct h
                                          const struct hr_placement *placement) {
   (void)placement;
   struct gittins *gittins = queue->order_state;
-  return hr__service_start(&gittins->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
+  return service_start(&gittins->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status gittins_job_stops(struct hr__queue *queue, const struct hr_view *view,
                                         const struct hr_event *event) {
   struct gittins *gittins = queue->order_state;
-  if (!hr__service_stop(&gittins->service, queue, view, event->job)) return HR_NO_MEMORY;
+  if (!service_stop(&gittins->service, queue, view, event->job)) return HR_NO_MEMORY;
   if (event->kind == HR_EVENT_END) learn(gittins, queue, event->job);
   return HR_OK;
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 static int64_t running_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   const struct gittins *gittins = queue->order_state;
   const struct hr__standing *standing = &gittins->service.jobs[job.id];
-  return hr__service_key(gittins->rank[standing->queue], standing->entered_us);
+  return service_key(gittins->rank[standing->queue], standing->entered_us);
 }
 
-static enum hr_status rank_anew(struct hr__queue *queue, const struct hr_view *view) {
+static enum hr_status update_ranks(struct hr__queue *queue, const struct hr_view *view) {
   struct gittins *gittins = queue->order_state;
   gittins->next_update = gittins->n_finished + gittins->n_finished / 8 + 1;
-  if (!work_out_ranks(gittins)) return HR_OK;
+  if (!compute_ranks(gittins)) return HR_OK;
   enum hr_status status = hr__waiting_rerank_all(&queue->waiting);
   return status == HR_OK && queue->preemptor ? hr__preemption_rekey_all(queue, view) : status;
 }
@@ -383,21 +375,21 @@ static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct h
   enum hr_status status = HR_OK;
   hr_job job;
   for (;;) {
-    if (!hr__service_cross(&gittins->service, queue, view, &job)) return HR_NO_MEMORY;
+    if (!service_cross(&gittins->service, queue, view, &job)) return HR_NO_MEMORY;
     if (job.id == HR_NONE) break;
     status = hr__preemption_rekey(queue, view, job, running_key(queue, view, job));
     if (status != HR_OK) return status;
   }
-  return gittins->n_finished >= gittins->next_update ? rank_anew(queue, view) : HR_OK;
+  return gittins->n_finished >= gittins->next_update ? update_ranks(queue, view) : HR_OK;
 }
 
-static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
   const struct gittins *gittins = queue->order_state;
   if (!hr__waiting_any(&queue->waiting) || !queue->preemptor) return HR_OK;
-  return hr__queue_wake(queue, view, plan, hr__service_next_us(&gittins->service));
+  return hr__queue_wake(queue, view, moves, service_next_us(&gittins->service));
 }
 
-/* A lane is a level. */
+/* A subqueue is a level. */
 static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
   const struct gittins *gittins = queue->order_state;
   return gittins->service.jobs[job.id].queue;
@@ -406,7 +398,7 @@ static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
 static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct gittins *gittins = queue->order_state;
-  return hr__service_key(gittins->rank[subqueue->name], entry.key);
+  return service_key(gittins->rank[subqueue->name], entry.key);
 }
 
 static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -418,7 +410,7 @@ static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, 
 static int64_t gittins_running_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting) {
   (void)view;
   const struct gittins *gittins = queue->order_state;
-  return hr__service_end_of(gittins->rank[gittins->service.jobs[waiting.job.id].queue]);
+  return service_end_of(gittins->rank[gittins->service.jobs[waiting.job.id].queue]);
 }
 
 static const struct hr__listener gittins_listener = {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Orders by who has used least of what is due to him.
+ * Orders by usage relative to shares: fair-share, multifactor and drf.
  *
- *   fair-share   the account that is best off last: by use against share now (tree), or by its factor (classic); within
- *                one, by (submit, row).
- *   multifactor  the sum of weight x factor, the greatest first (Slurm's multifactor priority): age, up to a longest
- * one; the account's fair share; size, the job's part of all GPUs; quality of service, the job's priority as a part of
- * the highest in the trace. Factors are from 0 to 1 and, like those of Slurm, as of the last time that they were worked
- * out.
+ *   fair-share   the account with the least usage relative to its share first (tree: as of now; classic: by its
+ * factor); within an account by (submit, row). multifactor  the largest sum of weight x factor first, as in Slurm's
+ * multifactor priority. Factors: age, up to a maximum; the account's fair share; size, the job's part of all GPUs;
+ * quality of service, the job's priority relative to the highest in the trace. Factors are from 0 to 1 and, as in
+ * Slurm, as of the last time that they were computed.
  *
- * Jobs of one account, priority and size never change places among each other: they are one lane.
+ * Jobs of one account, priority and size keep their relative order: they are one subqueue.
  */
 
 #include "headroom/policy_kit.h"
@@ -19,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What jobs of one lane have in common. */
+/* What the jobs of a subqueue have in common. */
 struct fair_share_kind {
   uint32_t account;
   int32_t priority;
@@ -30,15 +29,15 @@ struct fairness {
   struct hr__shares shares;
   uint32_t *account_of; /* by job */
   int64_t period_us, next_us;
-  int64_t as_of_us;  /* when factors were last worked out */
-  int64_t moment_us; /* that of the shares when lanes were last ranked: keys are scaled to it */
-  /* Only of multifactor. */
+  int64_t computed_us; /* when factors were last computed */
+  int64_t moment_us;   /* that of the shares when subqueues were last ranked: keys are scaled to it */
+  /* For multifactor only. */
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
   bool favours_small;
   double total_gpus, highest_priority;
   struct fair_share_kind *kinds;
   uint32_t n_kinds, kinds_capacity;
-  struct hr__pair_map kind_numbers; /* (account, priority), thousandths of GPUs */
+  struct hr__pair_map kind_numbers; /* (account, priority), thousandths of a GPU */
   uint32_t *kind_of;                /* by job */
 };
 
@@ -54,11 +53,11 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   return fairness->account_of ? HR_OK : HR_NO_MEMORY;
 }
 
-/* ---- What happens ----------------------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct fairness *fairness = queue->order_state;
-  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_advance(&fairness->shares, view->now_us);
   fairness->account_of[job.id] = hr__shares_account(&fairness->shares, queue, job);
   return fairness->account_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
 }
@@ -67,21 +66,21 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   (void)placement;
   struct fairness *fairness = queue->order_state;
-  hr__shares_come_to(&fairness->shares, view->now_us);
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], (int64_t)hr__counted_milli(queue, job));
+  hr__shares_advance(&fairness->shares, view->now_us);
+  hr__shares_add_running(&fairness->shares, fairness->account_of[job.id], (int64_t)hr__counted_milli(queue, job));
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   struct fairness *fairness = queue->order_state;
   hr_job job = event->job;
-  hr__shares_come_to(&fairness->shares, view->now_us);
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__counted_milli(queue, job));
+  hr__shares_advance(&fairness->shares, view->now_us);
+  hr__shares_add_running(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__counted_milli(queue, job));
   return HR_OK;
 }
 
-/* Keys only grow, and so the first lanes alone need be looked at, but when usage has been scaled to another moment. Who
-   preempts goes through lanes that are not first, too. */
+/* Keys only grow, so only first subqueues need to be checked, unless usage has been scaled to another time. Preemption
+   also visits subqueues that are not first, so it ranks all of them. */
 static enum hr_status rank_by_use(struct hr__queue *queue) {
   struct fairness *fairness = queue->order_state;
   bool only_grown = fairness->moment_us == fairness->shares.moment_us && !queue->preemptor;
@@ -93,12 +92,12 @@ static enum hr_status rank_by_use(struct hr__queue *queue) {
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct fairness *fairness = queue->order_state;
   if (!hr__waiting_any(&queue->waiting)) return HR_OK;
-  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_advance(&fairness->shares, view->now_us);
   if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE) return rank_by_use(queue);
   if (view->now_us < fairness->next_us) return HR_OK;
   fairness->next_us = view->now_us + fairness->period_us;
-  fairness->as_of_us = view->now_us;
-  hr__shares_work_out(&fairness->shares);
+  fairness->computed_us = view->now_us;
+  hr__shares_update(&fairness->shares);
   return hr__waiting_rerank_all(&queue->waiting);
 }
 
@@ -109,7 +108,7 @@ static int64_t by_id(struct hr__queue *queue, const struct hr_view *view, hr_job
   return 0;
 }
 
-/* ---- Fair share ------------------------------------------------------------------------------------- */
+/* ---- Fair share ----------------------------------------------------------------------------------- */
 
 static uint64_t account_subqueue(const struct hr__queue *queue, hr_job job) {
   const struct fairness *fairness = queue->order_state;
@@ -123,7 +122,7 @@ static int64_t key_of_account(void *self, const struct hr__subqueue *subqueue, s
   return hr__shares_key(&fairness->shares, (uint32_t)subqueue->name);
 }
 
-/* ---- Multifactor ------------------------------------------------------------------------------------ */
+/* ---- Multifactor ---------------------------------------------------------------------------------- */
 
 static double highest_priority(const struct hr_policy_env *env) {
   const struct hr_trace *trace = env->jobs;
@@ -187,12 +186,12 @@ static uint64_t kind_subqueue(const struct hr__queue *queue, hr_job job) {
   return fairness->kind_of[job.id];
 }
 
-/* In millionths; negative, as the least key goes first. */
+/* In millionths; negative, as the smallest key goes first. */
 static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
   const struct fair_share_kind *kind = &fairness->kinds[subqueue->name];
-  double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
+  double waited_us = (double)(fairness->computed_us - queue->trace->submit_us[entry.job.id]);
   double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
   double gpus = (double)kind->milli / HR_WHOLE_GPU_MILLI;
   double size = fairness->total_gpus > 0 ? gpus / fairness->total_gpus : 0;
@@ -204,7 +203,7 @@ static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, s
   return -llround(sum * 1e6);
 }
 
-/* Sums stand still until they are worked out again, all at once: each is a line as of time 0. */
+/* Sums do not change until they are computed again, all at once, so each is a line as of time 0. */
 static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
 }
@@ -228,29 +227,27 @@ const struct hr__order hr__order_multifactor = {.key = by_id,
                                                 .begin_pass = begin_pass,
                                                 .line_of = line_of_sum};
 
-/*
- * Dominant resource fairness (Ghodsi et al., NSDI'11): the tenant whose dominant share / weight is least goes first;
- * within a tenant, by (submit, row). A share is what the tenant's running jobs hold of a resource, as a part of all of
- * it; the dominant one is its greatest. Resources are the GPUs of each type, in thousandths, and CPUs and memory where
- * the pools tell how much they have. It is worked out after each start and each stop.
- */
+/* Dominant resource fairness (Ghodsi et al., NSDI'11): the tenant with the smallest dominant share / weight goes first;
+   within a tenant, by (submit, row). A share is what the tenant's running jobs hold of a resource relative to its
+   total; the dominant share is the largest. Resources are the GPUs of each type, in thousandths, and CPUs and memory if
+   the pools state them. Shares are computed after each start and each stop. */
 
-/* What a key counts a share in, and the most that it can count to: shares of tenants with little weight are large. */
+/* The unit of shares in keys, and the maximum: shares of tenants with little weight are large. */
 #define WHOLE_SHARE ((double)(INT64_C(1) << 50))
 #define MOST ((double)(INT64_C(1) << 62))
 
 struct tenant {
   double weight;
   int64_t key;      /* as ranked */
-  int64_t next_key; /* as it is now */
+  int64_t next_key; /* as of now */
   uint64_t *held;   /* by resource */
 };
 
 struct drf {
   uint32_t n_resources, n_types; /* GPU types first, then CPU, then memory */
   uint32_t *type_of;             /* by pool */
-  uint64_t *total;               /* by resource; 0: not told */
-  struct tenant *tenants;        /* the last one is that of jobs without a tenant */
+  uint64_t *total;               /* by resource; 0: unknown */
+  struct tenant *tenants;        /* the last one has the jobs without a tenant */
   uint32_t n_tenants;
   uint32_t changed; /* whose key has changed: a tenant, NOBODY or SEVERAL */
 };
@@ -264,7 +261,7 @@ static uint32_t tenant_of(const struct hr__queue *queue, hr_job job) {
   return tenant == HR_NONE ? drf->n_tenants - 1 : tenant;
 }
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static uint32_t type_of_pool(const struct hr_cluster *cluster, const struct drf *drf, uint32_t pool) {
   const char *gpu = hr_cluster_pool_spec(cluster, (hr_pool){pool})->gpu;
@@ -308,7 +305,7 @@ static enum hr_status drf_create(struct hr__queue *queue, const struct hr_policy
   return HR_OK;
 }
 
-/* ---- Shares ----------------------------------------------------------------------------------------- */
+/* ---- Shares --------------------------------------------------------------------------------------- */
 
 static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) {
   double dominant = 0;
@@ -317,9 +314,9 @@ static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) 
   return llround(fmin(dominant / tenant->weight * WHOLE_SHARE, MOST));
 }
 
-/* Where GPUs are told apart, a job's tasks are those that it is placed as. */
+/* What a job holds. With per-GPU allocation its tasks are those of its placement. */
 struct fair_share_demand {
-  uint64_t tasks, cpu_milli, mem_mib; /* CPU and memory: of each */
+  uint64_t tasks, cpu_milli, mem_mib; /* CPU and memory: of each task */
 };
 
 static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job job) {
@@ -334,7 +331,7 @@ static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job 
                                     trace->mem_mib ? trace->mem_mib[job.id] : 0};
 }
 
-/* Adds what the job asks for, or takes it away: unsigned numbers wrap around. */
+/* Adds what the job requests, or subtracts it: unsigned sums wrap around. */
 static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t sign) {
   struct drf *drf = queue->order_state;
   uint32_t number = tenant_of(queue, job);
@@ -368,7 +365,7 @@ static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-/* ---- The order -------------------------------------------------------------------------------------- */
+/* ---- The order ------------------------------------------------------------------------------------ */
 
 static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *view) {
   (void)view;

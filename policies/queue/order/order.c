@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders whose key a job has from its submission on. */
+/* Orders whose key is fixed at submission, and the orders by remaining run time (srtf) and by WFP3. */
 
 #include "policies/queue/order/order.h"
 
@@ -14,7 +14,7 @@ static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_
   (void)view;
   (void)queue;
   (void)job;
-  return 0; /* the id is the order of (submit, row) */
+  return 0; /* ties go by id, the order of (submit, row) */
 }
 
 static int64_t smallest_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -32,15 +32,16 @@ static int64_t sjf_key(struct hr__queue *queue, const struct hr_view *view, hr_j
   return hr_trace_estimate_us(queue->trace, job);
 }
 
-/* With aging all priorities rise alike while jobs wait, so that what counts is when each would have been at none. */
+/* With aging, the priorities of all waiting jobs rise at the same rate, so the key is the time at which a job's
+   priority would have been 0. */
 static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   const int64_t *aging_us = queue->order_state;
   const int32_t *priority = queue->trace->priority;
   if (!priority) return 0;
   if (*aging_us == 0) return -(int64_t)priority[job.id];
-  const int64_t most = INT64_MAX / 4 / *aging_us;
-  int64_t bounded = priority[job.id] > most ? most : priority[job.id] < -most ? -most : priority[job.id];
+  const int64_t maximum = INT64_MAX / 4 / *aging_us;
+  int64_t bounded = priority[job.id] > maximum ? maximum : priority[job.id] < -maximum ? -maximum : priority[job.id];
   return queue->trace->submit_us[job.id] - bounded * *aging_us;
 }
 
@@ -54,7 +55,7 @@ static enum hr_status create_priority(struct hr__queue *queue, const struct hr_p
   return HR_OK;
 }
 
-/* The earliest deadline first; jobs without one come last. */
+/* Jobs without a deadline come last. */
 static int64_t edf_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   int64_t deadline_us = queue->trace->deadline_us ? queue->trace->deadline_us[job.id] : HR_UNKNOWN_US;
@@ -62,8 +63,8 @@ static int64_t edf_key(struct hr__queue *queue, const struct hr_view *view, hr_j
 }
 
 /* F1 of Carastan-Santos and de Camargo, "Obtaining Dynamic Scheduling Policies with Simulation and Machine Learning",
-   SC'17: log10(r) n + 870 log10(s) of run time r, processors n and arrival s, in seconds; the least goes first. Times
-   below a second count as one. */
+   SC'17: log10(r) n + 870 log10(s) with run time r, processors n and arrival s, in seconds. The smallest value goes
+   first. Times below one second count as one. */
 static int64_t f1_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   double run_s = (double)hr_trace_estimate_us(queue->trace, job) / (double)HR_SECOND_US;
@@ -90,11 +91,9 @@ const struct hr__order hr__order_priority = {.key = priority_key, .create = crea
 const struct hr__order hr__order_edf = {.key = edf_key};
 const struct hr__order hr__order_f1 = {.key = f1_key};
 
-/*
- * Shortest remaining time first: the true work less what is done. What runs gets closer to its end as fast as time goes
- * by, so among running jobs the order is that of their ends; a waiting job comes after those that end at or before the
- * time at which it would if it ran from now on.
- */
+/* Shortest remaining time first: true work minus work done. The remaining time of running jobs falls as time passes, so
+   they are ordered by their ends. A waiting job comes after the running jobs that end no later than it would if it ran
+   from now on. */
 
 static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   return queue->trace->work_us[job.id] - (view->kept_us ? view->kept_us[job.id] : 0);
@@ -115,15 +114,13 @@ static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view
 
 const struct hr__order hr__order_srtf = {.key = key, .running_key = running_key, .running_bound = running_bound};
 
-/*
- * WFP3 (Tang, Lan, Desai and Buettner, "Fault-aware, utility-based job scheduling on Blue Gene/P systems", CLUSTER'09):
- * the greatest (wait / run time)^3 x GPUs goes first, with the run time that is expected. Jobs with equal run times and
- * GPUs never change places: they are a lane. The cube root of the value, (wait / run time) x GPUs^(1/3), grows
- * evenly: lanes can race.
- */
+/* WFP3 (Tang, Lan, Desai and Buettner, "Fault-aware, utility-based job scheduling on Blue Gene/P systems", CLUSTER'09):
+   the largest (wait / run time)^3 x GPUs goes first, with the estimated run time. Jobs with equal run times and GPUs
+   keep their relative order, so they form a subqueue. The cube root of the value, (wait / run time) x GPUs^(1/3), grows
+   linearly, so subqueues can be kept in a kinetic tournament. */
 
 struct wfp3 {
-  struct hr__pair_map kinds; /* (run time, thousandths of GPUs) */
+  struct hr__pair_map kinds; /* (run time, thousandths of a GPU) */
   uint32_t n_kinds;
   uint32_t *kind_of; /* by job */
 };
@@ -159,7 +156,7 @@ static double run_us(const struct hr__queue *queue, hr_job job) {
   return fmax((double)hr_trace_estimate_us(queue->trace, job), 1);
 }
 
-/* A job without GPUs has the value 0 at all times: it is as slow as can be. */
+/* A job without GPUs always has the value 0, so its slowness is as large as possible. */
 static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;
   const struct hr__queue *queue = self;
@@ -168,7 +165,7 @@ static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, 
   return (struct hr__line){queue->trace->submit_us[entry.job.id], slowness};
 }
 
-/* Of doubles that are not negative, the bits compare as the numbers do. */
+/* The bits of non-negative doubles compare as the numbers do. */
 static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)subqueue;
   const struct hr__queue *queue = self;
@@ -186,7 +183,7 @@ static int64_t wfp3_key(struct hr__queue *queue, const struct hr_view *view, hr_
 }
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  hr__waiting_come_to(&queue->waiting, view->now_us);
+  hr__waiting_advance(&queue->waiting, view->now_us);
   return queue->waiting.line_of ? HR_OK : hr__waiting_rerank_all(&queue->waiting);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Quasi-shortest-service-first (Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale
- * GPU Datacenters", SC'21): the least predicted GPU-time goes first. A job that comes with an estimate is believed; for
- * others the run time is that of the user's finished jobs of the same name (the trace's `model`), the later ones
- * counting more; else of the user's name most like it; else of all the user's jobs; else of all jobs; else its limit.
- * Prediction looks at nothing that has not ended.
+ * GPU Datacenters", SC'21): the smallest predicted GPU time goes first. An estimate that a job has is used as it is.
+ * Otherwise the run time is predicted from the user's finished jobs of the same name (the trace's `model`), with more
+ * weight on later ones; else from the user's jobs of the most similar name; else from all jobs of the user; else from
+ * all jobs; else the limit is used. The prediction uses finished jobs only.
  */
 
 #include "policies/queue/dispatch.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A mean in which each value counts `decay` times as much as the one after it. */
+/* A mean in which each value has `decay` times the weight of the next one. */
 struct mean {
   double sum_us, weight;
 };
@@ -22,26 +22,26 @@ struct mean {
 struct habit {
   struct mean mean;
   uint32_t name;
-  uint32_t next; /* of the same user, the latest first; + 1 */
+  uint32_t next; /* of the same user, the latest first; index + 1 */
 };
 
 struct user {
   struct mean mean;
-  uint32_t first; /* habit + 1 */
+  uint32_t first; /* index of a habit + 1 */
 };
 
 struct qssf {
   double decay, similarity;
   struct mean all;
-  int64_t *key;       /* by job, since it waits */
-  struct user *users; /* the last one is that of jobs without a user */
+  int64_t *key;       /* by job, while it waits */
+  struct user *users; /* the last one has the jobs without a user */
   struct habit *habits;
   uint32_t n_habits, habits_capacity;
   struct hr__pair_map numbers; /* (user, name) */
 };
 
-/* Habits that are compared with a new name, and characters of a name that count. */
-enum { MOST_COMPARED = 32, NAME_LENGTH = 64 };
+/* Number of habits that are compared with a new name, and of characters that count. */
+enum { MAX_COMPARED = 32, NAME_LENGTH = 64 };
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   (void)error;
@@ -64,14 +64,14 @@ static uint32_t name_of(const struct hr__queue *queue, hr_job job) {
   return queue->trace->model ? queue->trace->model[job.id] : HR_NONE;
 }
 
-/* ---- Likeness --------------------------------------------------------------------------------------- */
+/* ---- Similarity ----------------------------------------------------------------------------------- */
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t min_u32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* 1 less the edit distance (Levenshtein) as a part of the longer name's length. */
-static double likeness(const char *a, const char *b) {
+/* Returns 1 minus the edit distance (Levenshtein) relative to the length of the longer name. */
+static double similarity(const char *a, const char *b) {
   uint32_t row[NAME_LENGTH + 1];
   uint32_t length_a = (uint32_t)strnlen(a, NAME_LENGTH), length_b = (uint32_t)strnlen(b, NAME_LENGTH);
   uint32_t longer = length_a > length_b ? length_a : length_b;
@@ -82,23 +82,23 @@ static double likeness(const char *a, const char *b) {
     row[0] = i;
     for (uint32_t k = 1; k <= length_b; k++) {
       uint32_t above = row[k], changed = diagonal + (a[i - 1] != b[k - 1]);
-      row[k] = least(changed, least(above, row[k - 1]) + 1);
+      row[k] = min_u32(changed, min_u32(above, row[k - 1]) + 1);
       diagonal = above;
     }
   }
   return 1 - (double)row[length_b] / longer;
 }
 
-/* The user's habit with the name most like this one, NULL when none is like enough. */
-static const struct habit *most_alike(const struct hr__queue *queue, const struct user *user, uint32_t name) {
+/* Returns the user's habit with the most similar name; NULL if none is similar enough. */
+static const struct habit *most_similar(const struct hr__queue *queue, const struct user *user, uint32_t name) {
   const struct qssf *qssf = queue->order_state;
   const struct habit *best = NULL;
   double best_likeness = 0;
   uint32_t at = user->first;
-  for (uint32_t i = 0; qssf->habits && at && i < MOST_COMPARED; i++, at = qssf->habits[at - 1].next) {
+  for (uint32_t i = 0; qssf->habits && at && i < MAX_COMPARED; i++, at = qssf->habits[at - 1].next) {
     const struct habit *habit = &qssf->habits[at - 1];
     if (habit->name == HR_NONE) continue;
-    double alike = likeness(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
+    double alike = similarity(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
     if (alike < qssf->similarity || alike <= best_likeness) continue;
     best = habit;
     best_likeness = alike;
@@ -106,7 +106,7 @@ static const struct habit *most_alike(const struct hr__queue *queue, const struc
   return best;
 }
 
-/* ---- Predicting ------------------------------------------------------------------------------------- */
+/* ---- Prediction ----------------------------------------------------------------------------------- */
 
 static double predicted_us(const struct hr__queue *queue, hr_job job) {
   const struct qssf *qssf = queue->order_state;
@@ -114,7 +114,7 @@ static double predicted_us(const struct hr__queue *queue, hr_job job) {
   uint32_t name = name_of(queue, job);
   uint32_t number = hr__pair_map_find(&qssf->numbers, (struct hr__pair){user_of(queue, job), name});
   const struct habit *habit = number == HR_NONE ? NULL : &qssf->habits[number];
-  if (!habit && name != HR_NONE) habit = most_alike(queue, user, name);
+  if (!habit && name != HR_NONE) habit = most_similar(queue, user, name);
   const struct mean *mean = habit ? &habit->mean : user->mean.weight > 0 ? &user->mean : &qssf->all;
   if (mean->weight > 0) return mean->sum_us / mean->weight;
   int64_t limit_us = queue->trace->limit_us ? queue->trace->limit_us[job.id] : HR_UNKNOWN_US;
@@ -136,7 +136,7 @@ static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job j
   return qssf->key[job.id];
 }
 
-/* ---- Learning --------------------------------------------------------------------------------------- */
+/* ---- Learning ------------------------------------------------------------------------------------- */
 
 static void learn(struct mean *mean, double decay, double value_us) {
   mean->sum_us = mean->sum_us * decay + value_us;

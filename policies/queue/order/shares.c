@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shares and usage of accounts: see policies/shares.h. Tenants and users are two levels of one list; a tenant stands
-   before its users. */
+/* Shares and usage of accounts: see shares.h. Tenants and users are two levels of one list; a tenant precedes its
+   users. */
 
 #include "policies/queue/order/shares.h"
 
@@ -10,28 +10,16 @@
 
 #define LN_2 0.69314718055994530942
 
-/* An account while accounts are ranked: by its parent's usage / share, then its own, as hr__shares_key has them. */
+/* An account while accounts are ranked: by its parent's usage / share, then its own, as in hr__shares_key. */
 struct hr__standing_of {
   uint32_t account;
   int64_t key;
 };
 
-/* Half-lives after which usage is scaled to a later moment. */
+/* Number of half-lives after which usage is scaled to a later time. */
 enum { FARTHEST = 256 };
 
-void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
-                     const struct hr_quota_spec *weights) {
-  *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};
-}
-
-/* ---- Accounts --------------------------------------------------------------------------------------- */
-
-double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace, uint32_t tenant) {
-  for (uint32_t i = 0; quotas && tenant != HR_NONE && i < quotas->n_nodes; i++)
-    if (quotas->nodes[i].is_tenant && strcmp(quotas->nodes[i].name, trace->tenants.text[tenant]) == 0)
-      return quotas->nodes[i].weight;
-  return quotas && quotas->fallback.weight > 0 ? quotas->fallback.weight : 1;
-}
+/* ---- Accounts ------------------------------------------------------------------------------------- */
 
 static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
   if (shares->count < shares->capacity) return true;
@@ -41,7 +29,7 @@ static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) 
   return shares->accounts && shares->room && shares->risen;
 }
 
-/* Until factors are worked out again, one that is new stands where its tenant does. */
+/* A new account has its tenant's factor until factors are computed again. */
 static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *queue, struct hr__pair name,
                              uint32_t parent) {
   uint32_t number = hr__pair_map_find(&shares->numbers, name);
@@ -72,18 +60,18 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
   return find_or_make(shares, queue, (struct hr__pair){tenant, (uint64_t)1 << 32 | user}, number);
 }
 
-/* ---- Usage ------------------------------------------------------------------------------------------ */
+/* ---- Usage ---------------------------------------------------------------------------------------- */
 
 static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   const struct hr__share_account *of = &shares->accounts[account];
   double gpus = (double)of->running_milli / HR_WHOLE_GPU_MILLI;
   if (shares->half_life_us <= 0) return of->usage + gpus * (double)(shares->now_us - of->at_us);
   double half_lives = (double)(shares->now_us - of->at_us) / shares->half_life_us;
-  double grown = expm1(half_lives * LN_2); /* 2^x - 1, exact where little time has passed, too */
+  double grown = expm1(half_lives * LN_2); /* 2^x - 1, exact also for small x */
   return of->usage + gpus * (shares->half_life_us / LN_2) * of->x_at * grown;
 }
 
-void hr__shares_come_to(struct hr__shares *shares, int64_t now_us) {
+void hr__shares_advance(struct hr__shares *shares, int64_t now_us) {
   shares->now_us = now_us;
   if (shares->half_life_us <= 0) return;
   while ((double)(now_us - shares->moment_us) > FARTHEST * shares->half_life_us) {
@@ -109,15 +97,15 @@ static void run(struct hr__shares *shares, uint32_t account, int64_t milli) {
   of->running_milli += milli;
 }
 
-void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t milli) {
+void hr__shares_add_running(struct hr__shares *shares, uint32_t account, int64_t milli) {
   run(shares, account, milli);
   uint32_t parent = shares->accounts[account].parent;
   if (parent != HR_NONE) run(shares, parent, milli);
 }
 
-/* ---- Keys ------------------------------------------------------------------------------------------- */
+/* ---- Keys ----------------------------------------------------------------------------------------- */
 
-/* The bits of a number that is not negative compare as it does: sign, exponent and 20 bits of its fraction. */
+/* The bits of a non-negative number compare as the number does: sign, exponent and 20 bits of its fraction. */
 static uint64_t upper_bits(double number) {
   uint64_t bits;
   memcpy(&bits, &number, sizeof bits);
@@ -128,7 +116,7 @@ static double by_weight(const struct hr__shares *shares, uint32_t account) {
   return scaled_usage(shares, account) / shares->accounts[account].weight;
 }
 
-/* U / S of an account, given the total usage. */
+/* Returns U / S of an account, given the total usage. */
 static double effective_by_share(const struct hr__shares *shares, uint32_t account, double total) {
   const struct hr__share_account *of = &shares->accounts[account];
   if (total <= 0) return 0;
@@ -140,7 +128,7 @@ static double effective_by_share(const struct hr__shares *shares, uint32_t accou
   return effective / (parent->weight / shares->weights_of_tenants * among);
 }
 
-/* In the order in which tenants came, so that the sum is always the same. */
+/* Sums in the order in which tenants were added, so that the result is reproducible. */
 static double total_usage(const struct hr__shares *shares) {
   double total = 0;
   for (uint32_t i = 0; i < shares->count; i++)
@@ -155,7 +143,7 @@ int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account) {
   return (int64_t)(upper_bits(by_weight(shares, parent)) << 32 | upper_bits(by_weight(shares, account)));
 }
 
-/* ---- Factors ---------------------------------------------------------------------------------------- */
+/* ---- Factors -------------------------------------------------------------------------------------- */
 
 static int by_standing(const void *left, const void *right) {
   const struct hr__standing_of *a = left, *b = right;
@@ -163,7 +151,7 @@ static int by_standing(const void *left, const void *right) {
   return a->account < b->account ? -1 : 1;
 }
 
-/* Accounts that have jobs of their own: users, or tenants where the trace tells no users. */
+/* Accounts that have jobs of their own: users, or tenants if the trace has no users. */
 static bool is_leaf(const struct hr__shares *shares, uint32_t account) {
   return shares->count == shares->n_tenants || shares->accounts[account].parent != HR_NONE;
 }
@@ -182,8 +170,8 @@ static struct hr__standing_of standing_now(const struct hr__shares *shares, uint
   return (struct hr__standing_of){account, hr__shares_key(shares, account)};
 }
 
-/* Scaled usage only grows. So the others stand as they did, in their order, and among them are those that have risen
-   above who stands next: these are taken out (a drop-merge sort). Returns how many. */
+/* Scaled usage only grows. So most accounts keep their order, except those that have risen above their successor: these
+   are taken out (a drop-merge sort). Returns how many. */
 static uint32_t take_out_risen(struct hr__shares *shares) {
   uint32_t n_kept = 0, n_risen = 0;
   for (uint32_t i = 0; i < shares->n_ranked; i++) {
@@ -198,7 +186,7 @@ static uint32_t take_out_risen(struct hr__shares *shares) {
   return n_risen;
 }
 
-/* From the end on, where there is room. */
+/* Merges from the end, where there is room. */
 static void merge_risen(struct hr__shares *shares, uint32_t n_risen) {
   uint32_t n_kept = shares->n_ranked, to = n_kept + n_risen;
   shares->n_ranked = to;
@@ -220,7 +208,7 @@ static void rank_down_the_tree(struct hr__shares *shares) {
   }
 }
 
-void hr__shares_work_out(struct hr__shares *shares) {
+void hr__shares_update(struct hr__shares *shares) {
   double total = total_usage(shares);
   for (uint32_t i = 0; i < shares->count; i++) {
     shares->accounts[i].factor = 0;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The running jobs that may be stopped, and the moves. They are kept by pool in trees by their key, with their GPUs as
- * values, so that what could come free for a waiting job is one sum.
+ * Preemption in the queue policy: the running jobs that may be preempted, and passes that preempt. Running jobs are
+ * kept by pool in trees by key, with their GPUs as values, so that what could come free for a waiting job is one sum.
+ *
+ * If keys rank all jobs and only the number of GPUs matters (placement `pool`), a pass is one walk over the order; else
+ * waiting jobs are tried one by one, with victims from victims.c.
  */
 
 #include "policies/queue/preemption/preemption.h"
@@ -10,9 +13,9 @@
 
 #define NOT_LISTED INT64_MIN
 
-/* ---- Who may be stopped for whom -------------------------------------------------------------------- */
+/* ---- Rules ---------------------------------------------------------------------------------------- */
 
-/* Where running does not change a job's key, those with a greater one come after. */
+/* If running does not change a job's key, the running jobs with a larger key come after the waiting one. */
 static int64_t order_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   const struct hr__order *order = queue->order;
   return order->running_key ? order->running_key(queue, view, job) : order->key(queue, view, job);
@@ -36,7 +39,7 @@ static int64_t priority_bound(struct hr__queue *queue, const struct hr_view *vie
   return -priority_of(queue, head.job);
 }
 
-/* Anybody, as far as the key goes. */
+/* Any job is eligible by its key. */
 static int64_t any_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)queue;
   (void)view;
@@ -55,7 +58,7 @@ const struct hr__preemption hr__preemption_order = {.running_key = order_key, .b
 const struct hr__preemption hr__preemption_priority = {.running_key = priority_key, .bound = priority_bound};
 const struct hr__preemption hr__preemption_reclaim = {.running_key = any_key, .bound = any_bound, .by_quota = true};
 
-/* ---- What runs -------------------------------------------------------------------------------------- */
+/* ---- Running jobs --------------------------------------------------------------------------------- */
 
 static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
   return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
@@ -83,18 +86,18 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   if (hr__gpus(queue, job) == 0 || !may_be_stopped(queue, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
   if (min_run_us == 0) return list(queue, job, placement->pool, key);
-  struct hr__deadline_entry due = {view->now_us + min_run_us, job.id};
-  return hr__deadline_fifo_add(&preemptor->spared, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
+  struct hr__deadline_entry entry = {view->now_us + min_run_us, job.id};
+  return hr__deadline_fifo_add(&preemptor->protected_jobs, queue->arena, entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* One that was told to leave has done so. */
+/* Updates the state when a job that received notice has left. */
 static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  if (!preemptor->leaves || !preemptor->leaves[event->job.id]) return true;
-  preemptor->leaves[event->job.id] = false;
+  if (!preemptor->leaving || !preemptor->leaving[event->job.id]) return true;
+  preemptor->leaving[event->job.id] = false;
   preemptor->n_leaving--;
-  bool killed = preemptor->terms.stopped == HR__STOPPED_KILLED && event->kind == HR_EVENT_INTERRUPT;
-  return !killed || hr__queue_give_up(queue, event->job, HR_REASON_KILLED);
+  bool killed = preemptor->terms.mode == HR__STOPPED_KILLED && event->kind == HR_EVENT_INTERRUPT;
+  return !killed || hr__queue_reject_later(queue, event->job, HR_REASON_KILLED);
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
@@ -117,9 +120,9 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   if (!preemptor) return false;
   size_t n_pools = hr_cluster_pools(env->cluster);
   uint32_t n_jobs = env->jobs->n_jobs;
-  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes, .promised = {HR_NONE}};
+  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes, .beneficiary = {HR_NONE}};
   bool gives_grace = terms->grace_us > 0;
-  if (gives_grace) preemptor->leaves = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaves);
+  if (gives_grace) preemptor->leaving = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaving);
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
   preemptor->key_of = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->key_of);
   uint32_t max_nodes = 0;
@@ -128,11 +131,11 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
     if (nodes > max_nodes) max_nodes = nodes;
   }
   preemptor->gain = hr_arena_alloc(env->arena, ((size_t)max_nodes + 1) * sizeof *preemptor->gain);
-  if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaves))
+  if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaving))
     return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   queue->preemptor = preemptor;
-  hr__queue_listen(queue, &listener);
+  hr__queue_add_listener(queue, &listener);
   return true;
 }
 
@@ -144,7 +147,7 @@ enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_vie
   return status == HR_OK ? list(queue, job, pool, key) : status;
 }
 
-/* Empties a pool's tree into a list of jobs, and fills it again. */
+/* Collects the jobs of a pool's tree, and inserts them again by their new keys. */
 static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *view, uint32_t pool) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_job_tree *running = &preemptor->running[pool];
@@ -172,72 +175,344 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
   return status;
 }
 
-enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view) {
+static enum hr_status end_protection(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  struct hr__deadline_entry due;
+  struct hr__deadline_entry entry;
   enum hr_status status = HR_OK;
-  while (status == HR_OK && hr__deadline_fifo_take(&preemptor->spared, view->now_us, &due)) {
-    hr_job job = {due.id};
+  while (status == HR_OK && hr__deadline_fifo_take(&preemptor->protected_jobs, view->now_us, &entry)) {
+    hr_job job = {entry.id};
     struct hr_slice one;
-    /* It may be over, and its state, forgotten, zero: no running one either. */
-    if (view->state[due.id] != HR_JOB_RUNNING || view->attempt_us[due.id] + preemptor->terms.min_run_us != due.at_us)
+    /* a job that has ended is not running, also when its state has been forgotten and is zero */
+    if (view->state[entry.id] != HR_JOB_RUNNING ||
+        view->attempt_us[entry.id] + preemptor->terms.min_run_us != entry.at_us)
       continue;
-    if (preemptor->key_of[due.id] != NOT_LISTED) continue;
+    if (preemptor->key_of[entry.id] != NOT_LISTED) continue;
     status =
         list(queue, job, hr_view_placement(view, job, &one).pool, preemptor->terms.rule->running_key(queue, view, job));
   }
   return status;
 }
 
-/* ---- The moves -------------------------------------------------------------------------------------- */
+/* ---- Moves ---------------------------------------------------------------------------------------- */
 
-static bool has_checkpoints(const struct hr__queue *queue, hr_job job) {
-  const struct hr_trace *trace = queue->trace;
-  if (trace->checkpoint_interval_us && trace->checkpoint_interval_us[job.id] > 0) return true;
-  const struct hr_class_spec *classes = queue->preemptor->classes;
-  return classes && classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].checkpoint != HR_CHECKPOINT_NONE;
-}
-
-bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job) {
-  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
-  if (terms->stopped == HR__STOPPED_AUTO) return terms->rule->by_order && !has_checkpoints(queue, job);
-  return terms->stopped == HR__STOPPED_KEEPS;
-}
-
-enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job) {
+static enum hr_status stop_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                               hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
   struct hr_event event = {view->now_us, HR_EVENT_PREEMPT, HR_REASON_PREEMPTED, job, &placement, {HR_NONE}, {HR_NONE}};
-  bool killed = queue->preemptor->terms.stopped == HR__STOPPED_KILLED;
-  enum hr_status status = hr__preemption_keeps(queue, job) ? hr_moves_preempt(plan, job, HR_REASON_PREEMPTED)
-                                                           : hr_moves_requeue(plan, job, HR_REASON_PREEMPTED);
+  bool killed = queue->preemptor->terms.mode == HR__STOPPED_KILLED;
+  enum hr_status status = hr__preemption_keeps(queue, job) ? hr_moves_preempt(moves, job, HR_REASON_PREEMPTED)
+                                                           : hr_moves_requeue(moves, job, HR_REASON_PREEMPTED);
   if (status == HR_OK) status = hr__queue_job_stops(queue, view, &event);
   if (status != HR_OK) return status;
-  return killed ? hr_moves_reject(plan, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
+  return killed ? hr_moves_reject(moves, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
-enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job, hr_job promised) {
+static enum hr_status give_notice(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  hr_job job, hr_job beneficiary) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
   hr_pool pool = hr_view_placement(view, job, &one).pool;
   int64_t at_us = view->now_us + preemptor->terms.grace_us;
-  enum hr_status status = hr_moves_notice(plan, job, at_us, hr__preemption_keeps(queue, job));
+  enum hr_status status = hr_moves_notice(moves, job, at_us, hr__preemption_keeps(queue, job));
   if (status != HR_OK) return status;
-  preemptor->leaves[job.id] = true;
+  preemptor->leaving[job.id] = true;
   preemptor->n_leaving++;
-  preemptor->promised = promised;
+  preemptor->beneficiary = beneficiary;
   return unlist(queue, job, pool);
 }
 
-bool hr__preemption_holds(const struct hr__queue *queue) {
-  return queue->preemptor->promised.id != HR_NONE;
+static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  const struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
+    if (preemptor->victims[i].needed) status = stop_job(queue, view, moves, preemptor->victims[i].job);
+  return status;
 }
 
-enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
-  int64_t next_us = hr__deadline_fifo_first_us(&queue->preemptor->spared);
-  if (queue->preemptor->looks_again) next_us = view->now_us + 1;
-  queue->preemptor->looks_again = false;
-  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
+/* The job starts when all victims have left; until then no other job is preempted. */
+static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  hr_job job) {
+  const struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
+    if (preemptor->victims[i].needed) status = give_notice(queue, view, moves, preemptor->victims[i].job, job);
+  return status;
+}
+
+static enum hr_status preempt_for(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                  struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
+                                  bool *started) {
+  bool found;
+  enum hr_status status = hr__preemption_find_victims(queue, view, moves, head, &found);
+  *started = false;
+  if (status != HR_OK || !found) return status;
+  if (queue->preemptor->terms.grace_us > 0) return warn_needed(queue, view, moves, head.job);
+  struct hr_placement placement;
+  status = stop_needed(queue, view, moves);
+  if (status != HR_OK) return status;
+  if (!hr__preemption_fits(queue, head.job, &placement)) return HR_INTERNAL;
+  *started = true;
+  return hr__queue_start(queue, view, moves, shape, head, &placement, reason);
+}
+
+/*
+ * Preemption by order where only the number of GPUs matters. The outcome is that of taking all jobs, running and
+ * waiting, in order, and running each that fits in what is left.
+ *
+ * Running jobs fit as they are, so the walk visits waiting jobs only, and of each shape only until one does not fit, as
+ * less is left for those behind it. A pool's debt is what the jobs that start take beyond what is free. A running job
+ * is passed when the running jobs behind it hold less than the debt: it becomes a victim, and the debt falls by its
+ * GPUs. A waiting job fits if what running jobs behind it hold minus the debt is enough. With sums over the tree of
+ * running jobs each step costs O(log n). The moves are made after the walk.
+ *
+ * A job that fits without a debt goes to the first such pool, another one to the first pool in which it fits.
+ */
+
+struct hr__start {
+  struct hr__shape *shape;
+  struct hr_job_entry entry;
+  hr_pool pool;
+  enum hr_reason reason;
+};
+
+/* The lists of the walk; their memory is reused from pass to pass. */
+struct hr__preemption_walk {
+  int64_t *debt; /* by pool, in GPUs; negative: free */
+  struct hr__walk *walks;
+  struct hr__start *starts;
+  hr_job *victims;
+  uint32_t n_walks, walks_capacity, n_starts, starts_capacity, n_victims, victims_capacity;
+};
+
+static bool begin(struct hr__queue *queue) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  uint32_t n_pools = hr_cluster_pools(queue->cluster), n_shapes = queue->waiting.n_active;
+  if (!preemptor->in_order) {
+    preemptor->in_order = hr_arena_alloc(queue->arena, sizeof *preemptor->in_order);
+    if (!preemptor->in_order) return false;
+    preemptor->in_order->debt = hr_arena_alloc(queue->arena, n_pools * sizeof *preemptor->in_order->debt);
+  }
+  struct hr__preemption_walk *walk = preemptor->in_order;
+  while (n_shapes > walk->walks_capacity) {
+    walk->walks = hr_arena_grown(queue->arena, walk->walks, &walk->walks_capacity, sizeof *walk->walks);
+    if (!walk->walks) return false;
+  }
+  if (!walk->debt) return false;
+  walk->n_walks = n_shapes;
+  walk->n_starts = walk->n_victims = 0;
+  for (uint32_t i = 0; i < n_pools; i++)
+    walk->debt[i] = -(int64_t)(hr_cluster_free_milli(queue->cluster, (hr_pool){i}) / 1000);
+  bool ok = true;
+  for (uint32_t i = 0; i < n_shapes && ok; i++)
+    ok = hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), NULL, &walk->walks[i]);
+  return ok;
+}
+
+static struct hr__walk *first_walk(struct hr__preemption_walk *walk) {
+  struct hr__walk *first = &walk->walks[0];
+  for (uint32_t i = 1; i < walk->n_walks; i++)
+    if (hr__entry_before(walk->walks[i].entry, first->entry)) first = &walk->walks[i];
+  return first;
+}
+
+/* Makes victims of the running jobs of a pool up to the bound that do not fit any more. */
+static bool pass_over(struct hr__queue *queue, uint32_t pool, int64_t bound) {
+  struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  const struct hr_job_tree *running = &queue->preemptor->running[pool];
+  struct hr_job_entry victim;
+  while (walk->debt[pool] > 0 && hr_job_tree_reach_entry(running, running->sum - walk->debt[pool] + 1, &victim) &&
+         victim.key <= bound) {
+    if (walk->n_victims == walk->victims_capacity) {
+      walk->victims = hr_arena_grown(queue->arena, walk->victims, &walk->victims_capacity, sizeof *walk->victims);
+      if (!walk->victims) return false;
+    }
+    walk->victims[walk->n_victims++] = victim.job;
+    walk->debt[pool] -= victim.value;
+  }
+  return true;
+}
+
+/* `*chosen`: the pool in which the job fits at its place in the order, or HR_NONE. False: out of memory. */
+static bool choose_pool(struct hr__queue *queue, hr_job job, int64_t bound, uint32_t *chosen) {
+  const struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  uint32_t n_pools = hr_cluster_pools(queue->cluster), accept_class = hr_cluster_accept_class(queue->cluster, job);
+  int64_t gpus = hr__gpus(queue, job);
+  *chosen = HR_NONE;
+  for (uint32_t i = 0; i < n_pools; i++) {
+    if (!hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (!pass_over(queue, i, bound)) return false;
+    const struct hr_job_tree *running = &queue->preemptor->running[i];
+    bool is_free = walk->debt[i] + gpus <= 0;
+    if (is_free) {
+      *chosen = i;
+      return true;
+    }
+    if (*chosen != HR_NONE || running->sum - walk->debt[i] < gpus) continue;
+    if (running->sum - hr_job_tree_sum_to(running, bound) - walk->debt[i] >= gpus) *chosen = i;
+  }
+  return true;
+}
+
+static bool note_start(struct hr__queue *queue, const struct hr__walk *at, uint32_t pool, enum hr_reason reason) {
+  struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  if (walk->n_starts == walk->starts_capacity) {
+    walk->starts = hr_arena_grown(queue->arena, walk->starts, &walk->starts_capacity, sizeof *walk->starts);
+    if (!walk->starts) return false;
+  }
+  walk->debt[pool] += hr__gpus(queue, at->entry.job);
+  walk->starts[walk->n_starts++] = (struct hr__start){at->shape, at->entry, {pool}, reason};
+  return true;
+}
+
+/* Walks the order until each shape has reached a job that does not fit, or its end. */
+static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
+  struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  enum hr_reason reason = HR_REASON_IN_ORDER;
+  while (walk->n_walks > 0) {
+    struct hr__walk *at = first_walk(walk);
+    hr_job job = at->entry.job;
+    uint32_t pool = 0;
+    if (hr__gpus(queue, job) > 0 &&
+        !choose_pool(queue, job, queue->preemptor->terms.rule->bound(queue, view, at->entry), &pool))
+      return false;
+    if (pool != HR_NONE && !note_start(queue, at, pool, reason)) return false;
+    if (pool == HR_NONE && !queue->backfill->passes_over) break;
+    if (pool == HR_NONE) reason = HR_REASON_BACKFILL;
+    if (pool != HR_NONE && hr__walk_next(&queue->waiting, at)) continue;
+    if (!at->shape) return false;
+    *at = walk->walks[--walk->n_walks];
+  }
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    if (!pass_over(queue, i, INT64_MAX)) return false;
+  return true;
+}
+
+static bool has_several_pools(const struct hr_cluster *cluster) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++)
+    count += hr_cluster_pool_spec(cluster, (hr_pool){i})->nodes > 0;
+  return count > 1;
+}
+
+static enum hr_status preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
+  const struct hr__preemption_walk *walk = queue->preemptor->in_order;
+  enum hr_status status = HR_OK;
+  queue->preemptor->retries = walk->n_victims > 0 && has_several_pools(queue->cluster);
+  for (uint32_t i = 0; i < walk->n_victims && status == HR_OK; i++)
+    status = stop_job(queue, view, moves, walk->victims[i]);
+  for (uint32_t i = 0; i < walk->n_starts && status == HR_OK; i++) {
+    const struct hr__start *start = &walk->starts[i];
+    struct hr_placement placement = {.pool = start->pool};
+    status = hr__queue_start(queue, view, moves, start->shape, start->entry, &placement, start->reason);
+  }
+  return status;
+}
+
+/* ---- Preemption for single jobs ------------------------------------------------------------------- */
+
+/* The next job to try: the first one of a shape; or, if that was refused, of another subqueue of the shape, which may
+   preempt others; or of a subqueue that quotas hold back. */
+struct preemption_candidate {
+  struct hr__shape *shape; /* NULL: none */
+  struct hr_job_entry entry;
+  struct hr__subqueue *subqueue; /* NULL without subqueues */
+};
+
+static void consider(struct preemption_candidate *next, struct hr__shape *shape, struct hr_job_entry entry,
+                     struct hr__subqueue *subqueue) {
+  if (next->shape && !hr__entry_before(entry, next->entry)) return;
+  *next = (struct preemption_candidate){shape, entry, subqueue};
+}
+
+static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct preemption_candidate *next) {
+  uint32_t pass = queue->preemptor->n_passes;
+  struct hr__subqueue *subqueue = hr__waiting_first_subqueue(&queue->waiting, shape);
+  if (shape->refused != pass) {
+    consider(next, shape, shape->head, subqueue);
+    return;
+  }
+  while (subqueue && subqueue->refused == pass) subqueue = hr__waiting_next_subqueue(&queue->waiting, subqueue);
+  if (subqueue) consider(next, shape, subqueue->listed, subqueue);
+}
+
+/* Parked subqueues are tried in order, too: those within guarantees, and those behind the refused first job of a
+   shape. */
+static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
+  const struct hr__shape *shape = subqueue->shape;
+  uint32_t pass = queue->preemptor->n_passes;
+  if (subqueue->refused == pass) return false;
+  if (hr__quota_is_turn(queue, subqueue->head.job)) return true;
+  bool is_active = shape->active_at[queue->waiting.preferred_only] != HR_NONE;
+  return is_active && shape->refused == pass && hr__entry_before(shape->head, subqueue->listed);
+}
+
+static struct preemption_candidate next_in_order(struct hr__queue *queue) {
+  const struct hr__waiting *waiting = &queue->waiting;
+  struct preemption_candidate next = {0};
+  for (uint32_t i = 0; i < waiting->n_active; i++) consider_shape(queue, hr__active_shape(waiting, i), &next);
+  for (uint32_t i = 0; i < waiting->n_parked; i++) {
+    struct hr__subqueue *subqueue = waiting->parked[i];
+    if (may_be_next(queue, subqueue)) consider(&next, subqueue->shape, subqueue->listed, subqueue);
+  }
+  return next;
+}
+
+/* Starts a job, or preempts others for it. */
+static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                              const struct preemption_candidate *next, enum hr_reason reason, bool allowed,
+                              bool *started) {
+  hr_job job = next->entry.job;
+  struct hr_placement placement;
+  *started = allowed && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
+  if (!*started) return preempt_for(queue, view, moves, next->shape, next->entry, reason, started);
+  return hr__queue_start(queue, view, moves, next->shape, next->entry, &placement, reason);
+}
+
+static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  enum hr_reason reason = HR_REASON_IN_ORDER;
+  preemptor->n_passes++;
+  for (struct preemption_candidate next; status == HR_OK && (next = next_in_order(queue)).shape;) {
+    bool started, allowed = hr__quota_allows(queue, next.entry.job);
+    status = try_job(queue, view, moves, &next, reason, allowed, &started);
+    if (hr__preemption_pending(queue)) break;
+    if (started) continue;
+    if (next.subqueue) next.subqueue->refused = preemptor->n_passes;
+    if (allowed) next.shape->refused = preemptor->n_passes;
+    if (allowed && !queue->backfill->passes_over) break;
+    reason = HR_REASON_BACKFILL;
+  }
+  return status;
+}
+
+static enum hr_status start_beneficiary(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  hr_job job = preemptor->beneficiary;
+  struct hr_placement placement;
+  if (job.id == HR_NONE) return HR_OK;
+  bool fits = hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
+  if (fits || preemptor->n_leaving == 0) preemptor->beneficiary = (hr_job){HR_NONE};
+  return fits ? hr__queue_start_job(queue, view, moves, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
+}
+
+enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  enum hr_status status = end_protection(queue, view);
+  return status == HR_OK ? start_beneficiary(queue, view, moves) : status;
+}
+
+enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
+  bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
+  if (view->n_waiting == 0) return HR_OK;
+  return by_count ? preempt_by_count(queue, view, moves) : pass_on_nodes(queue, view, moves);
+}
+
+enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves) {
+  int64_t next_us = hr__deadline_fifo_first_us(&queue->preemptor->protected_jobs);
+  if (queue->preemptor->retries) next_us = view->now_us + 1;
+  queue->preemptor->retries = false;
+  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, moves, next_us) : HR_OK;
 }

@@ -2,101 +2,111 @@
 #ifndef HR_POLICIES_QUEUE_PREEMPTION_PREEMPTION_H
 #define HR_POLICIES_QUEUE_PREEMPTION_PREEMPTION_H
 
-/* Stopping running jobs for waiting ones. */
+/* Preemption of running jobs for waiting ones. */
 
-#include "headroom/policy_kit.h"
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
+#include "policies/queue/quota/quota.h"
 
-/* Who may be stopped for whom: each running job has a key, and a waiting one may stop those whose key is above a bound
-   of its own. */
+/* A preemption rule: each running job has a key, and a waiting job may preempt those whose key exceeds its bound. */
 struct hr__preemption {
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head);
-  bool by_quota; /* likewise, only if its tenant uses what the other's is guaranteed */
-  bool by_order; /* the keys say who comes first of all jobs, waiting and running */
+  bool by_quota; /* only if the victim's tenant uses what the other tenant is guaranteed */
+  bool by_order; /* the keys rank all jobs, waiting and running */
 };
 
 extern const struct hr__preemption hr__preemption_order, hr__preemption_priority, hr__preemption_reclaim;
 
-/* What becomes of a job that is stopped. */
+/* What a preempted job loses. */
 enum hr__preemption_mode {
-  HR__STOPPED_AUTO,    /* checkpoint under preemption by order for jobs of which no checkpoint is known, else requeue */
-  HR__STOPPED_KEEPS,   /* it waits again with all its work */
-  HR__STOPPED_REQUEUE, /* it waits again as after a reclaim */
-  HR__STOPPED_KILLED   /* it is given up */
+  HR__STOPPED_AUTO,    /* KEEPS under preemption by order for jobs without known checkpoints, else REQUEUE */
+  HR__STOPPED_KEEPS,   /* nothing: it waits again with all its work */
+  HR__STOPPED_REQUEUE, /* the work since its last checkpoint, as after a reclaim */
+  HR__STOPPED_KILLED   /* it is rejected */
 };
 
-/* Which of those that may be stopped are stopped first. */
+/* Which eligible job is preempted first. */
 enum hr__victims {
-  HR__VICTIMS_LAST,            /* the last in order first; where order does not rule, the least priority */
-  HR__VICTIMS_LEAST_LOST,      /* the least work lost, in GPU-time */
-  HR__VICTIMS_YOUNGEST,        /* the latest start */
-  HR__VICTIMS_LOWEST_PRIORITY, /* then the latest start */
+  HR__VICTIMS_LAST,            /* the last in order; without an order the lowest priority */
+  HR__VICTIMS_LEAST_LOST,      /* the one with the least lost work, in GPU time */
+  HR__VICTIMS_YOUNGEST,        /* the one that started last */
+  HR__VICTIMS_LOWEST_PRIORITY, /* then the one that started last */
 };
 
 struct hr__preemption_terms {
   const struct hr__preemption *rule;
-  enum hr__preemption_mode stopped;
+  enum hr__preemption_mode mode;
   enum hr__victims victims;
-  int64_t min_run_us; /* a job is not stopped sooner after its start */
-  int64_t grace_us;   /* between being told and being stopped */
+  int64_t min_run_us; /* minimum run time before a job is preempted */
+  int64_t grace_us;   /* between notice and eviction */
 };
 
-/* A running job that may be stopped. */
+/* A running job that may be preempted. */
 struct hr__victim {
   hr_job job;
-  int64_t key, lost_us, begun_us; /* lost: GPUs x microseconds */
+  int64_t key, lost_us, start_us; /* lost: GPU-microseconds */
   int32_t priority;
   hr_pool pool;
   uint32_t n_slices;
-  uint32_t first_slice; /* in the preemptor's list */
+  uint32_t first_slice; /* index in preemptor->slices */
   bool needed;
 };
 
 struct hr__preemptor {
   struct hr__preemption_terms terms;
   const struct hr_class_spec *classes;
-  struct hr_job_tree *running;     /* by pool: jobs that may be stopped, by their key; value: GPUs */
-  int64_t *key_of;                 /* by job: its key there, while it runs; NOT_LISTED for one that is not */
-  struct hr__deadline_fifo spared; /* jobs that have not run for long enough yet */
+  struct hr_job_tree *running;             /* by pool: jobs that may be preempted, by key; value: GPUs */
+  int64_t *key_of;                         /* by job: its key in `running`; NOT_LISTED: it is not there */
+  struct hr__deadline_fifo protected_jobs; /* jobs that have not yet run for the minimum time */
   uint32_t n_passes;
-  bool
-      looks_again; /* one that has just started, or another pool, may be for a job that waits: a microsecond from now */
-  bool *leaves;    /* by job: it runs, and has been told to leave; NULL where there is no grace */
-  uint32_t n_leaving;            /* of those that leave for `promised` */
-  hr_job promised;               /* what they leave is for this job */
-  struct hr__in_order *in_order; /* of preempt_count.c */
-  /* Room for one search. */
+  bool retries; /* wake up a microsecond from now: a job that has just started, or another pool, may serve a waiting job
+                   then */
+  bool *leaving;                        /* by job: it runs and has received notice; NULL without a grace period */
+  uint32_t n_leaving;                   /* how many of them */
+  hr_job beneficiary;                   /* the job that gets their capacity; HR_NONE: none */
+  struct hr__preemption_walk *in_order; /* of the walk in preemption.c; NULL until needed */
+  /* Buffers of one search. */
   struct hr__victim *victims;
   struct hr_slice *slices;
   uint32_t n_victims, victims_capacity, slices_capacity, n_slices;
   uint32_t *gain; /* by node of a pool: GPUs that would come free */
-  hr_job *jobs;   /* likewise for a change of keys */
+  hr_job *jobs;   /* buffer for a change of keys */
   uint32_t jobs_capacity;
 };
 
-/* Makes queue->preemptor, which listens. False: out of memory. */
+/* Creates queue->preemptor, which listens to the queue. False: out of memory. */
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms);
-/* Before a pass: jobs that have run for long enough may be stopped from now on. */
-enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view);
-/* Whether what comes free is promised to a job that waits for others to leave: then nobody else starts. */
-bool hr__preemption_holds(const struct hr__queue *queue);
-/* After the pass: asks to be woken when a job that was spared need not be any more. */
-enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
-/* A running job has another key now. */
+/* After a pass: requests a wake-up for the end of the next minimum run time. */
+enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+/* Changes the key of a running job. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
-/* All running jobs have other keys now: by the rule. */
+/* Computes the keys of all running jobs again. */
 enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view);
 
-/* Whether a job that is stopped would keep its work. */
+/* Before a pass: ends minimum run times, and starts a job that waited for victims to leave if it fits. */
+enum hr_status hr__preemption_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+/* Starts waiting jobs in order, and preempts running jobs for those that do not fit. */
+enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves);
+
+/* ---- victims.c ------------------------------------------------------------------------------------ */
+
+/* Returns whether a preempted job keeps all its work. */
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);
-/* For the ways to choose: stops one job for another. */
-enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job);
-/* Likewise with grace: tells it to leave for the other. */
-enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   hr_job job, hr_job promised);
+/* Marks (`needed`) the victims for a waiting job that does not fit: `*found` if there are enough. Moves that are tried
+   on the way are rolled back. */
+enum hr_status hr__preemption_find_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *moves,
+                                           struct hr_job_entry head, bool *found);
+
+/* Returns whether freed capacity is promised to a job that waits for others to leave. No other job starts meanwhile. */
+static inline bool hr__preemption_pending(const struct hr__queue *queue) {
+  return queue->preemptor->beneficiary.id != HR_NONE;
+}
+
+/* Returns whether the job fits now, within its tenant's quota. */
+static inline bool hr__preemption_fits(const struct hr__queue *queue, hr_job job, struct hr_placement *placement) {
+  return hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), placement);
+}
 
 #endif

@@ -1,32 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Quotas in the queue policy. Jobs within their tenants' guarantees go before those that would borrow, whatever the
- * order (as in Kueue, pkg/scheduler). Each tenant's jobs have lanes of their own; those within guarantees are
- * preferred. A lane whose tenant may not use as much more now is parked, and holds nobody else back. It waits at the
- * node of the tree that stops it; what is released makes room at the tenant's own node and at those above.
+ * Quotas in the queue policy: jobs start only within their tenants' quotas. Jobs within their tenants' guarantees
+ * precede those that would borrow, whatever the order, as in Kueue (pkg/scheduler). Each tenant has subqueues of its
+ * own; those within guarantees are preferred. A subqueue whose tenant may not use more now is parked at the node of the
+ * quota tree that limits it, and does not hold back others. A release makes room at the tenant's own node and at those
+ * above.
  */
 
 #include "policies/queue/quota/quota.h"
 
-#include "headroom/policy_kit.h"
 #include "policies/queue/quota/quota_tree.h"
 
-struct hr__quota {
-  struct hr_quota_tree *tree;
-  uint32_t n_tenants, n_nodes; /* nodes: that the scenario names */
-  bool guarantees;             /* somebody is guaranteed something */
-};
-
-uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
-  uint32_t tenant = hr__tenant(queue, job);
-  if (!queue->quota) return 0;
-  return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
-}
-
-static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
+static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *limit) {
   const struct hr__queue *queue = self;
   uint64_t milli = hr__counted_milli(queue, subqueue->head.job);
-  return milli > 0 && hr__quota_tree_is_barred(queue->quota->tree, hr__tenant(queue, subqueue->head.job), milli, bar);
+  return milli > 0 &&
+         hr__quota_tree_find_limit(queue->quota->tree, hr__tenant(queue, subqueue->head.job), milli, limit);
 }
 
 static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {
@@ -34,69 +23,38 @@ static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind ki
   return hr__quota_tree_room(queue->quota->tree, place, kind);
 }
 
-static bool is_guaranteed(const struct hr__queue *queue, hr_job job) {
-  return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
-}
-
 static bool is_preferred(void *self, const struct hr__subqueue *subqueue) {
-  return is_guaranteed(self, subqueue->head.job);
+  return hr__quota_is_guaranteed(self, subqueue->head.job);
 }
 
-struct hr__admission hr__quota_admission(const struct hr__queue *queue) {
+static struct hr__admission admission_of(const struct hr__queue *queue) {
   const struct hr__quota *quota = queue->quota;
   return (struct hr__admission){.is_held = is_held,
                                 .room = room,
                                 .is_preferred = quota->guarantees ? is_preferred : NULL,
-                                .n_places = hr__quota_tree_places(quota->tree),
+                                .n_places = hr__quota_tree_n_places(quota->tree),
                                 .n_owners = quota->n_tenants + 1};
-}
-
-bool hr__quota_guarantees(const struct hr__queue *queue) {
-  return queue->quota->guarantees;
-}
-
-bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
-  return !queue->waiting.preferred_only || is_guaranteed(queue, job);
-}
-
-bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
-  uint64_t milli = hr__counted_milli(queue, job);
-  if (!queue->quota || milli == 0) return true;
-  return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
 }
 
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota) {
   uint64_t milli = hr__counted_milli(queue, job);
   if (!queue->quota || milli == 0) return false;
-  uint32_t place = hr__quota_tree_stop(queue->quota->tree, hr__tenant(queue, job), milli);
+  uint32_t place = hr__quota_tree_find_place(queue->quota->tree, hr__tenant(queue, job), milli);
   if (place == HR_NONE) return false;
   *quota = place == 0 ? HR_QUOTA_ROOT : place <= queue->quota->n_nodes ? place - 1 : HR_QUOTA_FALLBACK;
   return true;
-}
-
-bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
-  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job),
-                                                   hr__counted_milli(queue, job), hr__tenant(queue, victim));
-}
-
-void hr__quota_leave_out(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
-}
-
-void hr__quota_put_back(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__quota *quota = queue->quota;
   if (hr__counted_milli(queue, job) <= hr_quota_tree_potential(quota->tree, hr__tenant(queue, job))) return HR_OK;
-  return hr__queue_give_up(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
+  return hr__queue_reject_later(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status usage_changed(struct hr__queue *queue, hr_job job) {
   if (!queue->quota->guarantees) return HR_OK;
-  return hr__waiting_prefer_anew(&queue->waiting, hr__quota_owner(queue, job));
+  return hr__waiting_update_preferred(&queue->waiting, hr__quota_owner(queue, job));
 }
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
@@ -107,15 +65,15 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return usage_changed(queue, job);
 }
 
-/* What is given back may be used by all below the places that it was counted at. */
-static enum hr_status loosen(struct hr__queue *queue, uint32_t tenant) {
+/* Released quota may be used by all tenants below the places at which it was counted. */
+static enum hr_status ease_limits(struct hr__queue *queue, uint32_t tenant) {
   const struct hr_quota_tree *tree = queue->quota->tree;
   struct hr__waiting *waiting = &queue->waiting;
-  enum hr_status status = hr__waiting_loosen(waiting, HR_NONE, HR__BAR_FULL);
+  enum hr_status status = hr__waiting_ease_limit(waiting, HR_NONE, HR__LIMIT_MAXIMUM);
   for (uint32_t place = hr__quota_tree_place(tree, tenant); place != HR_NONE && status == HR_OK;
-       place = hr__quota_tree_above(tree, place)) {
-    status = hr__waiting_loosen(waiting, place, HR__BAR_FULL);
-    if (status == HR_OK) status = hr__waiting_loosen(waiting, place, HR__BAR_LESS_SPARE);
+       place = hr__quota_tree_parent(tree, place)) {
+    status = hr__waiting_ease_limit(waiting, place, HR__LIMIT_MAXIMUM);
+    if (status == HR_OK) status = hr__waiting_ease_limit(waiting, place, HR__LIMIT_BORROWING);
   }
   return status;
 }
@@ -125,9 +83,9 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   uint32_t tenant = hr__tenant(queue, event->job);
   hr_quota_tree_give(queue->quota->tree, tenant, hr__counted_milli(queue, event->job));
   enum hr_status status = usage_changed(queue, event->job);
-  if (status == HR_OK && hr__quota_tree_keeps(queue->quota->tree, tenant))
-    status = hr__waiting_release(&queue->waiting, hr__quota_owner(queue, event->job));
-  return status == HR_OK ? loosen(queue, tenant) : status;
+  if (status == HR_OK && hr__quota_tree_keeps_capacity(queue->quota->tree, tenant))
+    status = hr__waiting_unpark_owner(&queue->waiting, hr__quota_owner(queue, event->job));
+  return status == HR_OK ? ease_limits(queue, tenant) : status;
 }
 
 static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
@@ -138,7 +96,7 @@ static bool any_guaranteed(const struct hr_quota_spec *spec) {
   return spec->fallback.guaranteed_milli > 0;
 }
 
-bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) {
+bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission) {
   uint64_t total_milli = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
@@ -150,6 +108,8 @@ bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) 
                                      .n_nodes = env->quotas->n_nodes,
                                      .guarantees = any_guaranteed(env->quotas)};
   queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
-  hr__queue_listen(queue, &listener);
-  return queue->quota->tree != NULL;
+  hr__queue_add_listener(queue, &listener);
+  if (!queue->quota->tree) return false;
+  *admission = admission_of(queue);
+  return true;
 }

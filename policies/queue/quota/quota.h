@@ -2,31 +2,68 @@
 #ifndef HR_POLICIES_QUEUE_QUOTA_QUOTA_H
 #define HR_POLICIES_QUEUE_QUOTA_QUOTA_H
 
-/* Starting jobs only within their tenants' quotas; those that ask for more than their tenant could ever use are given
- * up.
- */
+/* Quotas in the queue policy: jobs start only within their tenants' quotas. Jobs that request more than their tenant
+   could ever use are rejected. */
 
 #include "policies/queue/dispatch.h"
 
-/* Makes queue->quota, which listens; before queue->waiting is. False: out of memory. */
-bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* For hr__waiting: lanes are held back whose jobs are beyond what their tenant may use now, and preferred while they
-   are within its guarantee. */
-struct hr__admission hr__quota_admission(const struct hr__queue *queue);
-/* Whose a job's lane is; 0 where there are no quotas. */
-uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job);
-/* Whether anybody is guaranteed anything. */
-bool hr__quota_guarantees(const struct hr__queue *queue);
-/* Whether the job may go now: while the preferred alone count, those within their tenants' guarantees. */
-bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job);
-/* Whether the job is beyond what its tenant may use now, and then whose limit that is, as hr_wait_reason has it. */
+struct hr__quota {
+  struct hr_quota_tree *tree;
+  uint32_t n_tenants, n_nodes; /* n_nodes: those that the scenario names */
+  bool guarantees;             /* some tenant has a guarantee */
+};
+
+/* Creates queue->quota, which listens to the queue, before queue->waiting is initialized. Subqueues whose jobs exceed
+   what their tenant may use now are held back by `admission`; those within their tenant's guarantee are preferred.
+   False: out of memory. */
+bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr__admission *admission);
+/* Returns whether the job exceeds what its tenant may use now, and whose limit that is, as in hr_wait_reason. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
-/* For those who stop jobs for others. Whether the job is within what its tenant may use now; whether one job may be
-   stopped because its tenant uses what the other's is guaranteed. All true, and false, where there are no quotas. */
-bool hr__quota_allows(const struct hr__queue *queue, hr_job job);
-bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim);
-/* Likewise, tentatively: what it would be like if the job had not run; and back. */
-void hr__quota_leave_out(const struct hr__queue *queue, hr_job job);
-void hr__quota_put_back(const struct hr__queue *queue, hr_job job);
+
+/* Returns the owner of a job's subqueue: its tenant; 0 without quotas. */
+static inline uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
+  uint32_t tenant = hr__tenant(queue, job);
+  if (!queue->quota) return 0;
+  return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
+}
+
+/* Returns whether the job is within its tenant's guarantee. Only with quotas. */
+static inline bool hr__quota_is_guaranteed(const struct hr__queue *queue, hr_job job) {
+  return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
+}
+
+/* Returns whether any tenant has a guarantee. Only with quotas. */
+static inline bool hr__quota_guarantees(const struct hr__queue *queue) {
+  return queue->quota->guarantees;
+}
+
+/* Returns whether the job may start in the current part of the pass: first, only jobs within guarantees. */
+static inline bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
+  return !queue->waiting.preferred_only || hr__quota_is_guaranteed(queue, job);
+}
+
+/* Returns whether the job is within what its tenant may use now; true without quotas. */
+static inline bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
+  uint64_t milli = hr__counted_milli(queue, job);
+  if (!queue->quota || milli == 0) return true;
+  return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
+}
+
+/* Returns whether a victim may be preempted for a job because its tenant uses what the job's tenant is guaranteed;
+   false without quotas. */
+static inline bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
+  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job),
+                                                   hr__counted_milli(queue, job), hr__tenant(queue, victim));
+}
+
+/* Subtracts a job from its tenant's usage, to try preemption. */
+static inline void hr__quota_uncount(const struct hr__queue *queue, hr_job job) {
+  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
+}
+
+/* Adds a job to its tenant's usage again. */
+static inline void hr__quota_count(const struct hr__queue *queue, hr_job job) {
+  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
+}
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The quota tree. Node 0 is the root; then the spec's nodes in their order; then a leaf for each tenant of the trace
- * that has no node there, the last one for jobs without a tenant. So parents stand before children.
+ * The quota tree. Node 0 is the root, followed by the nodes of the spec in their order, then by a leaf for each tenant
+ * of the trace without a node in the spec; the last leaf is for jobs without a tenant. Parents precede children.
  *
- *   subtree = guaranteed + what children lend it        usage = what children use beyond their `kept`
+ *   subtree = guaranteed + what children lend           usage = what children use beyond their `kept`
  *   kept    = max(0, subtree - lending limit), 0 without one
  *   available(root) = subtree - usage
  *   available(n)    = max(0, kept - usage) + min(available(parent), subtree - kept - max(0, usage - kept) + borrow)
  *
  * as in Kueue (pkg/cache/scheduler/resource_node.go, available and potentialAvailable), unrolled from the leaf upwards.
- * Caps are counted apart, on all that is held at and below a node.
+ * Maximum limits are counted separately, on all usage at and below a node.
  *
- * Guarantees are below 2^32 and nodes fewer than 2^28, so their sums are below 2^60; usage and limits are held below
- * 2^60 too. Sums of a few of them stay in range.
+ * Guarantees are below 2^32 and there are fewer than 2^28 nodes, so sums of guarantees are below 2^60. Usage and limits
+ * are kept below 2^60, too, so sums of a few of them do not overflow.
  */
 
 #include "policies/queue/quota/quota_tree.h"
@@ -25,27 +25,11 @@
 
 #define NO_LIMIT (INT64_C(1) << 60)
 
-struct quota_tree_node {
-  uint32_t parent, depth; /* HR_NONE and 0 of the root */
-  int64_t subtree, kept;
-  int64_t usage; /* of what its cohort may count: a cohort's is without what its members use of what they keep */
-  int64_t held;  /* all that is used at and below it */
-  int64_t borrow, max;
-  double weight;
-};
-
-struct hr_quota_tree {
-  struct quota_tree_node *nodes;
-  uint32_t n_nodes, n_tenants;
-  uint32_t *leaf;                   /* [n_tenants + 1]: of each tenant, and of none */
-  int64_t lent_to_root, guaranteed; /* by the root's children; by all */
-};
-
-static int64_t least(int64_t a, int64_t b) {
+static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static int64_t most(int64_t a, int64_t b) {
+static int64_t max_i64(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
@@ -53,7 +37,7 @@ static int64_t bounded(uint64_t milli) {
   return milli < (uint64_t)NO_LIMIT ? (int64_t)milli : NO_LIMIT;
 }
 
-/* ---- Making ----------------------------------------------------------------------------------------- */
+/* ---- Construction --------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b) {
   const struct hr_quota_node *const *one = a, *const *other = b;
@@ -66,21 +50,21 @@ static int by_its_name(const void *name, const void *node) {
 
 static void add_node(struct hr_quota_tree *tree, const struct hr_quota_node *spec, uint32_t parent) {
   uint64_t guaranteed = spec->guaranteed_milli;
-  tree->nodes[tree->n_nodes++] =
-      (struct quota_tree_node){.parent = parent,
-                               .depth = tree->nodes[parent].depth + 1,
-                               .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
-                               .kept = bounded(spec->lend_milli), /* the limit, until all below is known */
-                               .borrow = bounded(spec->borrow_milli),
-                               .max = bounded(spec->max_milli),
-                               .weight = spec->weight};
+  tree->nodes[tree->n_nodes++] = (struct hr__quota_tree_node){
+      .parent = parent,
+      .depth = tree->nodes[parent].depth + 1,
+      .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
+      .kept = bounded(spec->lend_milli), /* the lending limit, until all children are known */
+      .borrow = bounded(spec->borrow_milli),
+      .max = bounded(spec->max_milli),
+      .weight = spec->weight};
 }
 
 static uint32_t place_of(uint32_t spec_index) {
   return spec_index == HR_NONE ? 0 : spec_index + 1;
 }
 
-/* The spec's tenants by name, for the trace's to be found among. */
+/* Sorts the tenants of the spec by name. */
 static uint32_t sorted_tenants(const struct hr_quota_spec *spec, const struct hr_quota_node **sorted) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < spec->n_nodes; i++)
@@ -101,11 +85,11 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
   }
 }
 
-/* What each node keeps and lends, children before parents. */
+/* Computes what each node keeps and lends, children before parents. */
 static void sum_up(struct hr_quota_tree *tree) {
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
-    struct quota_tree_node *node = &tree->nodes[i];
-    node->kept = node->kept == NO_LIMIT ? 0 : most(0, node->subtree - node->kept);
+    struct hr__quota_tree_node *node = &tree->nodes[i];
+    node->kept = node->kept == NO_LIMIT ? 0 : max_i64(0, node->subtree - node->kept);
     if (node->parent)
       tree->nodes[node->parent].subtree += node->subtree - node->kept;
     else
@@ -125,7 +109,7 @@ struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct 
   tree->nodes = hr_arena_alloc(arena, ((size_t)spec->n_nodes + tree->n_tenants + 2) * sizeof *tree->nodes);
   if (!tree->leaf || !tree->nodes) return NULL;
   tree->nodes[tree->n_nodes++] =
-      (struct quota_tree_node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};
+      (struct hr__quota_tree_node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};
   for (uint32_t i = 0; i < spec->n_nodes; i++) add_node(tree, &spec->nodes[i], place_of(spec->nodes[i].parent));
   add_leaves(tree, spec, trace, sorted);
   sum_up(tree);
@@ -134,23 +118,19 @@ struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct 
 }
 
 void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli) {
-  tree->nodes[0].subtree = tree->lent_to_root + most(0, bounded(total_milli) - tree->guaranteed);
+  tree->nodes[0].subtree = tree->lent_to_root + max_i64(0, bounded(total_milli) - tree->guaranteed);
 }
 
-/* ---- Taking and giving ------------------------------------------------------------------------------ */
+/* ---- Usage ---------------------------------------------------------------------------------------- */
 
-static uint32_t leaf_of(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
-}
-
-static int64_t beyond_kept(const struct quota_tree_node *node) {
-  return most(0, node->usage - node->kept);
+static int64_t beyond_kept(const struct hr__quota_tree_node *node) {
+  return max_i64(0, node->usage - node->kept);
 }
 
 static void change(struct hr_quota_tree *tree, uint32_t tenant, int64_t milli) {
   int64_t passed_on = milli;
-  for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    struct quota_tree_node *node = &tree->nodes[i];
+  for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
+    struct hr__quota_tree_node *node = &tree->nodes[i];
     int64_t before = beyond_kept(node);
     node->held += milli;
     node->usage += passed_on;
@@ -166,110 +146,94 @@ void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t mi
   change(tree, tenant, -bounded(milli));
 }
 
-/* ---- Asking ----------------------------------------------------------------------------------------- */
+/* ---- Availability --------------------------------------------------------------------------------- */
 
 uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)tree->nodes[leaf_of(tree, tenant)].held;
+  return (uint64_t)tree->nodes[hr__quota_tree_place(tree, tenant)].held;
 }
 
-/* `so_far`: what the nodes below add of what they keep. With it, each node on the way says how much can come from above
-   at most, and the root what there is. */
+/* `from_below`: what the nodes below add from what they keep. Each node on the way limits how much can come from above;
+   the root has what there is. */
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
-  int64_t so_far = 0, available = NO_LIMIT;
-  for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    const struct quota_tree_node *node = &tree->nodes[i];
-    available = least(available, node->max - node->held);
-    if (i == 0) return least(available, so_far + node->subtree - node->usage);
-    so_far += most(0, node->kept - node->usage);
+  int64_t from_below = 0, available = NO_LIMIT;
+  for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
+    const struct hr__quota_tree_node *node = &tree->nodes[i];
+    available = min_i64(available, node->max - node->held);
+    if (i == 0) return min_i64(available, from_below + node->subtree - node->usage);
+    from_below += max_i64(0, node->kept - node->usage);
     if (node->borrow != NO_LIMIT)
-      available = least(available, so_far + node->subtree - node->kept - beyond_kept(node) + node->borrow);
+      available = min_i64(available, from_below + node->subtree - node->kept - beyond_kept(node) + node->borrow);
   }
   return available;
 }
 
-/* ---- Bars ------------------------------------------------------------------------------------------- */
-
-uint32_t hr__quota_tree_places(const struct hr_quota_tree *tree) {
-  return tree->n_nodes;
-}
-
-uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return leaf_of(tree, tenant);
-}
-
-uint32_t hr__quota_tree_above(const struct hr_quota_tree *tree, uint32_t place) {
-  return tree->nodes[place].parent;
-}
-
-bool hr__quota_tree_keeps(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return tree->nodes[leaf_of(tree, tenant)].kept > 0;
-}
+/* ---- Admission limits ----------------------------------------------------------------------------- */
 
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind) {
-  const struct quota_tree_node *node = &tree->nodes[place];
-  if (kind == HR__BAR_FULL) return node->max - node->held;
+  const struct hr__quota_tree_node *node = &tree->nodes[place];
+  if (kind == HR__LIMIT_MAXIMUM) return node->max - node->held;
   if (place == 0) return node->subtree - node->usage;
   if (node->borrow == NO_LIMIT) return NO_LIMIT;
-  return most(0, node->kept - node->usage) + node->subtree - node->kept - beyond_kept(node) + node->borrow;
+  return max_i64(0, node->kept - node->usage) + node->subtree - node->kept - beyond_kept(node) + node->borrow;
 }
 
 /* The conditions of hr_quota_tree_available, one by one. */
-bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
-                              struct hr__admission_limit *bar) {
+bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                               struct hr__admission_limit *limit) {
   int64_t wanted = bounded(milli), spare = 0;
   bool others_keep = false;
-  uint32_t leaf = leaf_of(tree, tenant);
+  uint32_t leaf = hr__quota_tree_place(tree, tenant);
   for (uint32_t i = leaf; i != HR_NONE; i = tree->nodes[i].parent) {
-    bool is_full = hr__quota_tree_room(tree, i, HR__BAR_FULL) < wanted;
-    if (is_full || hr__quota_tree_room(tree, i, HR__BAR_LESS_SPARE) < wanted - spare) {
-      *bar = (struct hr__admission_limit){i, is_full ? HR__BAR_FULL : HR__BAR_LESS_SPARE, wanted, spare};
-      if (others_keep) *bar = (struct hr__admission_limit){.place = HR_NONE};
+    bool is_full = hr__quota_tree_room(tree, i, HR__LIMIT_MAXIMUM) < wanted;
+    if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) {
+      *limit = (struct hr__admission_limit){i, is_full ? HR__LIMIT_MAXIMUM : HR__LIMIT_BORROWING, wanted, spare};
+      if (others_keep) *limit = (struct hr__admission_limit){.place = HR_NONE};
       return true;
     }
-    spare += most(0, tree->nodes[i].kept - tree->nodes[i].usage);
+    spare += max_i64(0, tree->nodes[i].kept - tree->nodes[i].usage);
     others_keep = others_keep || (i != leaf && tree->nodes[i].kept > 0);
   }
   return false;
 }
 
-uint32_t hr__quota_tree_stop(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
+uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
   int64_t wanted = bounded(milli), spare = 0;
-  for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    bool is_full = hr__quota_tree_room(tree, i, HR__BAR_FULL) < wanted;
-    if (is_full || hr__quota_tree_room(tree, i, HR__BAR_LESS_SPARE) < wanted - spare) return i;
-    spare += most(0, tree->nodes[i].kept - tree->nodes[i].usage);
+  for (uint32_t i = hr__quota_tree_place(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
+    bool is_full = hr__quota_tree_room(tree, i, HR__LIMIT_MAXIMUM) < wanted;
+    if (is_full || hr__quota_tree_room(tree, i, HR__LIMIT_BORROWING) < wanted - spare) return i;
+    spare += max_i64(0, tree->nodes[i].kept - tree->nodes[i].usage);
   }
   return HR_NONE;
 }
 
-/* ---- What could be ---------------------------------------------------------------------------------- */
+/* ---- Potential, reclaim and share ----------------------------------------------------------------- */
 
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
-  int64_t so_far = 0, bound = NO_LIMIT;
+  int64_t from_below = 0, bound = NO_LIMIT;
   for (uint32_t i = from; i; i = tree->nodes[i].parent) {
-    const struct quota_tree_node *node = &tree->nodes[i];
-    bound = least(bound, node->max);
-    if (node->borrow != NO_LIMIT) bound = least(bound, so_far + node->subtree + node->borrow);
-    so_far += node->kept;
+    const struct hr__quota_tree_node *node = &tree->nodes[i];
+    bound = min_i64(bound, node->max);
+    if (node->borrow != NO_LIMIT) bound = min_i64(bound, from_below + node->subtree + node->borrow);
+    from_below += node->kept;
   }
-  return least(bound, so_far + tree->nodes[0].subtree);
+  return min_i64(bound, from_below + tree->nodes[0].subtree);
 }
 
 uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)potential(tree, leaf_of(tree, tenant));
+  return (uint64_t)potential(tree, hr__quota_tree_place(tree, tenant));
 }
 
-static int64_t over(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
-  const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
-  return most(0, leaf->usage + bounded(extra_milli) - leaf->subtree);
+static int64_t borrowed_milli(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
+  const struct hr__quota_tree_node *leaf = &tree->nodes[hr__quota_tree_place(tree, tenant)];
+  return max_i64(0, leaf->usage + bounded(extra_milli) - leaf->subtree);
 }
 
 uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant) {
-  return (uint64_t)over(tree, tenant, 0);
+  return (uint64_t)borrowed_milli(tree, tenant, 0);
 }
 
 bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
-  return over(tree, tenant, milli) > 0;
+  return borrowed_milli(tree, tenant, milli) > 0;
 }
 
 static uint32_t common_ancestor(const struct hr_quota_tree *tree, uint32_t a, uint32_t b) {
@@ -281,22 +245,23 @@ static uint32_t common_ancestor(const struct hr_quota_tree *tree, uint32_t a, ui
 }
 
 bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, uint32_t victim) {
-  uint32_t from = leaf_of(tree, tenant), to = leaf_of(tree, victim), common = common_ancestor(tree, from, to);
+  uint32_t from = hr__quota_tree_place(tree, tenant), to = hr__quota_tree_place(tree, victim),
+           common = common_ancestor(tree, from, to);
   if (from == to) return false;
   for (uint32_t i = to; i != common; i = tree->nodes[i].parent)
     if (tree->nodes[i].usage <= tree->nodes[i].subtree) return false;
   int64_t wanted = bounded(milli);
   for (uint32_t i = from; i != common; i = tree->nodes[i].parent) {
-    const struct quota_tree_node *node = &tree->nodes[i];
+    const struct hr__quota_tree_node *node = &tree->nodes[i];
     if (node->usage + wanted <= node->subtree) return true;
-    wanted = most(0, wanted - most(0, node->kept - node->usage));
+    wanted = max_i64(0, wanted - max_i64(0, node->kept - node->usage));
   }
   return false;
 }
 
 double hr_quota_tree_share(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
-  const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
-  int64_t borrowed = over(tree, tenant, extra_milli), lendable = potential(tree, leaf->parent);
+  const struct hr__quota_tree_node *leaf = &tree->nodes[hr__quota_tree_place(tree, tenant)];
+  int64_t borrowed = borrowed_milli(tree, tenant, extra_milli), lendable = potential(tree, leaf->parent);
   if (borrowed == 0) return 0;
   return lendable > 0 ? 1000.0 * (double)borrowed / (double)lendable / leaf->weight : HUGE_VAL;
 }

@@ -2,24 +2,70 @@
 #ifndef HR_POLICIES_QUEUE_QUOTA_QUOTA_TREE_H
 #define HR_POLICIES_QUEUE_QUOTA_QUOTA_TREE_H
 
-/* The tree of quotas as bars that hold tenants back: each of its nodes is a place, the root the first of all. */
+#include "headroom/policy.h"
 
-#include "headroom/policy_kit.h"
-#include "policies/queue/quota/admission.h"
+/* The quota tree as admission limits on waiting jobs. Each node of the tree is a place, numbered from the root; each
+   place has two limits. A job must satisfy the limits of all places on its way to the root. */
 
-uint32_t hr__quota_tree_places(const struct hr_quota_tree *tree);
-/* The tenant's own place, and the one above another, HR_NONE above the root. */
-uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant);
-uint32_t hr__quota_tree_above(const struct hr_quota_tree *tree, uint32_t place);
-/* Whether the tenant may not use `milli` more now, and the lowest of the bars that stop it. Its `spare` then changes
-   with what the tenant itself uses alone; no bar is named where what others use would change it. */
-bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
-                              struct hr__admission_limit *bar);
-/* The lowest place whose bar that is; HR_NONE: the tenant may. */
-uint32_t hr__quota_tree_stop(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
-/* How much room a bar leaves. It shrinks when something is taken at or below its place, and grows when it is given. */
+enum hr__admission_limit_kind { HR__LIMIT_MAXIMUM, HR__LIMIT_BORROWING, HR__N_LIMIT_KINDS };
+
+/* The limit that stops a job, and the need: the job needs `milli` thousandths of a GPU; of these, `spare` come from
+   below the place. */
+struct hr__admission_limit {
+  uint32_t place; /* HR_NONE: it may be any, with `milli` and `spare` 0 */
+  enum hr__admission_limit_kind kind;
+  int64_t milli, spare;
+};
+
+static inline uint32_t hr__admission_limit_number(uint32_t place, enum hr__admission_limit_kind kind) {
+  return HR__N_LIMIT_KINDS * place + (uint32_t)kind;
+}
+static inline int64_t hr__admission_limit_need(const struct hr__admission_limit *limit) {
+  return limit->kind == HR__LIMIT_MAXIMUM ? limit->milli : limit->milli - limit->spare;
+}
+
+struct hr__quota_tree_node {
+  uint32_t parent, depth; /* HR_NONE and 0 for the root */
+  int64_t subtree, kept;
+  int64_t usage; /* what counts for the parent; for a cohort without what its members use of what they keep */
+  int64_t held;  /* all usage at and below it */
+  int64_t borrow, max;
+  double weight;
+};
+
+struct hr_quota_tree {
+  struct hr__quota_tree_node *nodes;
+  uint32_t n_nodes, n_tenants;
+  uint32_t *leaf;                   /* [n_tenants + 1]: of each tenant, the last for jobs without one */
+  int64_t lent_to_root, guaranteed; /* by the root's children; by all */
+};
+
+/* Returns whether the tenant may not use `milli` more now, and the lowest limit that stops it. The need then depends on
+   the tenant's own usage only; the place is HR_NONE if it would also depend on the usage of others. */
+bool hr__quota_tree_find_limit(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                               struct hr__admission_limit *limit);
+/* Returns the lowest place whose limit stops the tenant; HR_NONE: none does. */
+uint32_t hr__quota_tree_find_place(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
+/* Returns how much room a limit leaves. It shrinks when quota is taken at or below its place, and grows when it is
+   given back. */
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind);
-/* Whether the tenant keeps something to itself, so that what it uses changes `spare`. */
-bool hr__quota_tree_keeps(const struct hr_quota_tree *tree, uint32_t tenant);
+
+/* Returns the tenant's own place. HR_NONE stands for jobs without a tenant. */
+static inline uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant) {
+  return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
+}
+
+static inline uint32_t hr__quota_tree_n_places(const struct hr_quota_tree *tree) {
+  return tree->n_nodes;
+}
+
+static inline uint32_t hr__quota_tree_parent(const struct hr_quota_tree *tree, uint32_t place) {
+  return tree->nodes[place].parent;
+}
+
+/* Returns whether the tenant keeps part of its quota to itself, so that its usage changes the need (`spare`). */
+static inline bool hr__quota_tree_keeps_capacity(const struct hr_quota_tree *tree, uint32_t tenant) {
+  return tree->nodes[hr__quota_tree_place(tree, tenant)].kept > 0;
+}
 
 #endif
