@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The proleptic Gregorian calendar by arithmetic: the C library's calendar depends on the machine's time zone. */
+/*
+ * Dates, and times and durations as users write them in options.
+ *
+ * Uses the proleptic Gregorian calendar by integer arithmetic, as the C library's calendar depends on the time zone
+ * of the machine. A duration is a list of whole or decimal numbers with units ("1d12h"), computed in integers.
+ */
 
 #include "traces/core/dates.h"
 
@@ -124,7 +129,7 @@ static char *put_digits(char *at, int64_t value, int n_digits) {
   return at + n_digits;
 }
 
-/* The year that day `days` since 1970-01-01 is in, by looking near where it would be if all years were alike. */
+/* The year of day `days` since 1970-01-01. Starts from an estimate that is never too late. */
 static int64_t year_of(int64_t days) {
   struct moment moment = {.year = (int)(days / 366) + 1970 - 6, .month = 1, .day = 1};
   for (;; moment.year++) {
@@ -170,10 +175,8 @@ char *hr__date_put(char *at, int64_t us, bool zoned) {
   return at;
 }
 
-/* Times and lengths of time as a person writes them. A part of a length is a whole number and its unit, larger units
-   first or not: integers from end to end. */
-
-/* The unit that begins at `*at`, which moves behind it; 0: none. A number `alone` is seconds. */
+/* The length of the unit at `*at`, which moves past it; 0: not a unit. A number without a unit (`alone`) is in
+   seconds. */
 static int64_t take_unit(const char **at, bool alone) {
   static const struct {
     char letter;
@@ -209,7 +212,7 @@ static bool take_millionths(const char **at, int64_t *value) {
   return unit < HR_SECOND_US;
 }
 
-/* "1d12h", "90", "1.5h". */
+/* Parses "1d12h", "90" or "1.5h". */
 static bool parse_span(const char *text, int64_t *us) {
   const char *begin = text;
   *us = 0;
@@ -229,10 +232,10 @@ enum hr_status hr_span_parse(const char *option, const char *text, bool may_be_n
                              struct hr_error *error) {
   bool negative = may_be_negative && *text == '-';
   if (!parse_span(text + negative, us))
-    return hr_fail(error, HR_BAD_INPUT,
-                   "--%s %.60s: a length of time is wanted, like 90 (seconds), 45m, 36h, 2d, 1w or 1d12h, of at most "
-                   "100000000000 s",
-                   option, text);
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "--%s %.60s: expected a duration like 90 (seconds), 45m, 36h, 2d, 1w or 1d12h, of at most 100000000000 s",
+        option, text);
   if (negative) *us = -*us;
   return HR_OK;
 }
@@ -242,9 +245,9 @@ enum hr_status hr_span_parse(const char *option, const char *text, bool may_be_n
 static enum hr_status wrong_clock(const struct hr_trace *trace, const char *option, const char *text,
                                   struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT,
-                 "--%s %.60s: the times of %s are %s; write %s, or how long after the first submit, as 2d", option,
+                 "--%s %.60s: the times of %s are %s; expected %s, or a time after the first submit, like 2d", option,
                  text, trace->source, trace->dated ? "dates" : "seconds without dates",
-                 trace->dated ? "a date, like 2026-11-21T08:30" : "@SECONDS on its clock");
+                 trace->dated ? "a date, like 2026-11-21T08:30" : "@SECONDS on the clock of the trace");
 }
 
 static bool is_date(const char *text) {
@@ -257,13 +260,13 @@ enum hr_status hr_trace_time_parse(const struct hr_trace *trace, const char *opt
   if (!date && !clock) return hr_span_parse(option, text, false, us, error);
   if (date != trace->dated) return wrong_clock(trace, option, text, error);
   if (date && !hr_date_parse(text, us, &zoned))
-    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: is no date of the calendar; write it like 2026-11-21T08:30",
-                   option, text);
+    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: not a valid date; expected a date like 2026-11-21T08:30", option,
+                   text);
   if (date && zoned && hr_trace_has_local_dates(trace))
-    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: has a zone, and the dates of %s have none; leave it out", option,
-                   text, trace->source);
+    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: the dates of %s have no time zone; remove the zone", option, text,
+                   trace->source);
   if (clock && !parse_span(text + 1, us))
-    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: behind the @ a number of seconds is wanted", option, text);
+    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: expected a number of seconds after '@'", option, text);
   *us -= trace->origin_us;
   return HR_OK;
 }

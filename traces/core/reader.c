@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The one way in which a bad row ends the reading or is counted. */
+/* Bad rows, skipped rows and notes: the single place where a bad row ends the reading or is counted. */
 
 #include "traces/core/reader.h"
 

@@ -61,7 +61,7 @@ enum hr_status hr__format_params_read(const struct hr__reader *reader, const cha
     while (i < n_params && (strlen(params[i].key) != key.length || memcmp(params[i].key, key.at, key.length) != 0)) i++;
     if (i == n_params) return unknown_key(reader, format, key, params, n_params);
     if (told[i])
-      return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is told twice", format, params[i].key);
+      return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is set twice", format, params[i].key);
     told[i] = true;
     enum hr_status status = set(reader, format, &params[i], value);
     if (status != HR_OK) return status;
@@ -69,7 +69,7 @@ enum hr_status hr__format_params_read(const struct hr__reader *reader, const cha
   return HR_OK;
 }
 
-/* Formats are told apart by the first line that is neither blank nor a `#` comment. */
+/* ---- Detection --------------------------------------------------------------------------------------- */
 
 enum { SWF_FIELDS = 18 };
 
@@ -81,7 +81,7 @@ static bool is_number_character(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-/* 18 numbers between spaces, and whatever follows them. */
+/* 18 numbers separated by spaces, and possibly more. */
 static bool is_swf_row(struct hr_text line) {
   size_t n_fields = 0;
   for (size_t i = 0; i < line.length; i++) {
@@ -93,7 +93,7 @@ static bool is_swf_row(struct hr_text line) {
   return n_fields == SWF_FIELDS;
 }
 
-/* Fields between `separator`, without quotes. */
+/* Splits a line at `separator`, without quotes. Returns the number of fields, at most `max`. */
 static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t most) {
   size_t n = 0;
   const char *end = line.at + line.length;
@@ -123,7 +123,7 @@ static bool is_number(struct hr_text text) {
 
 enum { MOST_COLUMNS = 200 };
 
-/* Whether the header has all of the columns, whatever their order and case; `wanted` ends with NULL. */
+/* Whether the header has all of the columns, in any order and case; `wanted` ends with NULL. */
 static bool has_columns(struct hr_text line, char separator, const char *const *wanted) {
   struct hr_text field[MOST_COLUMNS];
   size_t n = split(line, separator, field, MOST_COLUMNS);
@@ -141,8 +141,8 @@ static bool is_sacct(struct hr_text line) {
   return bars && (has_columns(line, '|', by_name) || has_columns(line, '|', by_number));
 }
 
-/* PAI's tables have no headers: their rows are known by the word for their status and how many fields they have. Those
-   of jobs and instances are recognised to be refused by name. */
+/* PAI tables have no header. They are recognized by the status word and the number of fields. Job and instance tables
+   are recognized so that the error can name them. */
 static bool is_pai(struct hr_text line) {
   static const char *const words[] = {"Terminated", "Failed", "Running", "Waiting"};
   static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
@@ -156,7 +156,7 @@ static bool is_pai(struct hr_text line) {
   return false;
 }
 
-/* No header either: numbers end each line, whichever of Gavel's versions wrote it. */
+/* No header either: every version of Gavel's format has numbers at the ends of its lines. */
 static bool is_gavel(struct hr_text line) {
   enum { MOST_FIELDS = 10 };
   struct hr_text field[MOST_FIELDS + 1];
@@ -190,7 +190,7 @@ static bool holds(struct hr_text text, const char *wanted) {
   return false;
 }
 
-/* JSON is known by its keys: the first of the table that is found. NULL: by none. */
+/* JSON formats are recognized by their keys: the first format of the table with a matching key. NULL: unknown. */
 static const char *json_format(struct hr_text beginning) {
   static const struct {
     const char *key, *format;
@@ -210,17 +210,17 @@ const char *hr__detect_format(struct hr_text beginning) {
   return table_format(line);
 }
 
-/* From a path to a trace: which format, which reader, and what was assumed. */
+/* ---- Formats ----------------------------------------------------------------------------------------- */
 
-/* Name, reader, whether it has parameters, what a trace of it cannot tell (told as a note), and what the format is. */
+/* Name, reader, whether it has parameters, fields that its traces lack (reported in a note), summary. */
 #define FORMAT_TABLE(X)                                                                                                \
-  X("csv", hr__read_csv, false, NULL, "Headroom's own CSV, or any other CSV through a column map")                     \
+  X("csv", hr__read_csv, false, NULL, "Headroom's own CSV, or any other CSV with a column map")                        \
   X("swf", hr__read_swf, false, NULL,                                                                                  \
     "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")                              \
   X("philly", hr__read_philly, false, NULL, "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster")     \
   X("openb", hr__read_openb, false, NULL,                                                                              \
     "Alibaba openb pods (cluster-trace-gpu-v2023): name,cpu_milli,memory_mib,num_gpu,gpu_milli,...")                   \
-  X("sacct", hr__read_sacct, false, NULL, "Slurm's accounting, as sacct --parsable2 prints it")                        \
+  X("sacct", hr__read_sacct, false, NULL, "Slurm accounting from sacct --parsable2")                                   \
   X("kubernetes", hr__read_kubernetes, true, NULL,                                                                     \
     "Kubernetes Jobs and Pods, Kueue Workloads: kubectl get ... -o json")                                              \
   X("philly-log", hr__read_philly_log, false, "limits",                                                                \
@@ -240,16 +240,15 @@ const char *hr__detect_format(struct hr_text beginning) {
     "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
 
 #define FORMAT_ENTRY(name, reader, has_params, untold, summary) {name, summary},
-static const struct hr_trace_format formats[] = {{"auto", "recognised by the file's content"},
-                                                 FORMAT_TABLE(FORMAT_ENTRY) /* those of text */
-                                                 {"packed", "what 'headroom trace pack' writes: columns that are "
-                                                            "mapped, not read"},
+static const struct hr_trace_format formats[] = {{"auto", "detected from the file's content"},
+                                                 FORMAT_TABLE(FORMAT_ENTRY) /* text formats */
+                                                 {"packed", "memory-mapped columns from 'headroom trace pack'"},
                                                  {NULL, NULL}};
 #undef FORMAT_ENTRY
 
 enum { N_READERS = sizeof formats / sizeof *formats - 3 };
 
-/* In the order of `formats` without "auto" and "packed", which is no text to be read. */
+/* In the order of `formats` without "auto" and "packed", which are not text formats. */
 static const struct {
   enum hr_status (*read)(struct hr__reader *);
   bool has_params;
@@ -276,7 +275,7 @@ static enum hr_status unknown_format(const char *name, struct hr_error *error) {
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) words[i] = formats[i].name;
   const char *nearest = hr_nearest_word(name, words);
 #define FORMAT_NAME(name, ...) " " name
-  return hr_fail(error, HR_BAD_INPUT, "trace format '%.60s' is not known%s%s%s; formats: auto%s packed", name,
+  return hr_fail(error, HR_BAD_INPUT, "unknown trace format '%.60s'%s%s%s; formats: auto%s packed", name,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
                  FORMAT_TABLE(FORMAT_NAME));
 #undef FORMAT_NAME
@@ -286,23 +285,23 @@ static bool has_map(const struct hr_trace_options *options) {
   return options->map && options->map->count;
 }
 
-/* "auto" comes before those with a reader, "packed" after them. */
+/* "auto" precedes the text formats, "packed" follows them. */
 static bool has_params(const struct hr_trace_format *format) {
   size_t number = (size_t)(format - formats);
   return number >= 1 && number <= N_READERS && readers[number - 1].has_params;
 }
 
-/* The format that was asked for, else what a column map says about it; NULL: look at the content. */
+/* The requested format, or CSV if there is a column map; NULL: detect it from the content. */
 static enum hr_status asked_format(const struct hr_trace_options *options, const char **name, struct hr_error *error) {
   const char *asked = options->format ? options->format : "auto", *colon = strchr(asked, ':');
   const struct hr_trace_format *format = hr_trace_format_find(asked);
   *name = format ? format->name : NULL;
   if (!format) return unknown_format(asked, error);
   if (colon && !has_params(format))
-    return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, and '%.60s' are some", *name, colon + 1);
+    return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, but '%.60s' was given", *name, colon + 1);
   if (strcmp(*name, "auto") == 0) *name = has_map(options) ? "csv" : NULL;
   if (*name && has_map(options) && strcmp(*name, "csv") != 0)
-    return hr_fail(error, HR_BAD_INPUT, "a column map is for CSV files; format '%s' has fixed columns", *name);
+    return hr_fail(error, HR_BAD_INPUT, "column maps are for CSV files; format '%s' has fixed columns", *name);
   return HR_OK;
 }
 
@@ -312,8 +311,8 @@ static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
   const char *untold = readers[number].untold;
   if (status != HR_OK || !untold || reader->untimed) return status;
   bool limits = strncmp(untold, "limits", strlen("limits")) == 0;
-  status = hr_notes_add(reader->notes, "format '%s' does not tell %s%s", format, untold,
-                        limits ? "; a policy that goes by limits is given run times" : "");
+  status = hr_notes_add(reader->notes, "format '%s' has no %s%s", format, untold,
+                        limits ? "; policies that use limits get the run times instead" : "");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
@@ -321,8 +320,9 @@ static enum hr_status note_fractions(struct hr__reader *reader) {
   if (reader->untimed) return HR_OK;
   return hr__reader_note_count(
       reader, reader->n_fractions,
-      (struct hr__count_words){"job asks", "jobs ask",
-                               " for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one"});
+      (struct hr__count_words){
+          "job requests", "jobs request",
+          " a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"});
 }
 
 static enum hr_status build(struct hr__reader *reader, const char *format, bool streamed, struct hr_trace **trace) {
@@ -339,11 +339,10 @@ static enum hr_status build(struct hr__reader *reader, const char *format, bool 
 }
 
 static enum hr_status unknown_json(const char *path, struct hr_error *error) {
-  return hr_fail(
-      error, HR_BAD_INPUT,
-      "%s: is JSON, but of no known trace: a list of Kubernetes objects has \"items\", Philly's cluster_job_log "
-      "\"attempts\", a Batsim workload \"jobs\" and \"profiles\"",
-      path);
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: JSON of an unknown trace format: a list of Kubernetes objects has \"items\", Philly's "
+                 "cluster_job_log \"attempts\", a Batsim workload \"jobs\" and \"profiles\"",
+                 path);
 }
 
 enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
@@ -355,9 +354,9 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   enum hr_status status = asked_format(options, &format, error);
   if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
-  const char *place = is_stdin ? "/dev/stdin" : path; /* which may be a plain file, too */
+  const char *place = is_stdin ? "/dev/stdin" : path; /* may also be a plain file */
   if (hr__is_packed(place))
-    return hr__unpack(place, options->streamed, trace, error); /* format and map are about text */
+    return hr__unpack(place, options->streamed, trace, error); /* format and map apply to text only */
   if (is_stdin) path = hr__standard_input;
   struct hr__reader reader = {
       .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
@@ -365,7 +364,7 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   if (colon) reader.params = colon + 1;
   status = hr__input_open(path, &reader.input, error);
   if (status == HR_OK && format && strcmp(format, "packed") == 0)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: is not a packed trace; 'headroom trace pack' makes one", path);
+    status = hr_fail(error, HR_BAD_INPUT, "%s: not a packed trace; 'headroom trace pack' creates one", path);
   if (status != HR_OK) {
     hr__input_close(reader.input);
     return status;

@@ -2,13 +2,13 @@
 #ifndef HR_TRACES_FORMATS_FORMATS_H
 #define HR_TRACES_FORMATS_FORMATS_H
 
-/* What a file does not tell and its reader has to know, behind the format's name: `azure-llm:decode=50,prefill=10000`.
- */
+/* Readers of trace formats, what they share, and the detection of formats. formats.c lists the readers; each is a
+   file of its own. */
 
 #include "traces/core/reader.h"
 
-/* A parameter is a whole number from `least` to `most`, or a text where `number` is NULL. What is not told stays as it
-   is. */
+/* Parameter of a format, given after its name as in `azure-llm:decode=50,prefill=10000`: a whole number from `min` to
+   `max`, or a text if `number` is NULL. Values that are not given are not changed. */
 struct hr__format_param {
   const char *key;
   uint64_t least, most;
@@ -16,11 +16,11 @@ struct hr__format_param {
   struct hr_text *text;
 };
 
-/* Reads `reader->params`; a key that is none of the table's is an error. */
+/* Parses `reader->params`; an unknown key is an error. */
 enum hr_status hr__format_params_read(const struct hr__reader *reader, const char *format,
                                       const struct hr__format_param *params, size_t n_params);
 
-/* The readers, one file each; formats.c lists them and says which one a file is for. */
+/* Readers of formats. Each reads all rows from `reader->input` into `reader->builder`. */
 
 enum hr_status hr__read_csv(struct hr__reader *reader);
 enum hr_status hr__read_swf(struct hr__reader *reader);
@@ -37,8 +37,8 @@ enum hr_status hr__read_gavel(struct hr__reader *reader);
 enum hr_status hr__read_azure_llm(struct hr__reader *reader);
 enum hr_status hr__read_batsim(struct hr__reader *reader);
 
-/* The name of the format that text beginning like this is in; "csv" when it is no other, NULL when it is JSON that no
-   format is in. */
+/* Name of the format of a file with this beginning; "csv" if no other format matches, NULL for JSON of an unknown
+   format. */
 const char *hr__detect_format(struct hr_text beginning);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps per second of kinds of jobs on one type of GPU, from the table that is published with Gavel. */
+/* Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): one job per line, fields separated by tabs,
+   no header. Versions of the simulator wrote 6, 7, 9 or 10 fields. A job has a number of steps; its run time is steps
+   / throughput on its GPUs. Throughputs were measured on a reference GPU type, and come from the table published with
+   Gavel, which parameters of the format name. */
 
 #include "headroom/trace_files.h"
 #include "traces/csv/csv_rows.h"
@@ -12,13 +15,14 @@
 
 struct hr__throughputs {
   struct hr__json_file file;
-  const cJSON *gpu; /* of the type that was asked for */
+  const cJSON *gpu; /* of the requested type */
 };
 
-/* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", "null" being the job alone. */
+/* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", then by co-located job, "null"
+   meaning the job alone. */
 static enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
                                            struct hr_error *error);
-/* Steps per second of the job alone, on `gpus` GPUs; 0 where the table has none. */
+/* Steps per second of the job alone on `gpus` GPUs; 0 if the table has none. */
 static double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus);
 static void hr__throughputs_finish(struct hr__throughputs *throughputs);
 
@@ -30,7 +34,7 @@ static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON
     if (type->string) types[n++] = type->string;
   types[n] = NULL;
   const char *nearest = hr_nearest_word(gpu, types);
-  return hr_fail(error, HR_BAD_INPUT, "%s: has no throughputs of GPU type '%.60s'%s%.60s%s", path, gpu,
+  return hr_fail(error, HR_BAD_INPUT, "%s: no throughputs for GPU type '%.60s'%s%.60s%s", path, gpu,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
@@ -62,11 +66,7 @@ static void hr__throughputs_finish(struct hr__throughputs *throughputs) {
   throughputs->gpu = NULL;
 }
 
-/*
- * Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): a job a line, fields between tabs, no header;
- * the simulator's versions wrote 6, 7, 9 or 10 of them. A job is so many steps: it runs for steps / throughput on its
- * GPUs, with the throughput measured on a reference GPU, which the format's parameters tell.
- */
+/* ---- Jobs -------------------------------------------------------------------------------------------- */
 
 struct gavel_row {
   struct hr_text job_type;
@@ -114,7 +114,7 @@ static size_t count_fields(struct hr_text line) {
   return n;
 }
 
-/* The columns of the version that writes so many; NULL when none does. */
+/* Columns of the version with that number of fields; NULL if there is none. */
 static const char *const *header_of(size_t n_fields) {
   static const char *const six[] = {"job_type",     "command", "num_steps_arg", "total_steps", "arrival_time",
                                     "scale_factor", NULL};
@@ -151,7 +151,7 @@ static enum hr_status read_rows(struct gavel *gavel, const char *const *header) 
 
 static enum hr_status note_reference(const struct gavel *gavel, const char *gpu, const char *path) {
   enum hr_status status =
-      hr_notes_add(gavel->reader->notes, "run times are steps over the throughput on %.60s of %.200s", gpu, path);
+      hr_notes_add(gavel->reader->notes, "run times are steps / throughput on %.60s from %.200s", gpu, path);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(gavel->reader);
 }
 
@@ -162,14 +162,14 @@ enum hr_status hr__read_gavel(struct hr__reader *reader) {
   if (status != HR_OK) return status;
   if (!file.length)
     return hr_fail(reader->error, HR_BAD_INPUT,
-                   "%s: a Gavel trace tells steps, not run times; name the table of throughputs and its GPU type: "
-                   "--format gavel:throughputs=FILE,reference=v100",
+                   "%s: Gavel traces have steps, not run times; give the throughput table and its GPU type: --format "
+                   "gavel:throughputs=FILE,reference=v100",
                    reader->path);
   size_t n_fields = count_fields(hr__first_line(hr__input_peek(reader->input)));
   const char *const *header = header_of(n_fields);
   if (!header)
     return hr_fail(reader->error, HR_BAD_INPUT,
-                   "%s:1: %zu field%s between tabs; a Gavel trace has 6, 7, 9 or 10 of them", reader->path, n_fields,
+                   "%s:1: found %zu field%s separated by tabs; a Gavel trace has 6, 7, 9 or 10", reader->path, n_fields,
                    hr__plural(n_fields));
   char path[4096], gpu[64];
   snprintf(path, sizeof path, "%.*s", (int)file.length, file.at);

@@ -25,8 +25,12 @@ bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes) {
   return true;
 }
 
-/* Job state codes of sacct(1). What the system ended (PREEMPTED, REQUEUED) is neither a failure of the job nor a wish
-   of its user: its outcome is unknown. */
+/*
+ * Requests and states of jobs, from notations that several trace formats share.
+ *
+ * Job states are those of sacct(1). Jobs that the system ended (PREEMPTED, REQUEUED) have an unknown outcome: they
+ * neither failed nor were cancelled by their user.
+ */
 
 #define ENDED(word, outcome)                                                                                           \
   {                                                                                                                    \
@@ -60,7 +64,7 @@ static const struct {
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state) {
   const char *space = memchr(text.at, ' ', text.length);
   size_t length = space ? (size_t)(space - text.at) : text.length;
-  if (length && text.at[length - 1] == '+') length--; /* cut to the width of a column */
+  if (length && text.at[length - 1] == '+') length--; /* truncated to the column width */
   for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
     if (strlen(states[i].word) != length || memcmp(states[i].word, text.at, length) != 0) continue;
     *state = states[i].state;

@@ -2,19 +2,18 @@
 #ifndef HR_TRACES_FORMATS_JOB_FACTS_H
 #define HR_TRACES_FORMATS_JOB_FACTS_H
 
-/* What a job asks for, from the ways in which traces write it down. */
-
 #include "headroom/trace_files.h"
 
-/* `tasks` tasks of `milli_per_task` thousandths of a GPU each. Up to one GPU that is a share of it; more are whole
-   GPUs, the last one rounded up, which `*rounded` says. False: more GPUs than there can be, or no task. */
+/* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 is a share of one GPU;
+   more are whole GPUs, rounded up, which sets `*rounded`. Returns false if there are more than HR_MAX_GPUS GPUs or no
+   task. */
 bool hr__ask_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
 
-/* Spreads a job that has its GPUs, and in `cpu_milli` and `mem_mib` what all of it asks for, over nodes: a task on
-   each, if the GPUs divide evenly, else all of it is one task and the answer is false. */
+/* Divides a job's GPUs, and its totals in `cpu_milli` and `mem_mib`, among nodes: one task per node if the GPUs
+   divide evenly. Otherwise the whole job is one task and the result is false. */
 bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes);
 
-/* States of Slurm jobs, as sacct prints them and as published logs of Slurm clusters have them. */
+/* Slurm job states, as printed by sacct and used in published logs of Slurm clusters. */
 
 enum hr__job_stage { HR__STAGE_ENDED, HR__STAGE_WAITING, HR__STAGE_RUNNING };
 
@@ -23,7 +22,7 @@ struct hr__slurm_state {
   uint8_t outcome; /* enum hr_outcome */
 };
 
-/* Reads "COMPLETED", "CANCELLED by 1000"; false for what is no state. */
+/* Parses "COMPLETED" or "CANCELLED by 1000"; false if the text is not a state. */
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
 
 #endif

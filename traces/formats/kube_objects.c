@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Objects of a list as kubectl prints it: Jobs (batch/v1), Kueue's Workloads (kueue.x-k8s.io v1beta1, whose priority
- * class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds are counted.
- * Of each is kept what a trace can use, so that the list may be of any size.
+ * Kubernetes objects from a list that kubectl prints: Jobs (batch/v1), Kueue Workloads (kueue.x-k8s.io v1beta1, whose
+ * priority class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds are
+ * counted. Only what a trace can use is stored, so the list may be of any size.
+ *
+ * Requests of a pod's containers add up. An init container runs before them, so the maximum of the two counts. A
+ * resource with only a limit is also requested (Kubernetes, "Resource Management for Pods and Containers").
  */
 
 #include "base/array.h"
@@ -42,13 +45,13 @@ static const cJSON *condition_of(const cJSON *object, const char *type) {
   return NULL;
 }
 
-/* When the condition became true, if it is. */
+/* Time of the condition's transition to true, if it is true. */
 static bool condition_time(struct hr__kube *kube, const cJSON *object, const char *type, int64_t *us) {
   const cJSON *condition = condition_of(object, type);
   return !is_true(condition) || hr__get_date(&kube->get, condition, "lastTransitionTime", us);
 }
 
-/* ---- What all objects have -------------------------------------------------------------------------- */
+/* ---- Metadata ---------------------------------------------------------------------------------------- */
 
 static void read_owner(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
   const cJSON *owners = hr__get_member(object, "metadata.ownerReferences"), *owner;
@@ -137,7 +140,7 @@ static bool read_container_times(struct hr__kube *kube, const cJSON *object, str
     if (start_us != INT64_MIN && (first_us == INT64_MIN || start_us < first_us)) first_us = start_us;
     if (finish_us > read->finish_us) read->finish_us = finish_us;
   }
-  /* A pod holds its GPUs from when it is bound to a node; where that is not told, from when its containers start. */
+  /* A pod has its GPUs from its binding to a node; if that time is unknown, from the start of its containers. */
   if (read->start_us == INT64_MIN) read->start_us = first_us;
   return true;
 }
@@ -160,7 +163,7 @@ static bool read_pod(struct hr__kube *kube, const cJSON *object, struct hr__kube
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
-/* Pods at once of a set: as admitted, which may be fewer than asked for. */
+/* Concurrent pods of a set: the admitted number, which may be below the requested one. */
 static bool read_count(struct hr__kube *kube, const cJSON *object, const cJSON *set, uint64_t *count) {
   const cJSON *name = hr__get_member(set, "name"), *assignment;
   const cJSON *assignments = hr__get_member(object, "status.admission.podSetAssignments");
@@ -183,8 +186,8 @@ static bool same_pod(const struct hr__kube_pod *a, const struct hr__kube_pod *b)
          a->types == b->types;
 }
 
-/* The set's pods join those that were read before: sets with GPUs put those without aside; sets that ask for different
-   things become one pod that asks for all of it. */
+/* Adds a pod set to those read before. Sets with GPUs replace those without; sets with different requests become one
+   pod with the sum of all requests. */
 static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod, uint64_t count) {
   if (!read->pods || (asks_for_gpus(pod) && !asks_for_gpus(&read->pod))) {
     read->mixed = read->mixed || read->pods;
@@ -212,10 +215,10 @@ static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod
 
 static bool read_sets(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
   const cJSON *sets = hr__get_member(object, "spec.podSets"), *set;
-  if (!cJSON_IsArray(sets)) return hr__get_wrong(&kube->get, "spec.podSets", sets, "not a list of sets of pods");
+  if (!cJSON_IsArray(sets)) return hr__get_wrong(&kube->get, "spec.podSets", sets, "not a list of pod sets");
   read->pod = (struct hr__kube_pod){.mig_profile = HR_NONE, .types = HR_NONE};
   if (cJSON_GetArraySize(sets) > 8)
-    return hr__get_wrong(&kube->get, "spec.podSets", sets, "a list of more than 8 sets");
+    return hr__get_wrong(&kube->get, "spec.podSets", sets, "a list of more than 8 pod sets");
   cJSON_ArrayForEach(set, sets) {
     struct hr__kube_pod pod;
     uint64_t count;
@@ -330,7 +333,7 @@ enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_i
   struct hr_text kind = {NULL, 0};
   if (!cJSON_IsObject(item->value) || !hr__get_text(&kube->get, item->value, "kind", true, &kind)) {
     if (!cJSON_IsObject(item->value))
-      (void)hr__get_wrong(&kube->get, "kind", NULL, "missing: no object {...} stands here");
+      (void)hr__get_wrong(&kube->get, "kind", NULL, "missing: expected an object {...}");
     return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   }
   if (strcmp(kind.at, "Job") == 0) return take_object(kube, item, HR__KUBE_JOB);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). A pod's run time is deletion - scheduled; one that was
- * never scheduled where the trace was recorded is given the time from creation to deletion. `qos` is not read.
+ * Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). Run time is deletion - scheduled; pods that were never
+ * scheduled in the recording run from creation to deletion. `qos` is not read.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -60,7 +60,7 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
-/* Who only asks what pods want does without their times. */
+/* Times are not required if only the requests of pods are needed. */
 static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool untimed) {
   for (size_t i = 0; i < N_COLUMNS; i++) {
     chosen[i] = columns[i];

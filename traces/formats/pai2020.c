@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What two further tables of PAI's trace tell of the jobs that tasks are of: `pai_job_table`, who submitted one and
-   when, and `pai_group_tag_table`, which GPU type was asked for and what workload it is. */
+/*
+ * Alibaba PAI, cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in the Wild", NSDI'22).
+ *
+ * A row of `pai_task_table.csv` is a job: `inst_num` instances that each request `plan_gpu` hundredths of a GPU. Two
+ * further tables, named by parameters of the format, complete it: `pai_job_table` has the submit time and the user of
+ * each job, `pai_group_tag_table` the requested GPU type and the workload, by the job's `inst_id`. Without the job
+ * table, tasks are submitted when they were launched. The tables have no header row, but one is accepted. If two rows
+ * have the same fact, the first one counts.
+ */
 
 #include "base/array.h"
 #include "base/names.h"
@@ -13,35 +20,32 @@
 #include <string.h>
 
 struct hr__pai_job {
-  int64_t submit_us;       /* INT64_MIN: not told */
-  uint32_t user, instance; /* among the users and the instances; HR_NONE: not told */
+  int64_t submit_us;       /* INT64_MIN: unknown */
+  uint32_t user, instance; /* numbers of the user and the instance; HR_NONE: unknown */
 };
 
 struct hr__pai_jobs {
-  struct hr__name_table names; /* of jobs, as `at` is indexed */
+  struct hr__name_table names; /* of jobs, same order as `at` */
   struct hr__name_table users, instances;
   struct hr__name_table words; /* GPU types and workloads */
   struct hr__pai_job *at;      /* [names.count] */
   uint32_t capacity;
   struct hr__pai_tag {
-    uint32_t gpu_type, workload; /* among the words; HR_NONE: not told */
-  } * tags;                      /* [instances.count]; NULL: they were not read */
+    uint32_t gpu_type, workload; /* indices into `words`; HR_NONE: unknown */
+  } * tags;                      /* [instances.count]; NULL: the table was not read */
 };
 
-/* Reads both tables; `tags_path` may be NULL. Errors are those of `reader`, a bad row one also where it is lenient. To
-   be finished also on failure. */
+/* Reads both tables; `tags_path` may be NULL. Errors are written to `reader`; bad rows are errors even if it is
+   lenient. Must be finished even if it fails. */
 static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
                                         struct hr__pai_jobs *jobs);
-/* NULL: no such job. */
+/* Returns NULL if there is no such job. */
 static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name);
-/* Of a job; empty where nothing is told. */
+/* User of a job; empty if unknown. */
 static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
 static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
 static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
 static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs);
-
-/* Both tables come without a header row, which is understood if it is there. A job is tagged by its `inst_id`; where
-   two rows tell something, the first counts. */
 
 struct job_row {
   struct hr_text name, instance, user;
@@ -66,7 +70,7 @@ static const struct hr__csv_column tag_columns[] = {{"inst_id", NULL, HR__TEXT, 
                                                     {"workload", NULL, HR__TEXT, true, false, TAG(workload), 0}};
 #undef TAG
 
-/* One of the tables while it is read. */
+/* State while one of the tables is read. */
 struct pai2020_table {
   struct hr__pai_jobs *jobs;
   struct hr__reader reader;
@@ -74,7 +78,7 @@ struct pai2020_table {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* The number of a text that may be empty, then HR_NONE. */
+/* The number of a text; HR_NONE if it is empty. */
 static enum hr_status intern(struct pai2020_table *table, struct hr__name_table *names, struct hr_text text,
                              uint32_t *number) {
   *number = text.length ? hr__names_intern(names, text.at, text.length) : HR_NONE;
@@ -85,7 +89,7 @@ static enum hr_status on_job(void *self, const void *data, uint64_t line) {
   struct pai2020_table *table = self;
   struct hr__pai_jobs *jobs = table->jobs;
   const struct job_row *row = data;
-  const struct hr__row_fault twice = {.line = line, .fault = "a line above tells of this job, too"};
+  const struct hr__row_fault twice = {.line = line, .fault = "a duplicate of the job on an earlier line"};
   uint32_t count = jobs->names.count, number;
   if (count == jobs->capacity) {
     struct hr__pai_job *grown = hr__grown(jobs->at, &jobs->capacity, sizeof *grown);
@@ -119,7 +123,7 @@ static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Reads the table at `path`, of the columns that `names` lists, NULL-terminated. */
+/* Reads the table at `path`; `names` lists its columns and ends with NULL. */
 static enum hr_status read_table(struct pai2020_table *table, const char *path, const char *const *names,
                                  struct hr__csv_schema *schema) {
   struct hr__reader *reader = &table->reader;
@@ -185,7 +189,7 @@ static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const c
   return status;
 }
 
-/* ---- Jobs that were read ---------------------------------------------------------------------------- */
+/* ---- Lookup ------------------------------------------------------------------------------------------ */
 
 static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name) {
   uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
@@ -224,18 +228,14 @@ static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs) {
   *jobs = (struct hr__pai_jobs){0};
 }
 
-/*
- * Tasks of Alibaba PAI, `pai_task_table.csv` of cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in
- * the Wild", NSDI'22): no header row, the published order of columns. A task, `inst_num` instances that each ask for
- * `plan_gpu` hundredths of a GPU, is a job. Who submitted it and when is in another table, which a parameter of the
- * format names; without it, a task is submitted when it was launched.
- */
+/* ---- Tasks ------------------------------------------------------------------------------------------- */
 
 struct pai_row {
   struct hr_text job_name, task_name, status, gpu_type;
   int64_t start_us, end_us;
   uint64_t mem_mib;
-  uint32_t instances, cpu_percent, gpu_percent; /* in thousandths of a percent: HR__CPUS, HR__GPU_PARTS */
+  uint32_t instances, cpu_percent,
+      gpu_percent; /* instances, and requests in thousandths of a percent (HR__CPUS, HR__GPU_PARTS) */
 };
 
 #define ROW(member) offsetof(struct pai_row, member)
@@ -254,12 +254,12 @@ static const struct hr__csv_column columns[] = {
 
 struct pai {
   struct hr__reader *reader;
-  struct hr__pai_jobs jobs; /* where they were read */
+  struct hr__pai_jobs jobs; /* if the table was read */
   bool have_jobs;
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 
-/* NULL, or what is wrong with the status. */
+/* Returns NULL, or what is wrong with the status. */
 static const char *read_status(struct hr_text text, uint8_t *outcome) {
   static const struct {
     const char *word;
@@ -276,7 +276,7 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* What the table of jobs tells of a task. */
+/* Adds what the job table has about a task. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
   const struct hr__pai_job *job = hr__pai_jobs_find(&pai->jobs, row->job_name);
   bool is_told = job && job->submit_us != INT64_MIN, is_late = is_told && job->submit_us > row->start_us;
@@ -301,7 +301,7 @@ static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8
   job.id.length = (size_t)snprintf(id, sizeof id, "%.*s/%.*s", (int)row->job_name.length, row->job_name.at,
                                    (int)row->task_name.length, row->task_name.at);
   bool rounded;
-  fault.fault = "the task asks for more than 4000000 GPUs";
+  fault.fault = "the task requests more than 4000000 GPUs";
   if (!hr__ask_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
     return hr__reader_bad_row(pai->reader, &fault);
   pai->n_rounded += rounded;
@@ -334,7 +334,7 @@ static bool has_header(const struct hr__reader *reader) {
   return hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), "job_name,");
 }
 
-/* The name of the table that the first line is of, NULL when it is the one that is read (or none of them). */
+/* Name of the table to which the first line belongs; NULL if it is the task table or unknown. */
 static const char *other_table(const struct hr__reader *reader) {
   struct hr_text line = hr__first_line(hr__input_peek(reader->input));
   size_t n_commas = 0;
@@ -345,8 +345,8 @@ static const char *other_table(const struct hr__reader *reader) {
 static enum hr_status refuse_other_table(const struct hr__reader *reader, const char *table) {
   bool is_jobs = strcmp(table, "pai_job_table") == 0;
   return hr_fail(reader->error, HR_BAD_INPUT,
-                 "%s: seems to be PAI's %s, which does not tell what tasks ask for; pai_task_table is wanted%s",
-                 reader->path, table, is_jobs ? ", with --format pai2020:jobs=FILE for this one" : "");
+                 "%s: looks like PAI's %s, which lacks the tasks' requests; expected pai_task_table%s", reader->path,
+                 table, is_jobs ? ", with --format pai2020:jobs=FILE for this table" : "");
 }
 
 static enum hr_status read_rows(struct pai *pai) {
@@ -354,45 +354,43 @@ static enum hr_status read_rows(struct pai *pai) {
                                        "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
   static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
   struct pai_row row;
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .header = has_header(pai->reader) ? NULL : header,
-                                        .missing_hint = "a pai_task_table.csv has them all; the other tables of the "
-                                                        "trace do not tell what tasks ask for",
-                                        .row = &row,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof row,
-                                        .on_row = on_row,
-                                        .self = pai};
+  const struct hr__csv_schema schema = {
+      .columns = columns,
+      .n_columns = sizeof columns / sizeof *columns,
+      .header = has_header(pai->reader) ? NULL : header,
+      .missing_hint = "a pai_task_table.csv has all of these; the other tables of the trace lack the tasks' requests",
+      .row = &row,
+      .blank_row = &blank,
+      .row_bytes = sizeof row,
+      .on_row = on_row,
+      .self = pai};
   return hr__csv_read_rows(pai->reader, &schema);
 }
 
 static enum hr_status note_what_is_assumed(const struct pai *pai) {
   const struct hr__reader *reader = pai->reader;
-  static const struct hr__count_words alone = {"task is a job of its own", "tasks are jobs of their own",
-                                               ", submitted when launched: users and submissions are in pai_job_table, "
-                                               "which --format pai2020:jobs=FILE reads, "
-                                               "too"},
-                                      joined = {"task is a job of its own", "tasks are jobs of their own",
-                                                ", each submitted when its job was"};
+  static const struct hr__count_words
+      alone = {"task is a job of its own", "tasks are jobs of their own",
+               ", submitted when launched: users and submit times are in pai_job_table (--format pai2020:jobs=FILE)"},
+      joined = {"task is a job of its own", "tasks are jobs of their own", ", each submitted when its job was"};
   enum hr_status status = hr__reader_note_count(reader, pai->n_tasks, pai->have_jobs ? joined : alone);
   if (status == HR_OK)
     status = hr__reader_note_count(
         reader, pai->n_unknown,
         (struct hr__count_words){"task of a job", "tasks of jobs",
-                                 " whose submission pai_job_table does not tell: submitted when launched"});
+                                 " without a submit time in pai_job_table: submitted when launched"});
   if (status == HR_OK)
     status = hr__reader_note_count(reader, pai->n_late,
                                    (struct hr__count_words){"task was launched before its job was",
                                                             "tasks were launched before their jobs were",
                                                             " submitted: submitted when launched"});
   if (status != HR_OK) return status;
-  return hr__reader_note_count(
-      reader, pai->n_rounded,
-      (struct hr__count_words){"task asks", "tasks ask", " for a GPU and a part: the part is rounded up"});
+  return hr__reader_note_count(reader, pai->n_rounded,
+                               (struct hr__count_words){"task requests", "tasks request",
+                                                        " a fraction above one GPU: the fraction is rounded up"});
 }
 
-/* The tables that the parameters name. */
+/* Reads the tables that the parameters name. */
 static enum hr_status pai2020_read_jobs(struct pai *pai) {
   struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
   const struct hr__format_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
@@ -401,8 +399,7 @@ static enum hr_status pai2020_read_jobs(struct pai *pai) {
   if (status != HR_OK || (!jobs.length && !tags.length)) return status;
   if (!jobs.length)
     return hr_fail(reader->error, HR_BAD_INPUT,
-                   "trace format 'pai2020': 'tags' is of jobs, which pai_job_table tells; name it, too: "
-                   "pai2020:jobs=FILE,tags=FILE");
+                   "trace format 'pai2020': 'tags' needs the job table, too: pai2020:jobs=FILE,tags=FILE");
   char jobs_path[4096], tags_path[4096];
   snprintf(jobs_path, sizeof jobs_path, "%.*s", (int)jobs.length, jobs.at);
   snprintf(tags_path, sizeof tags_path, "%.*s", (int)tags.length, tags.length ? tags.at : "");

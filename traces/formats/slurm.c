@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the two halves of the reader of sacct's output share: sacct_rows.c makes sense of rows, sacct.c joins them. */
+/*
+ * Slurm accounting as printed by `sacct --parsable2` (sacct(1)): fields separated by `|`, named by a header.
+ *
+ * A row is a job, a component of one (123_4, 123+1), a step of one (123.batch), which is skipped, or, with
+ * --duplicates, an earlier attempt of a job that was requeued. All attempts are one job, submitted with the first one
+ * and run as the last one: replaying the evictions is up to the simulation. Jobs are therefore stored until the end
+ * of the file, one per id, with shared texts.
+ *
+ * GPUs come from AllocTRES, else from the request. Types come from the request, and from the allocation only if the
+ * file has no request column. CPUs and memory are totals of the job and are divided among its nodes. A TRES list has
+ * GPUs in total and by type (`gres/gpu=4,gres/gpu:a100=4`); if the total is missing, it is the sum of the types.
+ * Formats of "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit" are those of sacct(1).
+ */
 
 #include "traces/formats/slurm.h"
 
@@ -15,20 +27,20 @@
 #include <string.h>
 #include <strings.h>
 
-/* A row as it stands in the file. */
+/* A row of the file. */
 struct hr__sacct_row {
   struct hr_text id, raw_id, state, user, account, partition, priority, restarts;
   struct hr_text alloc_tres, req_tres, alloc_gres, req_gres, req_mem, limit, limit_minutes;
-  int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN where unknown */
+  int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN if unknown */
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
-/* What is kept of it; texts are numbers of `texts`. */
+/* What is stored of a job; texts are indices into `texts`. */
 struct hr__sacct_job {
-  const char *left_out; /* why the job is not replayed; NULL when it is */
+  const char *left_out; /* why the job is not replayed; NULL if it is */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
-  int64_t attempt_us, began_us; /* submit and start of the attempt that is kept: the last */
+  int64_t attempt_us, began_us; /* submit and start of the last attempt, whose data is stored */
   uint32_t user, tenant, types, gpus, tasks, cpu_milli;
   int32_t priority;
   uint8_t outcome;
@@ -37,20 +49,19 @@ struct hr__sacct_job {
 struct hr__sacct {
   struct hr__reader *reader;
   struct hr__name_table ids, texts;
-  struct hr__sacct_job *jobs; /* by number of the id */
+  struct hr__sacct_job *jobs; /* by id number */
   uint32_t n_jobs, capacity;
-  bool asks_are_told; /* there is a column of what jobs asked for, apart from what they got */
+  bool asks_are_told; /* the file has a request column besides the allocation */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_held, n_partition_limits, n_uneven, n_mixed, n_per_node,
       n_priorities, n_early, n_shares;
 };
 
 static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct);
-/* Completes the job with the row's texts and keeps it. */
+/* Stores the job with the row's texts. */
 static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job,
                                      const struct hr__sacct_row *row, const char *types);
 
-/* After sacct(1), "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit". GPUs stand in a list of TRES once in all and once
-   for each type (`gres/gpu=4,gres/gpu:a100=4`): where the sum of types is told and the total is not, the sum is it. */
+/* ---- Notations of Slurm ------------------------------------------------------------------------------ */
 
 static struct hr_text without(struct hr_text text, size_t count) {
   return (struct hr_text){text.at + count, text.length - count};
@@ -60,8 +71,6 @@ static bool whole(struct hr_text text, uint64_t most, uint64_t *value) {
   const struct hr__number_rule rule = {1, most, true};
   return hr__number_parse(text, &rule, value) == HR__NUMBER_FINE;
 }
-
-/* ---- Memory and time -------------------------------------------------------------------------------- */
 
 bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of) {
   static const struct {
@@ -87,7 +96,7 @@ bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of
   return true;
 }
 
-/* Takes the whole number in front of `end`, or all of the text where `end` is not in it. */
+/* Parses the whole number before `end`, or all of the text if it does not contain `end`. */
 static bool take_whole(struct hr_text *rest, char end, uint64_t *value) {
   const char *stop = memchr(rest->at, end, rest->length);
   struct hr_text digits = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
@@ -113,7 +122,7 @@ bool hr__slurm_span_parse(struct hr_text text, int64_t *us) {
 
 /* ---- Resources -------------------------------------------------------------------------------------- */
 
-/* True when the type is new and found room. */
+/* Returns true if the type is new and there is room for it. */
 static bool add_type(struct hr__tres *tres, struct hr_text type) {
   size_t used = strlen(tres->types);
   if (used + type.length + 2 > sizeof tres->types) return false;
@@ -126,7 +135,7 @@ static bool add_type(struct hr__tres *tres, struct hr_text type) {
   return true;
 }
 
-/* What follows "gpu": "=4", ":a100=4", ":4", ":a100:4", or nothing for one. */
+/* Parses what follows "gpu": "=4", ":a100=4", ":4", ":a100:4", or nothing, meaning one. */
 static const char *take_gpus(struct hr__tres *tres, struct hr_text rest, uint64_t *typed) {
   const char *not_right = "not a list of resources with a count of GPUs, like gres/gpu:a100=4";
   const char *note = memchr(rest.at, '(', rest.length);
@@ -184,15 +193,7 @@ const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres) {
   return tres->gpus > HR_MAX_GPUS || typed > HR_MAX_GPUS ? "more than 4000000 GPUs" : NULL;
 }
 
-/*
- * Slurm's accounting as `sacct --parsable2` prints it (sacct(1)): fields between `|`, named by a header. A row is a
- * job, a component of one (123_4, 123+1), a step of one (123.batch), which is passed over, or, under --duplicates, an
- * earlier attempt at a job that was requeued. All attempts at a job are one job, submitted with the first and run as
- * the last: what took the others from their nodes is for the replay to bring about. So jobs are kept until the file is
- * read, one to a distinct id; equal texts are kept once.
- */
-
-/* ---- The list of jobs ------------------------------------------------------------------------------- */
+/* ---- Stored jobs ------------------------------------------------------------------------------------- */
 
 static uint32_t keep(struct hr__name_table *names, struct hr_text text) {
   return hr__names_intern(names, text.length ? text.at : "", text.length);
@@ -206,7 +207,7 @@ static bool is_later(const struct hr__sacct_job *job, const struct hr__sacct_job
   return job->attempt_us != than->attempt_us ? job->attempt_us > than->attempt_us : job->began_us >= than->began_us;
 }
 
-/* Of rows of one id the last attempt is kept, whatever their order in the file, with the first one's submission. */
+/* Keeps the last attempt of an id, in any order in the file, with the submit time of the first attempt. */
 static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, struct hr_text id) {
   uint32_t number = keep(&sacct->ids, id);
   if (number == HR_NONE) return false;
@@ -238,7 +239,7 @@ static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_j
   return fine ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
 
-/* ---- From the list to the trace --------------------------------------------------------------------- */
+/* ---- Conversion to jobs ------------------------------------------------------------------------------ */
 
 static enum hr_status add_job(const struct hr__sacct *sacct, uint32_t number) {
   const struct hr__sacct_job *job = &sacct->jobs[number];
@@ -278,28 +279,27 @@ static enum hr_status note_all(const struct hr__sacct *sacct) {
         ""}},
       {sacct->n_attempts,
        {"row is a further attempt at a job that was", "rows are further attempts at jobs that were",
-        " requeued: each job is replayed once, submitted as the first and run as the last"}},
+        " requeued: each job is replayed once, submitted with the first and run as the last attempt"}},
       {sacct->n_restarts,
-       {"restart of a job is", "restarts of jobs are", " told by column 'Restarts'; what ran before is not replayed"}},
+       {"restart of a job is", "restarts of jobs are", " in column 'Restarts'; earlier attempts are not replayed"}},
       {sacct->n_components,
        {"row is a component of a heterogeneous job, whose components",
-        "rows are components of heterogeneous jobs, which", " started together; each is replayed for itself"}},
+        "rows are components of heterogeneous jobs, which", " started together; each is replayed as a job of its own"}},
       {sacct->n_held,
        {"row became eligible after it was submitted", "rows became eligible after they were submitted",
-        " (dependencies, holds, begin times): the submission is taken to be then"}},
+        " (dependencies, holds, begin times): that time is used as submit time"}},
       {sacct->n_partition_limits,
-       {"row has its partition's limit", "rows have their partition's limit", ", which the file does not tell"}},
-      {sacct->n_uneven, {"row has", "rows have", " GPUs that do not divide evenly over their nodes: each is one task"}},
-      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which will do in a replay"}},
-      {sacct->n_per_node,
-       {"row tells its", "rows tell their", " GPUs by GRES alone, which is taken as of each of their nodes"}},
+       {"row has its partition's limit", "rows have their partition's limit", ", which is not in the file"}},
+      {sacct->n_uneven,
+       {"row has", "rows have", " GPUs that cannot be divided evenly among the nodes: each is one task"}},
+      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which are accepted in a replay"}},
+      {sacct->n_per_node, {"row has its", "rows have their", " GPUs in GRES only, taken as a number per node"}},
       {sacct->n_early,
-       {"row started before it was", "rows started before they were", " submitted: when that was is taken as unknown"}},
+       {"row started before it was", "rows started before they were", " submitted: the start is treated as unknown"}},
       {sacct->n_shares,
        {"row has", "rows have",
-        " shares of GPUs (gres/shard, gres/mps), which are not read: without whole ones they "
-        "have none"}},
-      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is not read"}},
+        " shares of GPUs (gres/shard, gres/mps), which are ignored: without whole GPUs they have none"}},
+      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is ignored"}},
   };
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
@@ -318,11 +318,7 @@ enum hr_status hr__read_sacct(struct hr__reader *reader) {
   return status;
 }
 
-/*
- * A row of sacct's output to a job. GPUs are those that the job was given (AllocTRES), else those it asked for; types
- * are those that it asked for, and those it was given only where the file has no column of what was asked. CPUs and
- * memory are told for the whole job and shared out over its nodes.
- */
+/* ---- Rows -------------------------------------------------------------------------------------------- */
 
 #define ROW(member) offsetof(struct hr__sacct_row, member)
 static const struct hr__csv_column columns[] = {
@@ -352,7 +348,7 @@ static const struct hr__csv_column columns[] = {
     {"ReqMem", NULL, HR__TEXT, false, false, ROW(req_mem), 0}};
 #undef ROW
 
-/* Columns that a job can be understood without: what else sacct may be asked for is no news to a reader. */
+/* Columns that are ignored without a note, as sacct can print many that a replay does not need. */
 static const char *const ignored[] = {"Admin",      "AdminComment", "AllocTRESRaw",    "AssocID",
                                       "AveCPU",     "AveRSS",       "AveVMSize",       "BlockID",
                                       "Cluster",    "Comment",      "Constraints",     "ConsumedEnergy",
@@ -370,14 +366,14 @@ static bool is_word(struct hr_text text, const char *word) {
   return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
 
-/* ---- What the job asks for -------------------------------------------------------------------------- */
+/* ---- Requests ---------------------------------------------------------------------------------------- */
 
 struct asked {
   struct hr__tres given, wanted;
   struct hr_job_record job; /* GPUs, tasks, CPUs and memory */
 };
 
-/* Reads one of the columns of resources if it is told and `tres` has no GPUs yet; true when it is fine. */
+/* Reads a resource column if it has a value and `tres` has no GPUs yet; false if it is invalid. */
 static bool read_tres(struct hr__tres *tres, struct hr_text text, const char *column, struct hr__row_fault *fault) {
   if (!text.length || tres->has_gpus || is_word(text, "(null)") || is_word(text, "Unknown")) return true;
   struct hr__tres before = *tres;
@@ -409,7 +405,7 @@ static uint64_t at_most(uint64_t value, uint64_t most) {
   return value < most ? value : most;
 }
 
-/* GPUs, CPUs and memory of all nodes; GRES count those of one. */
+/* Totals of GPUs, CPUs and memory of all nodes; GRES are per node. */
 static bool add_up(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct asked *asked, bool by_node) {
   const struct hr__tres *gpus = asked->given.has_gpus ? &asked->given : &asked->wanted;
   const struct hr__tres *rest = asked->given.has_cpus ? &asked->given : &asked->wanted;
@@ -442,7 +438,7 @@ static bool read_asked(struct hr__sacct *sacct, const struct hr__sacct_row *row,
   *fault = (struct hr__row_fault){.line = fault->line, .column = "ReqMem", .value = row->req_mem};
   fault->fault = "not an amount of memory like 64G, 4Gn or 4Gc";
   if (row->req_mem.length && !hr__slurm_mem_parse(row->req_mem, &mib, &of)) return false;
-  *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job asks for more than 4000000 GPUs"};
+  *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job requests more than 4000000 GPUs"};
   return add_up(sacct, row, asked, by_node);
 }
 
@@ -453,7 +449,7 @@ static const char *types_of(struct hr__sacct *sacct, const struct asked *asked) 
   return tres->types;
 }
 
-/* ---- When, and for how long ------------------------------------------------------------------------- */
+/* ---- Times ------------------------------------------------------------------------------------------- */
 
 static bool read_limit(struct hr__sacct *sacct, const struct hr__sacct_row *row, int64_t *limit_us,
                        struct hr__row_fault *fault) {
@@ -466,14 +462,14 @@ static bool read_limit(struct hr__sacct *sacct, const struct hr__sacct_row *row,
     return true;
   uint64_t us = 0;
   const struct hr__number_rule minutes = {60 * (uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
-  fault->fault = raw ? "not a number of minutes" : "not a span of time like 1-12:00:00, UNLIMITED or Partition_Limit";
+  fault->fault = raw ? "not a number of minutes" : "not a duration like 1-12:00:00, UNLIMITED or Partition_Limit";
   if (!raw) return hr__slurm_span_parse(text, limit_us);
   if (hr__number_parse(text, &minutes, &us) != HR__NUMBER_FINE) return false;
   *limit_us = (int64_t)us;
   return true;
 }
 
-/* Why a job that makes sense is none to replay; NULL when it is one. */
+/* Why a valid job is not replayed; NULL if it is. */
 static const char *why_left_out(const struct hr__sacct_row *row, const struct hr__slurm_state *state) {
   bool started = row->start_us != INT64_MIN;
   if (state->stage == HR__STAGE_WAITING) return "the job had not started";
@@ -487,7 +483,7 @@ static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row,
                        struct hr__row_fault *fault) {
   struct hr__slurm_state state;
   *fault = (struct hr__row_fault){
-      .line = fault->line, .column = "State", .value = row->state, .fault = "no state of a Slurm job"};
+      .line = fault->line, .column = "State", .value = row->state, .fault = "not a Slurm job state"};
   if (!hr__job_state_parse(row->state, &state)) return false;
   *fault = (struct hr__row_fault){.line = fault->line, .column = "Submit", .fault = "unknown"};
   if (row->submit_us == INT64_MIN) return false;
@@ -507,9 +503,9 @@ static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row,
   return job->work_us >= 0;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------- */
+/* ---- Rows to jobs ------------------------------------------------------------------------------------ */
 
-/* A number that is there for its own sake: one that makes no sense is not worth the job. */
+/* An informative number; an invalid one is ignored rather than a reason to skip the job. */
 static uint64_t number_of(struct hr_text text) {
   const struct hr__number_rule rule = {1, INT64_MAX, true};
   uint64_t value = 0;
@@ -567,12 +563,12 @@ static enum hr_status check_header(struct hr__sacct *sacct) {
   const struct hr__reader *reader = sacct->reader;
   sacct->asks_are_told = header_has(header, "ReqTRES") || header_has(header, "ReqGRES");
   if (!header_has(header, "JobID") && !header_has(header, "JobIDRaw"))
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:1: missing column 'JobID'; sacct --parsable2 has it in its header",
-                   reader->path);
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s:1: missing column 'JobID', which sacct --parsable2 has in its header", reader->path);
   if (sacct->asks_are_told || header_has(header, "AllocTRES") || header_has(header, "AllocGRES")) return HR_OK;
   return hr_fail(reader->error, HR_BAD_INPUT,
-                 "%s:1: missing column 'AllocTRES' or 'ReqTRES': how many GPUs do jobs have? Ask sacct for --format="
-                 "JobID,User,Account,State,Submit,Eligible,Start,End,Timelimit,AllocTRES,ReqTRES,NNodes",
+                 "%s:1: missing column 'AllocTRES' or 'ReqTRES', needed for the number of GPUs; use sacct "
+                 "--format=JobID,User,Account,State,Submit,Eligible,Start,End,Timelimit,AllocTRES,ReqTRES,NNodes",
                  reader->path);
 }
 
@@ -585,7 +581,7 @@ static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct) {
                                         .ignored = ignored,
                                         .separator = '|',
                                         .unquoted = true,
-                                        .missing_hint = "ask sacct for them with --format",
+                                        .missing_hint = "add them with sacct --format",
                                         .row = &row,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof row,

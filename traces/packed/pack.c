@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A trace as one file that can be mapped. First all sections are described, with their checksums, so that the table of
- * them can stand at the file's beginning; then everything is written in one go.
+ * Writes a trace as a packed file that can be mapped into memory. All sections are described and their checksums
+ * computed first, so that the section table can be at the beginning of the file; then everything is written
+ * sequentially.
  */
 
 #include "traces/packed/pack.h"
@@ -20,16 +21,18 @@ struct pack_packing {
     struct hr__packed_header header;
     struct hr__packed_section sections[HR_PACKED_MOST_SECTIONS];
   } head;
-  const void *at[HR_PACKED_MOST_SECTIONS]; /* the sections' bytes */
-  void *made[HR_PACKED_MOST_SECTIONS];     /* of them, what is no part of the trace */
+  const void *at[HR_PACKED_MOST_SECTIONS]; /* data of the sections */
+  void *made[HR_PACKED_MOST_SECTIONS];     /* data that was built for packing and is not part of the trace */
   uint32_t n_made;
   struct hr_notes notes;
 };
 
-_Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packed_section) == 64, "as documented");
-_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MOST_SECTIONS, "room for all: ids, row, notes, skipped");
+_Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packed_section) == 64,
+               "the section limit matches the documentation");
+_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MOST_SECTIONS,
+               "the section table has room for ids, rows, notes and skipped rows");
 
-/* ---- What is written -------------------------------------------------------------------------------- */
+/* ---- Sections ---------------------------------------------------------------------------------------- */
 
 static void add_section(struct pack_packing *packing, const char *name, const void *at, uint64_t entries,
                         size_t width) {
@@ -73,7 +76,7 @@ static bool add_skipped(struct pack_packing *packing) {
   return fine;
 }
 
-/* The trace's notes, and where it is from; packed again, it stays the same. */
+/* The trace's notes and its source. Packing a packed trace again gives the same file. */
 static bool add_notes(struct pack_packing *packing) {
   const struct hr_trace *trace = packing->trace;
   for (size_t i = 0; i < trace->notes.count; i++)
@@ -161,7 +164,7 @@ static enum hr_status check_trace(const struct hr_trace *trace, struct hr_error 
   if (!hr__is_little_endian())
     return hr_fail(error, HR_BAD_INPUT, "%s: packed traces are little-endian, and this machine is not; use CSV",
                    trace->source);
-  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", trace->source);
+  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: the trace has no jobs", trace->source);
   return HR_OK;
 }
 
@@ -200,8 +203,6 @@ enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *
   fputs("\n  ]\n}\n", file.stream);
   return hr__output_commit(&file, error);
 }
-
-/* The packed form, which holds all that a trace has (traces/pack.c). */
 
 enum hr_status hr__write_packed(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                                 struct hr_error *error) {

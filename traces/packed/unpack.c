@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A packed trace that is being mapped and checked, section by section. */
+/*
+ * Maps a packed trace and checks all of it once.
+ *
+ * The section table must cover the file without gaps, each section must match its checksum, and each column must
+ * contain valid values. Checksums detect damage; the other checks reject files made to do harm. Columns are checked
+ * block by block, right after the block was summed, while it is in the cache.
+ *
+ * Values are checked column by column with one range per column that may wrap around ("HR_NONE or below 7" is the
+ * range of eight values that begins at HR_NONE): one subtraction and one comparison per value, which the compiler
+ * vectorizes. This checks millions of jobs in milliseconds and accepts exactly what hr_job_record_fault() accepts.
+ */
 
 #include "traces/core/builder.h"
 #include "traces/core/numbers.h"
@@ -20,42 +30,38 @@ struct hr__unpacking {
   const char *map;
   const struct hr__packed_header *header;
   const struct hr__packed_section *sections;
-  bool taken[HR_PACKED_MOST_SECTIONS]; /* sections that are known */
+  bool taken[HR_PACKED_MOST_SECTIONS]; /* sections that were recognized */
   XXH3_state_t *summing;
   bool streamed;
   struct hr_error *error;
 };
 
-/* Each of these says what is wrong and returns its status. */
 static enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking);
 static enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what);
 static enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
                                                 const struct hr__packed_section *section, const char *what);
 
-/* The section of that name, NULL: there is none; marked as known. */
+/* The section with that name, marked as recognized; NULL if there is none. */
 static const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking, const char *member);
 static enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking,
                                            const struct hr__packed_section *section);
-/* Of a streamed trace: pages of the file that were looked at need not stay; they come back when they are. */
+/* For streamed traces: releases the memory of pages of the file; they are read again on the next access. */
 static void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes);
 
-/* Sections of texts. Names are all there are of every kind; ids stay in the file, what is made is a pointer to each,
-   but for a streamed run. */
+/* Reads the text sections: name tables, and ids. Ids stay in the file; only an array of pointers is built, and not
+   for streamed traces. */
 static enum hr_status hr__unpack_names(struct hr__unpacking *unpacking);
 static enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking);
 static enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking);
 static enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking);
 
-/* What columns that come from a packed trace may hold: what a reader of rows would have let in, and nothing else. */
-
-/* Whether each of `count` entries of a column is a value that it may hold. The trace's names are there already. */
+/* Whether `count` entries of a column are valid. The trace's name tables must be complete. */
 static bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count);
-/* Whether submits never decrease, `*last_us` being the one before; it becomes the last of these. */
+/* Whether submit times never decrease; `*last_us` is the previous one, and becomes the last of these. */
 static bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us);
-/* Whether each row is there once. Needs memory: `*fine` is set when HR_OK is returned. */
+/* Whether `row` is a permutation. Allocates memory; `*fine` is set if HR_OK is returned. */
 static enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine);
-/* What keeps columns, each of them fine, from making sense together for some jobs, as a sentence; NULL when nothing
-   does. */
+/* Checks conditions across columns for some jobs. Returns a sentence on what is wrong, NULL if nothing is. */
 static const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to);
 
 enum { BLOCK_BYTES = 1 << 18 };
@@ -66,7 +72,7 @@ static enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking
 
 static enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what) {
   return hr_fail(unpacking->error, HR_BAD_INPUT,
-                 "%s: is a damaged packed trace: %s; make it anew with 'headroom trace pack'", unpacking->path, what);
+                 "%s: damaged packed trace: %s; create it again with 'headroom trace pack'", unpacking->path, what);
 }
 
 static enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
@@ -103,14 +109,14 @@ static enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking
     hr__unpack_drop(unpacking, at, bytes);
   }
   if (XXH3_64bits_digest(unpacking->summing) == section->checksum) return HR_OK;
-  return hr__unpack_refuse_section(unpacking, section, "has another checksum than it should");
+  return hr__unpack_refuse_section(unpacking, section, "has a wrong checksum");
 }
 
-/* Texts of a packed trace, one after the other, each ended by NUL: names, ids, notes, rows left out. */
+/* ---- Text sections ----------------------------------------------------------------------------------- */
 
 enum { TEXTS_BLOCK_BYTES = 1 << 18, MOST_NOTES = 4096 };
 
-/* The section's texts one after the other; each ends before the section does. */
+/* Checks that texts follow each other and the last one ends with the section. */
 static enum hr_status check_texts(const struct hr__unpacking *unpacking, const struct hr__packed_section *section) {
   enum hr_status status = hr__unpack_check_sum(unpacking, section);
   if (status != HR_OK) return status;
@@ -123,9 +129,8 @@ static enum hr_status check_texts(const struct hr__unpacking *unpacking, const s
     hr__unpack_drop(unpacking, kept, (size_t)(at - kept));
     kept = at;
   }
-  return count == section->entries
-             ? HR_OK
-             : hr__unpack_refuse_section(unpacking, section, "has another number of texts than it says");
+  return count == section->entries ? HR_OK
+                                   : hr__unpack_refuse_section(unpacking, section, "has a wrong number of texts");
 }
 
 static enum hr_status take_names(struct hr__unpacking *unpacking, const char *member, struct hr__name_table *names) {
@@ -133,13 +138,12 @@ static enum hr_status take_names(struct hr__unpacking *unpacking, const char *me
   if (!section) return HR_OK;
   enum hr_status status = check_texts(unpacking, section);
   if (status != HR_OK) return status;
-  if (section->entries >= HR_NONE / 2)
-    return hr__unpack_refuse_section(unpacking, section, "has more texts than it may");
+  if (section->entries >= HR_NONE / 2) return hr__unpack_refuse_section(unpacking, section, "has too many texts");
   const char *at = unpacking->map + section->offset;
   for (uint32_t i = 0; i < section->entries; i++, at += strlen(at) + 1) {
     uint32_t number = hr__names_intern(names, at, strlen(at));
     if (number == HR_NONE) return hr__unpack_no_memory(unpacking);
-    if (number != i) return hr__unpack_refuse_section(unpacking, section, "has a text twice");
+    if (number != i) return hr__unpack_refuse_section(unpacking, section, "contains a text twice");
   }
   return HR_OK;
 }
@@ -169,7 +173,7 @@ static enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking) {
   if (!section) return HR_OK;
   if (unpacking->owned->trace.id_number) return hr__unpack_refuse(unpacking, "its ids are both numbers and texts");
   if (section->entries != unpacking->header->n_jobs)
-    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
+    return hr__unpack_refuse_section(unpacking, section, "does not have one entry per job");
   enum hr_status status = check_texts(unpacking, section);
   if (status != HR_OK || unpacking->streamed) return status;
   struct hr_trace *trace = &unpacking->owned->trace;
@@ -188,7 +192,7 @@ static enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking) {
   if (!section) return HR_OK;
   enum hr_status status = check_texts(unpacking, section);
   if (status == HR_OK && section->entries > MOST_NOTES)
-    status = hr__unpack_refuse_section(unpacking, section, "has more texts than it may");
+    status = hr__unpack_refuse_section(unpacking, section, "has too many texts");
   const char *at = unpacking->map + section->offset;
   for (uint64_t i = 0; status == HR_OK && i < section->entries; i++, at += strlen(at) + 1)
     if (hr_notes_add(&unpacking->owned->trace.notes, "%s", at) != HR_OK) status = hr__unpack_no_memory(unpacking);
@@ -222,24 +226,21 @@ static enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking) {
                       (uint32_t)counts->entries);
 }
 
-/*
- * The checks of hr_job_record_fault, column by column: millions of jobs in milliseconds. What a column may hold is one
- * range of numbers that may wrap round ("HR_NONE or below 7" is the range of eight that begins at HR_NONE), so that a
- * value is checked by one subtraction and one comparison, many at a time.
- */
+/* ---- Columns one by one ------------------------------------------------------------------------------ */
 
 struct unpack_range {
-  uint64_t first, span; /* modulo 2^(8 x width); the last value is first + span */
+  uint64_t first, span; /* modulo 2^(8 x width); the last valid value is first + span */
 };
 
-/* Times count from the first submit, which may be as early as the last is late. */
+/* Times count from the first submit, which may be as early as the earliest valid time while others are as late as the
+   latest. */
 #define TIME_SPAN ((uint64_t)(2 * HR_MAX_INPUT_US))
 #define DURATION_SPAN ((uint64_t)HR_MAX_INPUT_US)
 #define UNKNOWN ((uint64_t)HR_UNKNOWN_US)
 #define ANY                                                                                                            \
   { 0, UINT64_MAX }
 
-/* Of names the span is not known here: it is their count. */
+/* The span of name columns is the number of names, which is not known here. */
 static const struct unpack_range ranges[HR__N_COLUMNS] = {
     [HR__COLUMN_SUBMIT] = {0, TIME_SPAN},
     [HR__COLUMN_WORK] = {0, DURATION_SPAN},
@@ -286,7 +287,7 @@ static struct unpack_range range_of(const struct hr_trace *trace, enum hr__colum
   }
 }
 
-/* Without a jump in the loop, so that the compiler takes many at once. */
+/* Branch-free, so that the compiler vectorizes it. */
 #define DEFINE_ALL_WITHIN(name, type)                                                                                  \
   static bool name(const type *value, uint32_t count, struct unpack_range range) {                                     \
     const type first = (type)range.first, span = (type)range.span;                                                     \
@@ -369,32 +370,24 @@ static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uin
 }
 
 static const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
-  if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' everywhere";
+  if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' in all jobs";
   if (trace->min_gpus && !bounds_hold(trace->min_gpus, trace->gpus, from, to))
-    return "'min_gpus' is somewhere more than 'gpus'";
+    return "'min_gpus' is more than 'gpus' in some job";
   if (trace->max_gpus && !bounds_hold(trace->gpus, trace->max_gpus, from, to))
-    return "'max_gpus' is somewhere less than 'gpus'";
+    return "'max_gpus' is less than 'gpus' in some job";
   if (trace->deadline_us && !all_follow(trace->deadline_us, trace->submit_us, from, to))
     return "a deadline is before the submit time";
   if (trace->recorded_start_us && !all_follow(trace->recorded_start_us, trace->submit_us, from, to))
     return "a recorded start is before the submit time";
-  if (trace->within_wait_us && !waits_are_for_tiers(trace, from, to))
-    return "'within_wait_us' says something without 'within'";
+  if (trace->within_wait_us && !waits_are_for_tiers(trace, from, to)) return "'within_wait_us' is set without 'within'";
   return NULL;
 }
-
-/*
- * A packed trace is mapped, and then every byte of it is looked at once: the table of sections has to lay the file out
- * without a gap, each section has to have its checksum, each column to hold what it may. Checksums tell damage; the
- * rest is for files that were made to do harm. Columns are gone through block by block, so that a block is checked
- * while it is in the cache from being summed.
- */
 
 enum { BLOCK_ENTRIES = 1 << 15, MANY_ENTRIES = 1 << 20 };
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-/* A pipe is not even opened: who waits to write to it would take that for its reader. */
+/* Does not open pipes: opening one would make its writer start writing. */
 static int open_plain(const char *path, struct stat *info) {
   if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) return -1;
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
@@ -437,11 +430,11 @@ static enum hr_status map_file(struct hr__unpacking *unpacking) {
 /* ---- Header and table ------------------------------------------------------------------------------- */
 
 static enum hr_status refuse_size(const struct hr__unpacking *unpacking, unsigned long long wanted) {
-  return hr_fail(unpacking->error, HR_BAD_INPUT,
-                 "%s: is a damaged packed trace: it should have %llu bytes and has %zu%s; make it anew with 'headroom "
-                 "trace pack'",
-                 unpacking->path, wanted, unpacking->owned->map_bytes,
-                 unpacking->owned->map_bytes < wanted ? ": it was cut off" : "");
+  return hr_fail(
+      unpacking->error, HR_BAD_INPUT,
+      "%s: damaged packed trace: expected %llu bytes, found %zu%s; create it again with 'headroom trace pack'",
+      unpacking->path, wanted, unpacking->owned->map_bytes,
+      unpacking->owned->map_bytes < wanted ? ": it was truncated" : "");
 }
 
 static enum hr_status check_header(struct hr__unpacking *unpacking) {
@@ -453,7 +446,7 @@ static enum hr_status check_header(struct hr__unpacking *unpacking) {
   if (there < offsetof(struct hr__packed_header, file_bytes)) return refuse_size(unpacking, sizeof *header);
   if (header->version != HR__PACKED_VERSION)
     return hr_fail(unpacking->error, HR_BAD_INPUT,
-                   "%s: is a packed trace of version %u; this program reads version %d: use the program that packed it "
+                   "%s: packed trace of version %u, but this program reads version %d: use the program that packed it "
                    "or a newer one, or pack the trace again with this one",
                    unpacking->path, (unsigned)header->version, HR__PACKED_VERSION);
   if (there < sizeof *header) return refuse_size(unpacking, sizeof *header);
@@ -477,13 +470,13 @@ static enum hr_status check_head(struct hr__unpacking *unpacking) {
   if (header->n_sections > HR_PACKED_MOST_SECTIONS || table_bytes > header->file_bytes - sizeof *header)
     return hr__unpack_refuse(unpacking, "its header does not fit its size");
   if (head_checksum(unpacking, table_bytes) != header->checksum)
-    return hr__unpack_refuse(unpacking, "its header has another checksum than it should");
+    return hr__unpack_refuse(unpacking, "its header has a wrong checksum");
   if (header->n_jobs == 0 || header->n_jobs >= HR_NONE)
-    return hr__unpack_refuse(unpacking, "it has no job, or more than there may be");
+    return hr__unpack_refuse(unpacking, "the number of jobs is 0 or too large");
   if (header->origin_us < -HR_MAX_INPUT_US || header->origin_us > HR_MAX_INPUT_US)
     return hr__unpack_refuse(unpacking, "its first submit is out of range");
   if (header->unused || header->flags & ~(uint64_t)(HR__PACKED_DATED | HR__PACKED_IDS_TOLD))
-    return hr__unpack_refuse(unpacking, "its header says what this program does not know");
+    return hr__unpack_refuse(unpacking, "its header has unknown flags");
   return HR_OK;
 }
 
@@ -493,7 +486,7 @@ static bool is_zero(const char *at, uint64_t bytes) {
   return true;
 }
 
-/* Sections lie one behind the other to the file's end. */
+/* Checks that sections are contiguous up to the end of the file. */
 static enum hr_status check_layout(const struct hr__unpacking *unpacking) {
   const struct hr__packed_header *header = unpacking->header;
   uint64_t end = sizeof *header + header->n_sections * sizeof *unpacking->sections;
@@ -502,10 +495,10 @@ static enum hr_status check_layout(const struct hr__unpacking *unpacking) {
     if (section->offset != hr__packed_align(end) || section->offset > header->file_bytes ||
         section->bytes > header->file_bytes - section->offset || section->bytes == 0 ||
         section->name[HR_PACKED_NAME_BYTES - 1] || !is_zero(unpacking->map + end, section->offset - end))
-      return hr__unpack_refuse(unpacking, "its sections do not follow each other");
+      return hr__unpack_refuse(unpacking, "its sections are not contiguous");
     end = section->offset + section->bytes;
   }
-  return end == header->file_bytes ? HR_OK : hr__unpack_refuse(unpacking, "something follows its last section");
+  return end == header->file_bytes ? HR_OK : hr__unpack_refuse(unpacking, "unexpected data after its last section");
 }
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
@@ -525,9 +518,8 @@ static enum hr_status check_column(struct hr__unpacking *unpacking, const struct
     hr__unpack_drop(unpacking, at, count * width);
   }
   if (XXH3_64bits_digest(unpacking->summing) != section->checksum)
-    return hr__unpack_refuse_section(unpacking, section, "has another checksum than it should");
-  return fine ? HR_OK
-              : hr__unpack_refuse_section(unpacking, section, "holds a value that it may not hold, or is not sorted");
+    return hr__unpack_refuse_section(unpacking, section, "has a wrong checksum");
+  return fine ? HR_OK : hr__unpack_refuse_section(unpacking, section, "has an invalid value, or is not sorted");
 }
 
 static enum hr_status take_column(struct hr__unpacking *unpacking, const char *member, enum hr__column_id id,
@@ -536,7 +528,7 @@ static enum hr_status take_column(struct hr__unpacking *unpacking, const char *m
   if (!section) return HR_OK;
   uint64_t n_jobs = unpacking->header->n_jobs;
   if (section->entries != n_jobs || section->bytes != n_jobs * width)
-    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
+    return hr__unpack_refuse_section(unpacking, section, "does not have one entry per job");
   *column = unpacking->map + section->offset;
   return check_column(unpacking, section, id, width);
 }
@@ -546,13 +538,13 @@ static enum hr_status take_rows(struct hr__unpacking *unpacking) {
   if (!section) return HR_OK;
   struct hr_trace *trace = &unpacking->owned->trace;
   if (section->entries != trace->n_jobs || section->bytes != (uint64_t)trace->n_jobs * sizeof *trace->row)
-    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
+    return hr__unpack_refuse_section(unpacking, section, "does not have one entry per job");
   enum hr_status status = hr__unpack_check_sum(unpacking, section);
   bool fine = true;
   trace->row = (const void *)(unpacking->map + section->offset);
   if (status == HR_OK && hr__rows_are_fine(trace->row, trace->n_jobs, &fine) != HR_OK)
     status = hr__unpack_no_memory(unpacking);
-  return fine ? status : hr__unpack_refuse_section(unpacking, section, "has not each row once");
+  return fine ? status : hr__unpack_refuse_section(unpacking, section, "does not have each row once");
 }
 
 static enum hr_status take_columns(struct hr__unpacking *unpacking) {
@@ -569,25 +561,25 @@ static enum hr_status take_columns(struct hr__unpacking *unpacking) {
   if (status == HR_OK) status = take_column(unpacking, "id_number", HR__COLUMN_ID, sizeof(int64_t), &column);
   trace->id_number = column;
   if (status == HR_OK && (!trace->submit_us || !trace->work_us || !trace->gpus))
-    status = hr__unpack_refuse(unpacking, "submits, run times or GPUs are missing");
+    status = hr__unpack_refuse(unpacking, "the submit times, run times or GPUs are missing");
   return status == HR_OK ? take_rows(unpacking) : status;
 }
 
-/* What a newer program may have added would be missed in silence. */
+/* Rejects unknown sections: ignoring what a newer program added could give wrong results. */
 static enum hr_status refuse_unknown(const struct hr__unpacking *unpacking) {
   for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
     if (unpacking->taken[i]) continue;
     const char *name = unpacking->sections[i].name;
     char quoted[HR__QUOTE_BYTES];
     return hr_fail(unpacking->error, HR_BAD_INPUT,
-                   "%s: has a section '%s' that this program does not know, or has it twice: use the program that "
-                   "packed it or a newer one, or pack the trace again with this one",
+                   "%s: unknown or duplicate section '%s': use the program that packed the trace or a newer one, or "
+                   "pack the trace again with this one",
                    unpacking->path, hr__quote((struct hr_text){name, strlen(name)}, quoted));
   }
   return HR_OK;
 }
 
-/* ---- From end to end -------------------------------------------------------------------------------- */
+/* ---- Whole file -------------------------------------------------------------------------------------- */
 
 static enum hr_status take_head(struct hr__unpacking *unpacking) {
   enum hr_status status = map_file(unpacking);
@@ -613,7 +605,7 @@ static enum hr_status check_together(const struct hr__unpacking *unpacking) {
   for (uint32_t from = 0, count; !fault && from < trace->n_jobs; from += count) {
     count = trace->n_jobs - from < MANY_ENTRIES ? trace->n_jobs - from : MANY_ENTRIES;
     fault = hr__columns_fault(trace, from, from + count);
-    hr__unpack_drop(unpacking, unpacking->map, unpacking->owned->map_bytes); /* what there is of it */
+    hr__unpack_drop(unpacking, unpacking->map, unpacking->owned->map_bytes); /* as much as is left */
   }
   return fault ? hr__unpack_refuse(unpacking, fault) : HR_OK;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names by keyed hash: HMAC-SHA-256 (RFC 2104). */
+/* Replaces names by keyed hashes, HMAC-SHA-256 (RFC 2104). Names are hashed once per kind, ids once per job. Two
+   names with the same pseudonym are detected when pseudonyms are interned, two ids when the new trace is finished, as
+   ids must be unique. */
 
 #include "base/names.h"
 #include "headroom/unstable/trace_tools.h"
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "u-" and digits, with a NUL. */
+/* a letter, "-", digits and NUL */
 enum { HR__PSEUDONYM_BYTES = 2 + HR_MOST_PSEUDONYM_DIGITS + 1 };
 
 struct hr__pseudonyms {
@@ -18,13 +20,14 @@ struct hr__pseudonyms {
 };
 
 static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits);
-/* Of the name among those of its kind ("user", ...), whose first letter it begins with. Returns the length. */
+/* Writes the pseudonym of a name of a kind ("user", ...), which begins with the first letter of the kind. Returns the
+   length. */
 static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
                                 char text[HR__PSEUDONYM_BYTES]);
-/* Forgets the key. */
+/* Erases the key from memory. */
 static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms);
 
-/* The hash of the key is made once; each name goes on from there. */
+/* The key is hashed once; each name continues from that state. */
 
 static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes,
                                  unsigned digits) {
@@ -38,7 +41,7 @@ static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *k
   uint8_t digest[SHA256_DIGEST_SIZE];
   hmac_sha256_update(&pseudonyms->keyed, strlen(kind) + 1, (const uint8_t *)kind);
   hmac_sha256_update(&pseudonyms->keyed, name.length, (const uint8_t *)name.at);
-  hmac_sha256_digest(&pseudonyms->keyed, sizeof digest, digest); /* and back to the key alone */
+  hmac_sha256_digest(&pseudonyms->keyed, sizeof digest, digest); /* also resets to the state after the key */
   char *at = text;
   *at++ = kind[0];
   *at++ = '-';
@@ -49,12 +52,10 @@ static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *k
 }
 
 static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms) {
-  volatile unsigned char *at = (volatile unsigned char *)&pseudonyms->keyed; /* no store of these may be left out */
+  volatile unsigned char *at =
+      (volatile unsigned char *)&pseudonyms->keyed; /* volatile, so that no store is optimized away */
   for (size_t i = 0; i < sizeof pseudonyms->keyed; i++) at[i] = 0;
 }
-
-/* Names of a kind are hashed once each, ids job by job. Two names of one pseudonym are seen where the pseudonyms are
-   interned, two such ids where the new trace is finished, which wants them distinct. */
 
 void hr_anonymise_spec_init(struct hr_anonymise_spec *spec) {
   *spec = (struct hr_anonymise_spec){.digits = HR_PSEUDONYM_DIGITS};
@@ -64,23 +65,22 @@ struct anonymise {
   const struct hr_trace *trace;
   const struct hr_anonymise_spec *spec;
   struct hr__pseudonyms pseudonyms;
-  struct hr__name_table users, tenants, models; /* pseudonyms by the number of the name */
+  struct hr__name_table users, tenants, models; /* pseudonyms by name number */
 };
 
-/* ---- What may be asked for -------------------------------------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------------------- */
 
 static enum hr_status check(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
                             struct hr_error *error) {
   if (!spec->key_bytes)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: the key is empty: anybody could try names until one fits; give one of 16 "
-                   "bytes or more",
+                   "%s: the key is empty, so names could be found by trial; use a key of at least 16 bytes",
                    trace->source);
   if (spec->digits < HR_LEAST_PSEUDONYM_DIGITS || spec->digits > HR_MOST_PSEUDONYM_DIGITS)
-    return hr_fail(error, HR_BAD_INPUT, "%s: pseudonyms of %u digits; from %d to %d can be had", trace->source,
-                   spec->digits, HR_LEAST_PSEUDONYM_DIGITS, HR_MOST_PSEUDONYM_DIGITS);
+    return hr_fail(error, HR_BAD_INPUT, "%s: pseudonyms of %u digits; expected %d to %d", trace->source, spec->digits,
+                   HR_LEAST_PSEUDONYM_DIGITS, HR_MOST_PSEUDONYM_DIGITS);
   if (!trace->dated && !spec->undated && trace->origin_us + trace->submit_us[0] + spec->shift_us < 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s: times shifted by %.15g s begin before 0 s", trace->source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: a time shift of %.15g s gives times before 0 s", trace->source,
                    (double)spec->shift_us / (double)HR_SECOND_US);
   return HR_OK;
 }
@@ -89,7 +89,7 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_anonym
 
 static enum hr_status collided(const struct anonymise *anonymise, const char *kind, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s: two %ss have the same pseudonym of %u digits; ask for more digits, or take another key",
+                 "%s: two %ss have the same pseudonym of %u digits; use more digits or another key",
                  anonymise->trace->source, kind, anonymise->spec->digits);
 }
 
@@ -119,7 +119,7 @@ static int64_t shift_of(const struct anonymise *anonymise) {
   return anonymise->spec->undated ? -(trace->origin_us + trace->submit_us[0]) : anonymise->spec->shift_us;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- Whole trace ------------------------------------------------------------------------------------- */
 
 static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = anonymise->trace;

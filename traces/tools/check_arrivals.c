@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When jobs come: all at once, many in an hour, at rounded times, over too short a time. */
+/*
+ * Checks of submit times: bursts, rounded times, short traces, changes of the clock, gaps, and the end of the trace.
+ *
+ * Clock changes: under dates without a zone, an hour of the night in which no job was submitted although there are
+ * many on the days around, or in which there are at least twice as many as on any day around. The nights examined are
+ * those in which the European Union (last Sundays of March and October) and the United States (second Sunday of
+ * March, first Sunday of November) change clocks, from 1:00 to 3:00.
+ *
+ * Gaps: the longest time without a job, compared with the number of jobs expected in it. Expected rates depend on the
+ * hour of the week if the trace has three weeks, else on the hour of the day, and then only gaps that no weekend
+ * explains count. Rates are scaled to the weeks around the gap, as load changes over months.
+ *
+ * End: jobs that were cut at the last instant, or are missing because they had not ended.
+ */
 
 #include "base/text.h"
 #include "traces/tools/check.h"
@@ -10,9 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- At one instant ----------------------------------------------------------------------------------- */
+/* ---- Bursts: one instant ----------------------------------------------------------------------------- */
 
-/* The first submit does not count: a trace may begin with what was there already. */
+/* The first submit is ignored: a trace may begin with the jobs that were waiting already. */
 static void check_instant(struct hr__checker *checker) {
   enum { LEAST = 20, SHARE = 20 };
   const struct hr_trace *trace = checker->trace;
@@ -35,9 +48,9 @@ static void check_instant(struct hr__checker *checker) {
            hr__share_text((double)most / total, of), hr__duration_text(hr__seconds(trace->submit_us[at]), when));
 }
 
-/* ---- In an hour --------------------------------------------------------------------------------------- */
+/* ---- Bursts: one hour -------------------------------------------------------------------------------- */
 
-/* The most jobs, services apart, that came within any hour, and the first of them. */
+/* The maximum number of jobs, without services, within any hour, and the first of them. */
 static uint32_t busiest_hour(const struct hr__checker *checker, uint32_t *first) {
   const struct hr_trace *trace = checker->trace;
   uint32_t from = 0, inside = 0, most = 0;
@@ -51,7 +64,7 @@ static uint32_t busiest_hour(const struct hr__checker *checker, uint32_t *first)
   return most;
 }
 
-/* A tenth of what comes on days; far more than an hour of even the busiest time of day would bring. */
+/* A tenth of the jobs of days, and far more than the busiest hour of a daily pattern has. */
 static void check_hour(struct hr__checker *checker) {
   enum { LEAST_DAYS = 3, LEAST = 50, SHARE = 10, TIMES = 20 };
   uint32_t first = 0, most = checker->span_us < LEAST_DAYS * HR__DAY_US ? 0 : busiest_hour(checker, &first);
@@ -61,14 +74,14 @@ static void check_hour(struct hr__checker *checker) {
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_BURST, HR_SEVERITY_WARNING,
            &(struct hr__where){.count = most, .of = checker->n, .job = first},
-           "%s jobs (%s) are submitted within an hour, %s after the first; %.3g come in an hour on average",
+           "%s jobs (%s) are submitted within an hour, %s after the first; the mean is %.3g an hour",
            hr__count_text(most, text), hr__share_text((double)most / checker->n, of),
            hr__duration_text(hr__seconds(checker->trace->submit_us[first]), when), mean);
 }
 
-/* ---- Rounded, short ----------------------------------------------------------------------------------- */
+/* ---- Rounding and length ----------------------------------------------------------------------------- */
 
-/* Distinct instants are what is rounded: a trace of few tells nothing. */
+/* Counts distinct instants: a trace with few of them is no evidence of rounding. */
 static void check_rounded(struct hr__checker *checker) {
   enum { LEAST = 50, LEAST_INSTANTS = 10 };
   const struct hr_trace *trace = checker->trace;
@@ -79,7 +92,7 @@ static void check_rounded(struct hr__checker *checker) {
   char step[HR__NUMBER_BYTES], text[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_ROUNDED_SUBMITS, grain_us < HR__DAY_US ? HR_SEVERITY_NOTE : HR_SEVERITY_WARNING,
            &(struct hr__where){.count = checker->n, .of = checker->n, .job = HR_NONE},
-           "submits are multiples of %s: %s different ones", hr__duration_text(hr__seconds(grain_us), step),
+           "submit times are multiples of %s: %s distinct ones", hr__duration_text(hr__seconds(grain_us), step),
            hr__count_text(instants, text));
 }
 
@@ -100,16 +113,11 @@ void hr__check_arrivals(struct hr__checker *checker) {
   check_short(checker);
 }
 
-/*
- * Clocks that were changed for summer time under dates without a zone: an hour of the night that no job was submitted
- * in, though many come in it on the days around, or that twice as many were as ever around. Looked at are the nights in
- * which the European Union (last Sundays of March and October) and the United States (second Sunday of March, first of
- * November) change clocks, 1:00 to 3:00.
- */
+/* ---- Clock changes ----------------------------------------------------------------------------------- */
 
-enum { AROUND_DAYS = 14, LEAST_MEAN = 12, MOST_YEARS = 100 };
+enum { AROUND_DAYS = 14, MIN_MEAN = 12, MAX_YEARS = 100 };
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar, by its rule of leap years. */
+/* Days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_of(int64_t year, int month, int day) {
   static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
   int64_t past = year - 1, days = past * 365 + past / 4 - past / 100 + past / 400;
@@ -123,7 +131,7 @@ static int64_t year_of(int64_t days) {
   return year;
 }
 
-/* 0 for a Sunday; 1970-01-01 was a Thursday. */
+/* 0 is Sunday; 1970-01-01 was a Thursday. */
 static int weekday_of(int64_t days) {
   return (int)(((days + 4) % 7 + 7) % 7);
 }
@@ -133,13 +141,13 @@ static int64_t first_sunday(int64_t year, int month) {
   return day + (7 - weekday_of(day)) % 7;
 }
 
-/* Of a month of 31 days. */
+/* For months of 31 days. */
 static int64_t last_sunday(int64_t year, int month) {
   int64_t day = days_of(year, month, 31);
   return day - weekday_of(day);
 }
 
-/* Jobs submitted in an hour of a day of the trace's clock. */
+/* Jobs submitted in an hour of a day, on the trace's clock. */
 static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, uint32_t *first) {
   int64_t from_us = day * HR__DAY_US + hour * HR__HOUR_US - trace->origin_us, to_us = from_us + HR__HOUR_US;
   uint32_t begin = 0, end = trace->n_jobs;
@@ -161,7 +169,7 @@ static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, 
   return end - begin;
 }
 
-/* Whether the day is inside the trace. */
+/* Whether the trace covers the day. */
 static bool is_recorded(const struct hr__checker *checker, int64_t day) {
   int64_t from_us = day * HR__DAY_US - checker->trace->origin_us;
   return from_us >= 0 && from_us + HR__DAY_US <= checker->span_us;
@@ -181,16 +189,17 @@ static void check_night(struct hr__checker *checker, int64_t day, int hour, bool
   }
   double mean = days ? (double)sum / days : 0;
   bool odd = spring ? count == 0 : count >= 1.7 * mean && count > 1.2 * most;
-  if (!odd || days < AROUND_DAYS / 2 || mean < LEAST_MEAN || first >= checker->n) return;
+  if (!odd || days < AROUND_DAYS / 2 || mean < MIN_MEAN || first >= checker->n) return;
   hr__find(checker, HR_FINDING_CLOCK_CHANGE, HR_SEVERITY_WARNING,
            &(struct hr__where){.count = 1, .of = 1, .job = first},
-           "%u jobs are submitted from %d:00 to %d:00 in the night in which clocks are %s, %.3g on the days around",
-           count, hour, hour + 1, spring ? "put forward" : "put back", mean);
+           "%u jobs are submitted from %d:00 to %d:00 in the night in which clocks are %s; the mean of the days around "
+           "is %.3g",
+           count, hour, hour + 1, spring ? "set forward" : "set back", mean);
 }
 
 void hr__check_clock(struct hr__checker *checker) {
   const struct hr_trace *trace = checker->trace;
-  if (!trace->dated || checker->span_us > MOST_YEARS * 366 * HR__DAY_US || trace->origin_us < 0) return;
+  if (!trace->dated || checker->span_us > MAX_YEARS * 366 * HR__DAY_US || trace->origin_us < 0) return;
   int64_t first = trace->origin_us / HR__DAY_US, last = (trace->origin_us + checker->span_us) / HR__DAY_US;
   for (int64_t year = year_of(first); year <= year_of(last); year++) {
     for (int hour = 1; hour < 3; hour++) {
@@ -202,19 +211,15 @@ void hr__check_clock(struct hr__checker *checker) {
   }
 }
 
-/*
- * The longest time without a job against what the hours in it bring elsewhere: by the hour of the week where the trace
- * has three weeks, else by the hour of the day, and then only what no weekend explains. Rates are those of the weeks
- * around the gap, as work grows and shrinks over months.
- */
+/* ---- Gaps -------------------------------------------------------------------------------------------- */
 
-enum { WEEK_HOURS = 168, DAY_HOURS = 24, WEEKS_FOR_DAYS = 3, MOST_HOURS = 2000000 };
+enum { WEEK_HOURS = 168, DAY_HOURS = 24, WEEKS_FOR_DAYS = 3, MAX_HOURS = 2000000 };
 enum { LEAST_GAP_H = 12, LEAST_GAP_ANY_DAY_H = 72, LEAST_EXPECTED = 40 };
 
 struct check_arrivals_hours {
-  uint32_t n, period;      /* hours of the trace; of the cycle */
+  uint32_t n, period;      /* hours of the trace; hours of the cycle */
   uint32_t *jobs;          /* [n] */
-  double rate[WEEK_HOURS]; /* jobs an hour, by its place in the cycle */
+  double rate[WEEK_HOURS]; /* jobs per hour, by position in the cycle */
 };
 
 static bool count_hours(const struct hr__checker *checker, struct check_arrivals_hours *hours) {
@@ -234,7 +239,7 @@ static bool count_hours(const struct hr__checker *checker, struct check_arrivals
   return true;
 }
 
-/* Jobs that the cycle lets expect in [begin, end) hours. */
+/* Jobs expected in the hours [begin, end) from the cycle. */
 static double expect(const struct check_arrivals_hours *hours, double begin, double end) {
   double sum = 0;
   for (uint32_t hour = (uint32_t)begin; hour < end; hour++) {
@@ -244,7 +249,7 @@ static double expect(const struct check_arrivals_hours *hours, double begin, dou
   return sum;
 }
 
-/* What came in the week before and the week after, against what the cycle lets expect there; not more than 1. */
+/* Ratio of actual to expected jobs in the weeks before and after; at most 1. */
 static double level_around(const struct check_arrivals_hours *hours, double begin, double end) {
   uint32_t before = (uint32_t)begin, after = (uint32_t)end + 1, count = 0;
   uint32_t from = before > WEEK_HOURS ? before - WEEK_HOURS : 0;
@@ -258,11 +263,11 @@ static double level_around(const struct check_arrivals_hours *hours, double begi
 }
 
 struct gap {
-  uint32_t job; /* that ends it */
+  uint32_t job; /* the job after the gap */
   double expected;
 };
 
-/* The one in which the most jobs are missing; `count`: how many are suspicious. */
+/* The gap with the most missing jobs; `count`: number of suspicious gaps. */
 static struct gap worst_gap(const struct hr__checker *checker, const struct check_arrivals_hours *hours,
                             uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;
@@ -283,7 +288,7 @@ void hr__check_gaps(struct hr__checker *checker) {
   enum { GAPS_LEAST_DAYS = 4 };
   struct check_arrivals_hours hours;
   uint32_t count = 0;
-  if (checker->span_us < GAPS_LEAST_DAYS * HR__DAY_US || checker->span_us / HR__HOUR_US > MOST_HOURS) return;
+  if (checker->span_us < GAPS_LEAST_DAYS * HR__DAY_US || checker->span_us / HR__HOUR_US > MAX_HOURS) return;
   if (!count_hours(checker, &hours)) {
     checker->out_of_memory = true;
     return;
@@ -297,22 +302,20 @@ void hr__check_gaps(struct hr__checker *checker) {
   char length[HR__NUMBER_BYTES], begin[HR__NUMBER_BYTES], expected[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_GAP, HR_SEVERITY_WARNING,
            &(struct hr__where){.count = count, .of = checker->n - 1, .job = gap.job},
-           "no job for %s, from %s after the first on, where about %s would have come%s",
+           "no job for %s, from %s after the first on; about %s were expected%s",
            hr__duration_text(hr__seconds(submit_us[gap.job] - submit_us[gap.job - 1]), length),
            hr__duration_text(hr__seconds(submit_us[gap.job - 1]), begin),
            hr__count_text((uint64_t)gap.expected, expected), more);
 }
 
-/* How the trace ends: jobs cut at its last instant, or left out as they had not ended. */
-
-/* ---- Cut ---------------------------------------------------------------------------------------------- */
+/* ---- End: cut jobs ----------------------------------------------------------------------------------- */
 
 static int64_t begin_us(const struct hr_trace *trace, uint32_t job) {
   int64_t start_us = trace->recorded_start_us ? trace->recorded_start_us[job] : HR_UNKNOWN_US;
   return start_us >= 0 ? start_us : trace->submit_us[job];
 }
 
-/* More than chance lets end within the last second of all. */
+/* More jobs end within the last second than by chance. */
 static void check_cut(struct hr__checker *checker) {
   enum { END_LEAST = 10, END_SHARE = 500 };
   const struct hr_trace *trace = checker->trace;
@@ -337,10 +340,10 @@ static void check_cut(struct hr__checker *checker) {
            hr__share_text((double)count / checker->n_work, of), hr__duration_text(hr__seconds(end_us), when));
 }
 
-/* ---- Left out ----------------------------------------------------------------------------------------- */
+/* ---- End: missing jobs ------------------------------------------------------------------------------- */
 
 struct marks {
-  struct hr__job_value *begin, *end; /* rising */
+  struct hr__job_value *begin, *end; /* ascending */
   uint32_t n;
 };
 
@@ -374,8 +377,8 @@ static uint32_t active_at(const struct marks *marks, int64_t time_us) {
   return count_until(marks->begin, marks->n, time_us) - count_until(marks->end, marks->n, time_us);
 }
 
-/* At the last submit hardly any job is under way, where there were always many: those that were are not in the trace.
-   Each hour (or 500th) of the second half of the trace is asked, but for its last tenth. */
+/* At the last submit almost no job runs, though many always ran before: running jobs are missing from the trace.
+   Sampled hourly (or 500 times) in the second half of the trace without its last tenth. */
 static void check_missing(struct hr__checker *checker, const struct marks *marks) {
   enum { SAMPLES = 500, END_LEAST = 20, END_TIMES = 4 };
   int64_t last_us = checker->trace->submit_us[checker->n - 1], half_us = checker->span_us / 2;
@@ -388,8 +391,8 @@ static void check_missing(struct hr__checker *checker, const struct marks *marks
   char now[HR__NUMBER_BYTES], then[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_UNFINISHED_MISSING, HR_SEVERITY_WARNING,
            &(struct hr__where){.count = least - last, .of = checker->n_work, .job = HR_NONE},
-           "%s job%s under way at the last submit, where there were never fewer than %s before",
-           hr__count_text(last, now), last == 1 ? " is" : "s are", hr__count_text(least, then));
+           "%s job%s running at the last submit, but never fewer than %s before", hr__count_text(last, now),
+           last == 1 ? " is" : "s are", hr__count_text(least, then));
 }
 
 void hr__check_end(struct hr__checker *checker) {

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A trace held against a cluster. */
+/*
+ * Checks of a trace against a cluster: jobs that can never run, offered load, recorded starts.
+ *
+ * Offered load: requests compared with the capacity of pools. Jobs that accept only a set of pools must run there, so
+ * for each such set, its pools must have the capacity for all jobs restricted to it or to a subset. Computed hour by
+ * hour while jobs arrive: jobs are assumed to start when they are submitted, and demand above the capacity of an hour
+ * becomes backlog for the next.
+ *
+ * Recorded starts: many at one instant, or none after a wait; with a cluster, more GPUs busy at once than it has, and
+ * jobs that waited although at least half of it was idle all the time. The number of busy GPUs changes at starts and
+ * ends; a tree of maxima answers queries for intervals.
+ */
 
 #include "base/text.h"
 #include "sim/cluster/cluster.h"
@@ -14,34 +25,27 @@ struct hr__recorded_comparison {
   struct hr_arena arena;
   struct hr__speed_table speeds;
   struct hr_cluster cluster;
-  uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE: it can */
+  uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE if it can */
 };
 
 static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded_comparison *against);
 static void hr__check_load(struct hr__checker *checker, const struct hr__recorded_comparison *against);
 
-/*
- * What is asked of pools against what they have. Jobs that accept no pool outside of a set can only be done there: so
- * each set of pools that some jobs are bound to must bear all jobs bound to it or to a part of it. Over the time in
- * which jobs come, hour by hour: jobs are taken to begin when they are submitted, and what an hour asks for beyond all
- * GPUs is a backlog for the next.
- */
+/* ---- Offered load ------------------------------------------------------------------------------------ */
 
-enum { MOST_SETS = 64, MOST_STEPS = 100000, LONG_BACKLOG_H = 24 };
+enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };
 #define LITTLE 0.05
 
 struct sets {
   const struct hr__checker *checker;
   const struct hr__recorded_comparison *against;
   uint32_t n_pools, count;
-  uint8_t *row;     /* [MOST_SETS][n_pools] */
-  uint32_t *set_of; /* [accept classes], HR_NONE: not seen yet, or beyond the most */
+  uint8_t *row;     /* [MAX_SETS][n_pools] */
+  uint32_t *set_of; /* [accept classes]; HR_NONE: not seen yet, or more than MAX_SETS */
   int64_t step_us;
   uint32_t n_steps;
-  double *level, *part; /* [n_steps + 1], GPUs: change from a step on; mean of what fills a step in part */
+  double *level, *part; /* [n_steps + 1], GPUs: change from a step on; mean of intervals that cover part of a step */
 };
-
-/* ---- Sets ----------------------------------------------------------------------------------------------- */
 
 static bool has_nodes(const struct sets *sets, uint32_t pool) {
   return sets->checker->cluster->pools[pool].nodes > 0;
@@ -49,7 +53,7 @@ static bool has_nodes(const struct sets *sets, uint32_t pool) {
 
 static uint32_t set_of_class(struct sets *sets, uint32_t class_) {
   if (sets->set_of[class_] != HR_NONE) return sets->set_of[class_];
-  if (sets->count == MOST_SETS) return HR_NONE;
+  if (sets->count == MAX_SETS) return HR_NONE;
   uint8_t *draft = sets->row + (size_t)sets->count * sets->n_pools;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++)
     draft[pool] = has_nodes(sets, pool) && hr__accepts_pool(&sets->against->cluster.accepts, class_, pool);
@@ -73,7 +77,7 @@ static uint64_t gpus_of(const struct sets *sets, uint32_t set) {
   return gpus;
 }
 
-/* The pools' types, each once, between `|`; NULL when out of memory. */
+/* Distinct GPU types of the pools, separated by `|`; NULL if out of memory. */
 static char *types_of(const struct sets *sets, uint32_t set) {
   const struct hr_pool_spec *pools = sets->checker->cluster->pools;
   const uint8_t *row = sets->row + (size_t)set * sets->n_pools;
@@ -91,9 +95,7 @@ static char *types_of(const struct sets *sets, uint32_t set) {
   return text;
 }
 
-/* ---- What is asked -------------------------------------------------------------------------------------- */
-
-/* At the fastest speed of the pools that it accepts. */
+/* Run time at the highest speed of the pools that the job accepts. */
 static int64_t time_of(const struct sets *sets, uint32_t job, uint32_t set) {
   uint32_t fastest = 0;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++) {
@@ -104,7 +106,7 @@ static int64_t time_of(const struct sets *sets, uint32_t job, uint32_t set) {
   return hr__time_for_us(sets->checker->trace->work_us[job], fastest ? fastest : HR__FULL_SPEED_PPM);
 }
 
-/* `gpus` from one time to another, as far as jobs come. */
+/* Adds `gpus` for an interval, up to the last submit. */
 static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double gpus) {
   int64_t end_us = sets->step_us * sets->n_steps, step_us = sets->step_us;
   if (to_us > end_us) to_us = end_us;
@@ -120,7 +122,7 @@ static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double g
   sets->level[last] -= gpus;
 }
 
-/* GPU hours, of all that the jobs do and of what they do before the last submit; fills the steps. */
+/* Fills the steps; returns GPU hours of all jobs, and of the part before the last submit. */
 static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double *within) {
   const struct hr_trace *trace = sets->checker->trace;
   const struct hr_cluster *cluster = &sets->against->cluster;
@@ -140,7 +142,7 @@ static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double 
   }
 }
 
-/* Days and the backlog, from the steps. */
+/* Computes days and backlog from the steps. */
 static void follow(const struct sets *sets, struct hr_offered_load *load) {
   double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
   double gpus = (double)load->gpus;
@@ -165,38 +167,35 @@ static void follow(const struct sets *sets, struct hr_offered_load *load) {
   }
 }
 
-/* ---- Telling -------------------------------------------------------------------------------------------- */
-
-static void tell_idle(struct hr__checker *checker, const struct hr_offered_load *load) {
+static void report_idle(struct hr__checker *checker, const struct hr_offered_load *load) {
   char gpus[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_UNDERLOAD, HR_SEVERITY_NOTE,
            &(struct hr__where){.job = HR_NONE, .subject = load->gpu_types},
-           "%.80s: %.2g %% of what %s GPU%s give is asked for while jobs come", load->gpu_types, 100 * load->load,
-           hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
+           "%.80s: %.2g %% of the capacity of %s GPU%s is requested while jobs arrive", load->gpu_types,
+           100 * load->load, hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
-/* A queue that grows without end must grow while jobs come: work that runs on after the last one alone proves nothing.
- */
-static void tell(struct hr__checker *checker, const struct hr_offered_load *load) {
+/* An overloaded queue must grow while jobs arrive; work that continues after the last submit is not sufficient
+   evidence. */
+static void report_load(struct hr__checker *checker, const struct hr_offered_load *load) {
   bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];
-  if (load->load < LITTLE && load->over == 0) tell_idle(checker, load);
+  if (load->load < LITTLE && load->over == 0) report_idle(checker, load);
   if (!overloaded && load->over == 0) return;
   enum hr_severity severity = overloaded                          ? HR_SEVERITY_ERROR
                               : load->backlog_h >= LONG_BACKLOG_H ? HR_SEVERITY_WARNING
                                                                   : HR_SEVERITY_NOTE;
   if (load->over)
-    snprintf(days, sizeof days, "; %u of %u day%s for more than there is, day %u for %.0f %%", load->over, load->days,
-             hr__counted(load->over, load->days == 1 ? " asks" : "s asks", "s ask"), load->worst_day + 1,
-             100 * load->worst);
-  hr__find(
-      checker, overloaded ? HR_FINDING_OVERLOAD : HR_FINDING_OVERLOADED_DAYS, is_short ? HR_SEVERITY_NOTE : severity,
-      &(struct hr__where){.count = load->over, .of = load->days, .job = HR_NONE, .subject = load->gpu_types},
-      "%.80s: %s %% of what %s GPU%s give is asked for while jobs come%s; work for up to %s of all of them is left "
-      "over",
-      load->gpu_types, hr__fixed_text(100 * load->load, load->load < 1 ? 1 : 0, percent),
-      hr__count_text(load->gpus, gpus), hr__plural(load->gpus), days,
-      hr__duration_text(3600 * load->backlog_h, backlog));
+    snprintf(days, sizeof days, "; demand exceeds capacity on %u of %u day%s (day %u: %.0f %%)", load->over, load->days,
+             hr__plural(load->days), load->worst_day + 1, 100 * load->worst);
+  hr__find(checker, overloaded ? HR_FINDING_OVERLOAD : HR_FINDING_OVERLOADED_DAYS,
+           is_short ? HR_SEVERITY_NOTE : severity,
+           &(struct hr__where){.count = load->over, .of = load->days, .job = HR_NONE, .subject = load->gpu_types},
+           "%.80s: %s %% of the capacity of %s GPU%s is requested while jobs arrive%s; the backlog grows to %s of work "
+           "for all of them",
+           load->gpu_types, hr__fixed_text(100 * load->load, load->load < 1 ? 1 : 0, percent),
+           hr__count_text(load->gpus, gpus), hr__plural(load->gpus), days,
+           hr__duration_text(3600 * load->backlog_h, backlog));
 }
 
 static int by_load(const void *a, const void *b) {
@@ -207,9 +206,9 @@ static int by_load(const void *a, const void *b) {
 static bool open_sets(struct sets *sets) {
   const struct hr__checker *checker = sets->checker;
   uint32_t n_classes = sets->against->cluster.accepts.classes.count;
-  sets->step_us = checker->span_us / MOST_STEPS > HR__HOUR_US ? checker->span_us / MOST_STEPS : HR__HOUR_US;
+  sets->step_us = checker->span_us / MAX_STEPS > HR__HOUR_US ? checker->span_us / MAX_STEPS : HR__HOUR_US;
   sets->n_steps = (uint32_t)((checker->span_us + sets->step_us - 1) / sets->step_us);
-  sets->row = calloc((size_t)MOST_SETS + 1, sets->n_pools);
+  sets->row = calloc((size_t)MAX_SETS + 1, sets->n_pools);
   sets->set_of = malloc(((size_t)n_classes + 1) * sizeof *sets->set_of);
   sets->level = malloc(((size_t)sets->n_steps + 1) * sizeof *sets->level);
   sets->part = malloc(((size_t)sets->n_steps + 1) * sizeof *sets->part);
@@ -238,7 +237,7 @@ static bool measure(struct hr__checker *checker, struct sets *sets) {
   }
   if (!check->loads) return false;
   qsort(check->loads, check->n_loads, sizeof *check->loads, by_load);
-  for (size_t i = 0; i < check->n_loads; i++) tell(checker, &check->loads[i]);
+  for (size_t i = 0; i < check->n_loads; i++) report_load(checker, &check->loads[i]);
   return true;
 }
 
@@ -252,21 +251,15 @@ static void hr__check_load(struct hr__checker *checker, const struct hr__recorde
   free(sets.part);
 }
 
-/*
- * Recorded starts: many at one instant, or none after a wait; against a cluster, more GPUs at work at once than it has,
- * and jobs that waited while at least half of it was idle all the time. GPUs at work change at starts and ends; the
- * most of any stretch of these is asked of a tree of maxima.
- */
+/* ---- Recorded starts --------------------------------------------------------------------------------- */
 
-enum { LEAST_JOBS = 20, LONG_WAIT_S = 600 };
+enum { MIN_JOBS = 20, LONG_WAIT_S = 600 };
 
 static int64_t start_of(const struct hr_trace *trace, uint32_t job) {
   return trace->recorded_start_us[job];
 }
 
-/* ---- Without a cluster -------------------------------------------------------------------------------- */
-
-/* Starts of jobs that waited; `known`: of how many a start is told. */
+/* Starts of jobs that waited; `known`: number of jobs with a recorded start. */
 static struct hr__job_value *order_starts(const struct hr__checker *checker, uint32_t *known, uint32_t *count) {
   const struct hr_trace *trace = checker->trace;
   struct hr__job_value *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);
@@ -287,26 +280,26 @@ static void check_starts(struct hr__checker *checker) {
     checker->out_of_memory = true;
     return;
   }
-  uint32_t most = waited < LEAST_JOBS ? 0 : hr__most_frequent(starts, waited, 0, &begin);
+  uint32_t most = waited < MIN_JOBS ? 0 : hr__most_frequent(starts, waited, 0, &begin);
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  if (most >= LEAST_JOBS && most >= known / 10)
+  if (most >= MIN_JOBS && most >= known / 10)
     hr__find(checker, HR_FINDING_SIMULTANEOUS_STARTS, HR_SEVERITY_WARNING,
              &(struct hr__where){.count = most, .of = known, .job = hr__first_job(starts + begin, most)},
              "%s jobs (%s) that had waited started at one instant, %s after the first submit",
              hr__count_text(most, text), hr__share_text((double)most / known, of),
              hr__duration_text(hr__seconds(starts[begin].key), when));
-  if (known >= LEAST_JOBS && waited <= known / 100)
+  if (known >= MIN_JOBS && waited <= known / 100)
     hr__find(checker, HR_FINDING_NO_RECORDED_WAITS, HR_SEVERITY_NOTE,
              &(struct hr__where){.count = known - waited, .of = known, .job = HR_NONE},
-             "%s of %s jobs with a recorded start began when they were submitted", hr__count_text(known - waited, text),
-             hr__count_text(known, when));
+             "%s of %s jobs with a recorded start started when they were submitted",
+             hr__count_text(known - waited, text), hr__count_text(known, when));
   free(starts);
 }
 
-/* ---- GPUs at work ------------------------------------------------------------------------------------- */
+/* ---- Busy GPUs --------------------------------------------------------------------------------------- */
 
 struct check_cluster_course {
-  struct hr__job_value *mark; /* [n], rising; then the thousandths of GPUs at work from there on in `value` */
+  struct hr__job_value *mark; /* [n], ascending; `value` then becomes the thousandths of GPUs busy from there on */
   uint32_t n;
   uint32_t size; /* leaves of the tree, a power of two */
   int64_t *tree; /* [2 * size], leaf i at size + i */
@@ -336,12 +329,12 @@ static bool make_course(const struct hr__checker *checker, struct check_cluster_
   }
   if (!hr__pairs_sort(course->mark, course->n)) return false;
   for (uint32_t i = 1; i < course->n; i++) course->mark[i].value += course->mark[i - 1].value;
-  for (uint32_t i = course->n; i-- > 1;) /* of marks at one instant the last one holds */
+  for (uint32_t i = course->n; i-- > 1;) /* of marks at one instant the last one counts */
     if (course->mark[i - 1].key == course->mark[i].key) course->mark[i - 1].value = course->mark[i].value;
   return make_tree(course);
 }
 
-/* Marks at or before a time. */
+/* Number of marks at or before a time. */
 static uint32_t count_until(const struct check_cluster_course *course, int64_t time_us) {
   uint32_t low = 0, high = course->n;
   while (low < high) {
@@ -354,7 +347,7 @@ static uint32_t count_until(const struct check_cluster_course *course, int64_t t
   return low;
 }
 
-/* The most at work from one time on until just before another. */
+/* Maximum number of busy GPUs in [from_us, to_us). */
 static int64_t max_between(const struct check_cluster_course *course, int64_t from_us, int64_t to_us) {
   uint32_t before = count_until(course, from_us), until = count_until(course, to_us - 1);
   int64_t most = 0;
@@ -366,9 +359,9 @@ static int64_t max_between(const struct check_cluster_course *course, int64_t fr
   return most;
 }
 
-/* ---- Against the cluster ------------------------------------------------------------------------------ */
+/* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
 
-/* For more than a hundredth of the time, from the first start to the last end. */
+/* For more than 1 % of the time from the first start to the last end. */
 static void check_over(struct hr__checker *checker, const struct check_cluster_course *course, int64_t capacity_milli) {
   int64_t over_us = 0, most = 0, all_us = course->n ? course->mark[course->n - 1].key - course->mark[0].key : 0;
   for (uint32_t i = 0; i + 1 < course->n; i++) {
@@ -377,12 +370,10 @@ static void check_over(struct hr__checker *checker, const struct check_cluster_c
   }
   if (over_us <= all_us / 100) return;
   char peak[HR__NUMBER_BYTES], gpus[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(
-      checker, HR_FINDING_RECORDED_OVER_CAPACITY, HR_SEVERITY_WARNING, &(struct hr__where){.job = HR_NONE},
-      "as recorded, up to %s GPU%s at work at once where the cluster has %s; that is more than it has for %s of the "
-      "time",
-      hr__count_text((uint64_t)most / 1000, peak), hr__counted((uint64_t)most / 1000, " is", "s are"),
-      hr__count_text((uint64_t)capacity_milli / 1000, gpus), hr__share_text((double)over_us / (double)all_us, of));
+  hr__find(checker, HR_FINDING_RECORDED_OVER_CAPACITY, HR_SEVERITY_WARNING, &(struct hr__where){.job = HR_NONE},
+           "as recorded, up to %s GPU%s busy at once on a cluster of %s; more than it has for %s of the time",
+           hr__count_text((uint64_t)most / 1000, peak), hr__counted((uint64_t)most / 1000, " is", "s are"),
+           hr__count_text((uint64_t)capacity_milli / 1000, gpus), hr__share_text((double)over_us / (double)all_us, of));
 }
 
 static void check_idle(struct hr__checker *checker, const struct check_cluster_course *course, int64_t capacity_milli) {
@@ -397,13 +388,12 @@ static void check_idle(struct hr__checker *checker, const struct check_cluster_c
     if (max_between(course, trace->submit_us[i], start_us) + milli > capacity_milli / 2) continue;
     if (count++ == 0) first = i;
   }
-  if (count < LEAST_JOBS || count < known / SHARE) return;
+  if (count < MIN_JOBS || count < known / SHARE) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__find(checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR_SEVERITY_WARNING,
            &(struct hr__where){.count = count, .of = known, .job = first},
            "%s jobs (%s of those with a recorded start) waited for 10 min and more while at least half of the "
-           "cluster's GPUs "
-           "stood idle all the time",
+           "cluster's GPUs were idle all the time",
            hr__count_text(count, text), hr__share_text((double)count / known, of));
 }
 
@@ -423,11 +413,9 @@ void hr__check_recorded(struct hr__checker *checker) {
   free(course.tree);
 }
 
-/* Jobs that can never run on the cluster, by the engine's own rules; the rest of what is held against it follows. */
+/* ---- Jobs that never run ----------------------------------------------------------------------------- */
 
-enum { REASONS = 256, MOST_TYPES = 8 };
-
-/* ---- Which never run ---------------------------------------------------------------------------------- */
+enum { REASONS = 256, MAX_TYPES = 8 };
 
 static bool open_cluster(const struct hr__checker *checker, struct hr__recorded_comparison *against) {
   const struct hr_trace_check_config *config = &checker->check->config;
@@ -444,8 +432,6 @@ static bool find_refusals(const struct hr__checker *checker, struct hr__recorded
   return against->refusal != NULL;
 }
 
-/* ---- By reason ---------------------------------------------------------------------------------------- */
-
 struct check_cluster_group {
   uint32_t count, first;
 };
@@ -454,7 +440,7 @@ static void add(struct check_cluster_group *group, uint32_t job) {
   if (group->count++ == 0) group->first = job;
 }
 
-/* Whether it is the types that the job names. */
+/* Whether the reason is the job's list of GPU types. */
 static bool is_of_type(const struct hr_trace *trace, const struct hr__recorded_comparison *against, uint32_t job) {
   return against->refusal[job] == HR_REASON_NO_GPU_TYPE && trace->gpu_types && trace->gpu_types[job] != HR_NONE;
 }
@@ -465,36 +451,36 @@ static void tell_reason(struct hr__checker *checker, enum hr_reason reason, cons
   hr__find(checker, HR_FINDING_NEVER_FITS, HR_SEVERITY_ERROR,
            &(struct hr__where){
                .count = group->count, .of = checker->n, .job = group->first, .subject = hr_reason_name(reason)},
-           "%s job%s (%s) can never run on this cluster: %s (%s); the first asks for %s GPU%s",
+           "%s job%s (%s) can never run on this cluster: %s (%s); the first requests %s GPU%s",
            hr__count_text(group->count, text), hr__plural(group->count),
            hr__share_text((double)group->count / checker->n, of), hr_rejection_words(reason), hr_reason_name(reason),
            hr__count_text(asked, gpus), hr__plural(asked));
 }
 
-static void tell_type(struct hr__checker *checker, const char *types, const struct check_cluster_group *group) {
+static void report_type(struct hr__checker *checker, const char *types, const struct check_cluster_group *group) {
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__find(checker, HR_FINDING_UNKNOWN_GPU_TYPE, HR_SEVERITY_ERROR,
            &(struct hr__where){.count = group->count, .of = checker->n, .job = group->first, .subject = types},
-           "%s job%s (%s) %s for %.60s, which the cluster does not have", hr__count_text(group->count, text),
+           "%s job%s (%s) %s %.60s, which the cluster does not have", hr__count_text(group->count, text),
            hr__plural(group->count), hr__share_text((double)group->count / checker->n, of),
-           group->count == 1 ? "asks" : "ask", types);
+           group->count == 1 ? "requests" : "request", types);
 }
 
-/* One finding for each of the first lists, one for all others. */
-static void tell_types(struct hr__checker *checker, const struct check_cluster_group *lists) {
+/* One finding for each of the first lists of types, and one for the others. */
+static void report_types(struct hr__checker *checker, const struct check_cluster_group *lists) {
   const struct hr_names *names = &checker->trace->gpu_type_lists;
   struct check_cluster_group rest = {0, HR_NONE};
   uint32_t told = 0;
   for (uint32_t i = 0; i < names->count; i++) {
     if (!lists[i].count) continue;
-    if (told++ < MOST_TYPES) {
-      tell_type(checker, names->text[i], &lists[i]);
+    if (told++ < MAX_TYPES) {
+      report_type(checker, names->text[i], &lists[i]);
       continue;
     }
     rest.count += lists[i].count;
     if (lists[i].first < rest.first) rest.first = lists[i].first;
   }
-  if (rest.count) tell_type(checker, "other types", &rest);
+  if (rest.count) report_type(checker, "other types", &rest);
 }
 
 static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded_comparison *against) {
@@ -511,7 +497,7 @@ static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded
   }
   for (unsigned reason = 1; reason < REASONS; reason++)
     if (reasons[reason].count) tell_reason(checker, (enum hr_reason)reason, &reasons[reason]);
-  tell_types(checker, lists);
+  report_types(checker, lists);
   free(lists);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Maximum likelihood. Exponential and log-normal have closed forms. Weibull's shape k is where
- * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side rises with k. The tail is Hill's estimate, begun where
- * the distance to the sample is least (Clauset, Shalizi and Newman, SIAM Review 51, 2009). Beginnings are tried at no
- * more than MOST_BEGINNINGS places, spread evenly over the upper half of the sample, and held against it at
- * MOST_POINTS.
+ * Maximum likelihood fits of distributions. Exponential and log-normal have closed forms. Weibull's shape k solves
+ * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side increases with k. The Pareto tail is Hill's estimator,
+ * starting at the value with the smallest distance to the sample (Clauset, Shalizi and Newman, SIAM Review 51, 2009).
+ * At most MOST_BEGINNINGS starting values, evenly spaced over the upper half of the sample, are tried, with the
+ * distance taken at MOST_POINTS points.
  */
 
 #include "traces/tools/fit.h"
@@ -20,8 +20,8 @@ enum { LEAST_TAIL = 50, MOST_BEGINNINGS = 200, MOST_POINTS = 1000, MOST_STEPS = 
 static const double log_2pi = 1.8378770664093453;
 
 struct sample {
-  const double *at; /* rising, all above 0 */
-  double *log;      /* of each */
+  const double *at; /* ascending, all above 0 */
+  double *log;      /* logarithm of each value */
   size_t count;
   double log_mean, log_most;
 };
@@ -52,7 +52,7 @@ double hr__fit_cdf(enum hr__family family, const struct hr__distribution_fit *fi
 
 /* ---- Distance --------------------------------------------------------------------------------------- */
 
-/* Equal values are one step. */
+/* Equal values are one step of the empirical distribution. */
 static double distance(enum hr__family family, const struct hr__distribution_fit *fit, const double *at, size_t count) {
   double most = 0;
   for (size_t i = 0, end; i < count; i = end) {
@@ -85,7 +85,7 @@ static void fit_log_normal(const struct sample *sample, struct hr__distribution_
   fit->aic = 4 - 2 * fit->log_likelihood;
 }
 
-/* Values are taken relative to the largest, so that no power overflows. */
+/* Values are scaled by the maximum, so that no power overflows. */
 static double weibull_slope(double shape, void *of) {
   const struct sample *sample = of;
   double sum = 0, weighted = 0;
@@ -125,7 +125,7 @@ static void fit_weibull(struct sample *sample, struct hr__distribution_fit *fit)
   fit->aic = 4 - 2 * fit->log_likelihood;
 }
 
-/* The distance of a tail at some points of it. */
+/* Distance of a tail at a subset of its points. */
 static double distance_of_tail(const struct sample *sample, size_t from, double alpha) {
   size_t count = sample->count - from, step = count / MOST_POINTS + 1;
   double most = 0;
@@ -136,7 +136,7 @@ static double distance_of_tail(const struct sample *sample, size_t from, double 
   return most;
 }
 
-/* Of the values from place `from` on. */
+/* Fit of the values from index `from` on. */
 static struct hr__distribution_fit tail_from(const struct sample *sample, size_t from, double log_sum) {
   size_t count = sample->count - from;
   double n = (double)count, log_begin = sample->log[from], excess = log_sum - n * log_begin;
@@ -149,7 +149,8 @@ static struct hr__distribution_fit tail_from(const struct sample *sample, size_t
   return fit;
 }
 
-/* From the last beginning to the first, so that the sum of logarithms grows. Equal values begin together. */
+/* Iterates from the last start to the first, so that the sum of logarithms is updated incrementally. Equal values are
+   in the tail together. */
 static struct hr__distribution_fit fit_tail(const struct sample *sample) {
   struct hr__distribution_fit best = {0};
   if (sample->count < 2 * (size_t)LEAST_TAIL) return best;
@@ -168,9 +169,9 @@ static struct hr__distribution_fit fit_tail(const struct sample *sample) {
   return best;
 }
 
-/* ---- All -------------------------------------------------------------------------------------------- */
+/* ---- All families ------------------------------------------------------------------------------------ */
 
-/* Without the zeros. False when out of memory. */
+/* Copies the values above 0. Returns false if out of memory. */
 static bool take(struct sample *sample, const double *sorted, size_t count) {
   size_t zeros = 0;
   while (zeros < count && sorted[zeros] <= 0) zeros++;

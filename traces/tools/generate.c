@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The jobs of a generated workload, one after the other. Times are whole milliseconds: what is written is what was
-   drawn. */
+/*
+ * Generates workloads.
+ *
+ * Arrivals are a Poisson process whose rate depends on the time of day: candidates arrive at the peak rate and are
+ * accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). Each other property of a job is
+ * drawn from its own stream, indexed by the job's number, so changing one parameter leaves the other draws unchanged.
+ * Times are whole milliseconds, so a written trace has exactly the drawn values.
+ */
 
 #include "base/output_file.h"
 #include "base/random.h"
@@ -18,41 +24,35 @@ struct hr__generation {
   const struct hr_gpu_count *gpu_counts;
   size_t n_gpu_counts;
   double gpu_weights, mean_gpus;
-  double *user_cumulated; /* [users] sums of the weights 1/1, 1/2, ... */
-  double rate_per_s;      /* mean rate of arrivals */
+  double *user_cumulated; /* [users] cumulative sums of the weights 1/1, 1/2, ... */
+  double rate_per_s;      /* mean arrival rate */
   struct hr__stream arrivals;
-  double now_s; /* the last arrival */
+  double now_s; /* time of the last arrival */
   uint32_t n_drawn;
 };
 
 struct hr__generated_job {
-  int64_t submit_ms, run_ms, limit_ms; /* limit: -1 for none */
-  uint32_t number, gpus, user, tenant; /* from 1 on */
+  int64_t submit_ms, run_ms, limit_ms; /* limit_ms -1: no limit */
+  uint32_t number, gpus, user, tenant; /* each from 1 on */
 };
 
-/* Of a generator whose numbers are within their bounds, borrowed; to be finished if it returns HR_OK. */
+/* Prepares a generator whose parameters were checked; it is borrowed. Finish it if HR_OK is returned. */
 static enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr_generator *g,
                                            struct hr_error *error);
 static struct hr__generated_job hr__generation_next(struct hr__generation *work);
 static void hr__generation_finish(struct hr__generation *work);
 
-/*
- * Arrivals are a Poisson process whose rate follows the day: candidates come at the peak's rate and are kept with the
- * probability rate / peak rate (thinning; Lewis and Shedler 1979). Everything else about a job is drawn from streams of
- * its own, by the job's number, so that changing one number of the workload leaves the other draws as they were.
- */
-
 enum { DAY_S = 86400, PEAK_S = 15 * 3600 };
 
 static const double full_turn = 6.283185307179586;
 
-/* Assumed: round shares near those of Philly and Helios, where most jobs take one GPU. */
+/* Assumed: rounded shares close to those of Philly and Helios, where most jobs use one GPU. */
 static const struct hr_gpu_count default_gpu_counts[] = {{1, 0.70}, {2, 0.10},   {4, 0.09},
                                                          {8, 0.09}, {16, 0.015}, {32, 0.005}};
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Mean of min(X, max) for a log-normal X. */
+/* Mean of min(X, max) for log-normal X. */
 static double mean_run_s(const struct hr_generator *g) {
   double mu = log(g->median_s), cut = g->max_s > 0 ? log(g->max_s) : HUGE_VAL;
   if (g->sigma <= 0) return exp(fmin(mu, cut));
@@ -61,7 +61,7 @@ static double mean_run_s(const struct hr_generator *g) {
   return below + above;
 }
 
-/* The default table is cut to what the cluster can hold. */
+/* Removes sizes from the default table that exceed the cluster. */
 static void choose_gpu_counts(struct hr__generation *work) {
   const struct hr_generator *g = work->g;
   work->gpu_counts = g->gpu_counts ? g->gpu_counts : default_gpu_counts;
@@ -82,9 +82,9 @@ static enum hr_status hr__generation_begin(struct hr__generation *work, const st
   choose_gpu_counts(work);
   work->rate_per_s = g->load * g->nodes * g->gpus_per_node / (work->mean_gpus * mean_run_s(g));
   if ((double)g->count / work->rate_per_s > 1e10)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "generator: the jobs would arrive over more than 300 years; ask for fewer jobs, "
-                   "shorter ones or more load");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "generator: the jobs would arrive over more than 300 years; use fewer or shorter jobs, or more load");
   work->user_cumulated = malloc(g->users * sizeof *work->user_cumulated);
   if (!work->user_cumulated) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
   double sum = 0;
@@ -99,7 +99,7 @@ static void hr__generation_finish(struct hr__generation *work) {
 
 /* ---- Draws ------------------------------------------------------------------------------------------ */
 
-/* The next arrival after the last one; time 0 is midnight. */
+/* Time of the next arrival; time 0 is midnight. */
 static double next_arrival(struct hr__generation *work) {
   struct hr__stream *stream = &work->arrivals;
   double peak = 1 + work->g->diurnal, now_s = work->now_s;
@@ -161,7 +161,7 @@ static struct hr__generated_job hr__generation_next(struct hr__generation *work)
   return drawn;
 }
 
-/* A workload from a few numbers: which they may be, and its jobs as a file. */
+/* ---- Parameters -------------------------------------------------------------------------------------- */
 
 enum { MS_US = 1000 };
 
@@ -178,8 +178,6 @@ void hr_generator_init(struct hr_generator *generator) {
                                      .users = 40,
                                      .tenants = 5};
 }
-
-/* ---- What may be asked for -------------------------------------------------------------------------- */
 
 static enum hr_status refuse(struct hr_error *error, const char *what, double value, const char *right) {
   return hr_fail(error, HR_BAD_INPUT, "generator: %s: %g is not %s", what, value, right);
@@ -206,8 +204,7 @@ static enum hr_status check_limits(const struct hr_generator *g, struct hr_error
   if (g->limit_max >= g->limit_min) return HR_OK;
   return hr_fail(
       error, HR_BAD_INPUT,
-      "generator: limit-max: %g is below limit-min, %g: limits are the run time times a number from limit-min "
-      "to limit-max",
+      "generator: limit-max: %g is below limit-min, %g: limits are run time times a number from limit-min to limit-max",
       g->limit_max, g->limit_min);
 }
 
@@ -272,8 +269,8 @@ static enum hr_status add_job(struct hr_trace_builder *builder, const struct hr_
   return hr_trace_builder_add(builder, &record, (uint64_t)job->number + 1, error); /* below the header */
 }
 
-/* What cannot be written row by row. */
-static enum hr_status write_gathered(struct hr__generation *work, const char *path, struct hr_error *error) {
+/* Writes formats that need the whole trace. */
+static enum hr_status write_via_builder(struct hr__generation *work, const char *path, struct hr_error *error) {
   struct hr_trace_builder *builder = hr_trace_builder_create("headroom trace generate", "csv");
   if (!builder) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
   enum hr_status status = HR_OK;
@@ -297,7 +294,7 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   if (status != HR_OK) return status;
   status = hr__generation_begin(&work, generator, error);
   if (status != HR_OK) return status;
-  status = job_by_job ? write_rows(&work, path, error) : write_gathered(&work, path, error);
+  status = job_by_job ? write_rows(&work, path, error) : write_via_builder(&work, path, error);
   hr__generation_finish(&work);
   return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several traces as one. Jobs of all of them stand in one list, (submit, trace, place in the trace), which is sorted by
- * the submit alone: the sort is stable. Names are put together in a buffer per name, which is used again job by job.
+ * Merges traces. The jobs of all traces are in one list, in the order (trace, position), which a stable sort by
+ * submit time orders. Prefixed names are built in one buffer per kind of name, reused for each job.
  */
 
 #include "base/names.h"
@@ -29,14 +29,14 @@ struct merge_merge {
   const struct hr_trace *const *traces;
   size_t n_traces;
   const struct hr_merge_spec *spec;
-  int64_t origin_us;          /* the first submit of all, on the clock of the result */
-  struct hr__keyed_row *list; /* row: counted through all traces */
+  int64_t origin_us;          /* earliest submit time, on the clock of the result */
+  struct hr__keyed_row *list; /* row: index over the jobs of all traces */
   uint64_t n_jobs;
-  uint32_t *first; /* [n_traces + 1] the row of each trace's first job */
+  uint32_t *first; /* [n_traces + 1] index of each trace's first job */
   struct text_buffer id, user, tenant;
 };
 
-/* ---- What may be asked for -------------------------------------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------------------- */
 
 static const char *clock_of(const struct hr_trace *trace) {
   if (!trace->dated) return "are seconds without dates";
@@ -49,7 +49,7 @@ static enum hr_status check_clocks(const struct merge_merge *merge, struct hr_er
     const struct hr_trace *trace = merge->traces[i];
     if (merge->spec->align == HR_ALIGN_START || strcmp(clock_of(first), clock_of(trace)) == 0) continue;
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: its times %s, those of %s %s; such clocks cannot be set side by side: align the starts instead",
+                   "%s: its times %s, those of %s %s; different clocks cannot be merged; align the starts instead",
                    trace->source, clock_of(trace), first->source, clock_of(first));
   }
   return HR_OK;
@@ -59,12 +59,12 @@ static enum hr_status check_labels(const struct merge_merge *merge, struct hr_er
   const char *const *labels = merge->spec->labels;
   for (size_t i = 0; labels && i < merge->n_traces; i++)
     if (strchr(labels[i], '/'))
-      return hr_fail(error, HR_BAD_INPUT, "%s: is called '%.60s'; a label has no '/', which stands behind it in names",
+      return hr_fail(error, HR_BAD_INPUT, "%s: label '%.60s' contains '/', which separates labels from names",
                      merge->traces[i]->source, labels[i]);
   for (size_t i = 0; labels && i < merge->n_traces; i++)
     for (size_t j = 0; j < i; j++)
       if (strcmp(labels[i], labels[j]) == 0)
-        return hr_fail(error, HR_BAD_INPUT, "%s: is called '%.60s', as %s is; names must be distinct",
+        return hr_fail(error, HR_BAD_INPUT, "%s: label '%.60s' is also the label of %s; labels must be unique",
                        merge->traces[i]->source, labels[i], merge->traces[j]->source);
   return HR_OK;
 }
@@ -98,13 +98,13 @@ static enum hr_status check_tenants(const struct merge_merge *merge, struct hr_e
 static enum hr_status count_jobs(struct merge_merge *merge, struct hr_error *error) {
   for (size_t i = 0; i < merge->n_traces; i++) merge->n_jobs += merge->traces[i]->n_jobs;
   if (merge->n_jobs < HR_NONE) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: all traces together have %llu jobs; at most %u can be told apart",
+  return hr_fail(error, HR_BAD_INPUT, "%s: the traces have %llu jobs in total; the maximum is %u",
                  merge->traces[0]->source, (unsigned long long)merge->n_jobs, HR_NONE - 1);
 }
 
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
-/* By how much a trace's jobs come later, on the result's clock, than on its own. */
+/* Offset from the clock of a trace to the clock of the result. */
 static int64_t later_us(const struct merge_merge *merge, size_t number) {
   const struct hr_trace *first = merge->traces[0], *trace = merge->traces[number];
   if (merge->spec->align == HR_ALIGN_CLOCK) return 0;
@@ -134,7 +134,7 @@ static bool list_jobs(struct merge_merge *merge) {
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
-/* "label/name", in the buffer; a name that is not known stays so. */
+/* Builds "label/name" in the buffer; unknown names stay unknown. */
 static bool set_before(struct text_buffer *buffer, const char *label, struct hr_text *name) {
   if (!name->length) return true;
   size_t length = strlen(label), wanted = length + 1 + name->length;
@@ -150,7 +150,7 @@ static bool set_before(struct text_buffer *buffer, const char *label, struct hr_
   return true;
 }
 
-/* As it stands alone, without a buffer: texts of the spec outlive the record. */
+/* The new name is borrowed from the spec, which outlives the record. */
 static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenant) {
   for (size_t i = 0; i < spec->n_tenants; i++)
     for (size_t j = 0; j < spec->tenants[i].from.count; j++) {
@@ -172,7 +172,7 @@ static bool rename_all(struct merge_merge *merge, size_t number, struct hr_job_r
   return true;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- Whole trace ------------------------------------------------------------------------------------- */
 
 static size_t trace_of(const struct merge_merge *merge, uint32_t row) {
   size_t low = 0, high = merge->n_traces - 1;
@@ -202,7 +202,7 @@ static enum hr_status add_jobs(struct merge_merge *merge, struct hr__rebuild *re
   return status;
 }
 
-/* Ids that stay as they are and are not distinct: which one. */
+/* Reports the first duplicate id, if ids are not prefixed. */
 static enum hr_status id_twice(const struct merge_merge *merge, struct hr_error *error) {
   struct hr__name_table ids = {0};
   enum hr_status status = HR_OK;
@@ -213,7 +213,7 @@ static enum hr_status id_twice(const struct merge_merge *merge, struct hr_error 
     uint32_t name = hr__names_intern(&ids, id, strlen(id));
     if (name == HR_NONE) status = hr__no_memory_for(merge->traces[number], error);
     if (name < row)
-      status = hr_fail(error, HR_BAD_INPUT, "%s: job id '%.60s' is in a trace before it, too; set labels before ids",
+      status = hr_fail(error, HR_BAD_INPUT, "%s: job id '%.60s' is also in an earlier trace; use labels for ids",
                        merge->traces[number]->source, id);
   }
   hr__names_finish(&ids);
@@ -225,7 +225,7 @@ static enum hr_status put_together(struct merge_merge *merge, struct hr_trace **
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
-      status = hr__rebuild_take_notes(&rebuild, merge->traces[i], error); /* one may be about the clock */
+      status = hr__rebuild_take_notes(&rebuild, merge->traces[i], error); /* may include the note on local dates */
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
   bool added = status == HR_OK;
   status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, made, error);

@@ -40,7 +40,7 @@ enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trac
   const char *fault = hr_job_record_fault(record);
   char id[HR_JOB_ID_BUFFER];
   if (fault)
-    return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: %s, once it is moved or changed as was asked", trace->source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: %s after the change", trace->source,
                    hr_trace_job_id(trace, job, id), fault);
   rebuild->n_jobs++;
   return hr_trace_builder_add(rebuild->builder, record, rebuild->n_jobs, error);
@@ -48,7 +48,8 @@ enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trac
 
 enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated, struct hr_trace **made,
                                struct hr_error *error) {
-  if (status == HR_OK && !rebuild->n_jobs) status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left", rebuild->source);
+  if (status == HR_OK && !rebuild->n_jobs)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no jobs are left", rebuild->source);
   if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, made, error);
   if (status == HR_OK) (*made)->ids_told = (*made)->ids_told && rebuild->ids_told;
   hr_trace_builder_destroy(rebuild->builder);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A window of a trace, and of its jobs those of some tenants, users or GPU types. */
+/*
+ * Selects, scales and shuffles the jobs of a trace.
+ *
+ * Cutting keeps a time window, and jobs of some tenants, users or GPU types. Thinning and duplication are one draw:
+ * layer 0 is the trace's jobs, layer 1 a copy of each, and so on; a layer of which `load` needs a fraction keeps each
+ * job independently with that probability (Lewis and Shedler 1979). Shuffling permutes all jobs, or the jobs of each
+ * instant.
+ */
 
 #include "base/array.h"
 #include "base/random.h"
@@ -18,10 +25,10 @@ void hr_cut_spec_init(struct hr_cut_spec *spec) {
 struct select_cut {
   const struct hr_trace *trace;
   const struct hr_cut_spec *spec;
-  bool *tenants, *users, *gpu_types; /* by name: whether it is wanted; NULL: all are */
+  bool *tenants, *users, *gpu_types; /* by name number: whether it is selected; NULL: all are */
 };
 
-/* ---- Which names ------------------------------------------------------------------------------------ */
+/* ---- Cutting: names ---------------------------------------------------------------------------------- */
 
 static bool is_listed(const struct hr_name_list *list, const char *text, size_t length) {
   for (size_t i = 0; i < list->count; i++)
@@ -29,7 +36,7 @@ static bool is_listed(const struct hr_name_list *list, const char *text, size_t 
   return false;
 }
 
-/* Whether one of the items between `|` is listed. */
+/* Whether one of the items separated by `|` is in the list. */
 static bool has_listed(const struct hr_name_list *list, const char *items) {
   for (;;) {
     size_t length = strcspn(items, "|");
@@ -66,15 +73,15 @@ static enum hr_status choose(const struct hr_trace *trace, const char *what, con
   return HR_OK;
 }
 
-/* `if_unknown`: what is said of a job that tells no name. */
+/* `if_unknown`: the result for a job without a name. */
 static bool is_wanted(const bool *wanted, const uint32_t *column, uint32_t job, bool if_unknown) {
   uint32_t name = column ? column[job] : HR_NONE;
   return !wanted || (name == HR_NONE ? if_unknown : wanted[name]);
 }
 
-/* ---- Which jobs ------------------------------------------------------------------------------------- */
+/* ---- Cutting: jobs ----------------------------------------------------------------------------------- */
 
-/* Whether it ran when the window began. */
+/* Whether the job ran when the window began. */
 static bool was_running(const struct select_cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   int64_t start_us = trace->recorded_start_us[job], from_us = cut->spec->from_us;
@@ -96,7 +103,7 @@ static int64_t less(int64_t us, int64_t by_us) {
   return us > by_us ? us - by_us : 0;
 }
 
-/* What of a job is left at the window's begin. */
+/* Reduces a job to what is left at the beginning of the window. */
 static void keep_rest(struct hr_job_record *record, int64_t from_us) {
   int64_t ran_us = from_us - record->recorded_start_us;
   record->submit_us = record->recorded_start_us = from_us;
@@ -125,19 +132,18 @@ static enum hr_status add_jobs(const struct select_cut *cut, struct hr__rebuild 
 static enum hr_status no_job(const struct hr_trace *trace, struct hr_error *error) {
   double last_s = (double)trace->submit_us[trace->n_jobs - 1] / (double)HR_SECOND_US;
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s: no job is left: the last one is submitted %.9g s after the first, and none is what was asked for",
+                 "%s: no job is left: the last one is submitted %.9g s after the first, and none matches",
                  trace->source, last_s);
 }
 
 static enum hr_status check(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_error *error) {
   if (spec->from_us >= spec->to_us)
-    return hr_fail(error, HR_BAD_INPUT, "%s: a window that ends at %.9g s and begins at %.9g s holds nothing",
-                   trace->source, (double)spec->to_us / (double)HR_SECOND_US,
-                   (double)spec->from_us / (double)HR_SECOND_US);
+    return hr_fail(error, HR_BAD_INPUT, "%s: empty window: it ends at %.9g s and begins at %.9g s", trace->source,
+                   (double)spec->to_us / (double)HR_SECOND_US, (double)spec->from_us / (double)HR_SECOND_US);
   if (spec->keep_running && !trace->recorded_start_us)
     return hr_fail(
         error, HR_BAD_INPUT,
-        "%s: does not tell when jobs started (column start_s), and so not which ones ran when the window begins",
+        "%s: has no start times (column start_s), so the jobs that ran at the beginning of the window are unknown",
         trace->source);
   return HR_OK;
 }
@@ -164,11 +170,7 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
   return status;
 }
 
-/*
- * More load, or less. Thinning and duplication are one draw: layer 0 of a trace is its jobs, layer 1 a copy of each,
- * and so on; a layer of which `load` asks for a part keeps each job with that probability by itself (Lewis and Shedler
- * 1979).
- */
+/* ---- Scaling ----------------------------------------------------------------------------------------- */
 
 const char *hr_scaling_name(enum hr_scaling scaling) {
   static const char *const names[] = {
@@ -182,12 +184,10 @@ const char *hr_scaling_name(enum hr_scaling scaling) {
 struct scale {
   const struct hr_trace *trace;
   const struct hr_scale_spec *spec;
-  /* [count] key: when it is submitted, from the first submit; row: job of the trace and layer, layer * n_jobs + job. */
+  /* [count] key: submit time from the first submit; row: layer * n_jobs + job. */
   struct hr__keyed_row *list;
   uint32_t count, capacity;
 };
-
-/* ---- Which jobs, and when --------------------------------------------------------------------------- */
 
 static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
   double share = scale->spec->load - (double)layer;
@@ -197,7 +197,7 @@ static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
   return hr__stream_uniform(&stream) < share;
 }
 
-/* Turned back at the ends, as often as need be: what left the trace's time comes into it again. */
+/* Reflects at both ends, repeatedly if necessary, so that times stay within the trace. */
 static int64_t within_trace(const struct hr_trace *trace, int64_t us) {
   int64_t last_us = trace->submit_us[trace->n_jobs - 1], there_and_back_us = 2 * last_us;
   if (last_us == 0) return 0;
@@ -234,10 +234,8 @@ static bool draw(struct scale *scale) {
   return n_layers == 1 || hr__sort_keyed_rows(scale->list, scale->count);
 }
 
-/* ---- Ids -------------------------------------------------------------------------------------------- */
-
-/* One more `+` than stand together in any id: no copy can then be called like another job. */
-static size_t marks_of(const struct hr_trace *trace) {
+/* One more `+` than in the longest run of `+` in any id, so that the id of a copy is unique. */
+static size_t count_marks(const struct hr_trace *trace) {
   size_t most = 0;
   for (uint32_t job = 0; trace->id_text && job < trace->n_jobs; job++)
     for (const char *at = strchr(trace->id_text[job], '+'); at; at = strchr(at, '+')) {
@@ -250,7 +248,7 @@ static size_t marks_of(const struct hr_trace *trace) {
 
 enum { LAYER_BYTES = 12 };
 
-/* "17+1" of "17", in `*buffer`, which grows. */
+/* Builds "17+1" from "17" in `*buffer`, which grows. */
 static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, size_t *size) {
   size_t wanted = record->id.length + marks + LAYER_BYTES;
   if (!*buffer || wanted > *size) {
@@ -269,7 +267,7 @@ static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer
 
 static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
-  const size_t marks = marks_of(trace);
+  const size_t marks = count_marks(trace);
   char *buffer = NULL;
   size_t size = 0;
   enum hr_status status = HR_OK;
@@ -286,13 +284,11 @@ static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebui
   return status;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
-
 static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   if (!draw(scale)) return hr__no_memory_for(trace, error);
   if (!scale->count)
-    return hr_fail(error, HR_BAD_INPUT, "%s: of %u jobs thinned to %g none is left", trace->source, trace->n_jobs,
+    return hr_fail(error, HR_BAD_INPUT, "%s: no job is left of %u thinned to %g", trace->source, trace->n_jobs,
                    scale->spec->load);
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
@@ -302,7 +298,7 @@ static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **m
 
 __extension__ typedef __int128 wide;
 
-/* The load in millionths, so that no sum runs over doubles. */
+/* The load in millionths, so that sums are exact integers. */
 static enum hr_status compress(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   const int64_t load_ppm = llround(scale->spec->load * 1e6);
@@ -311,7 +307,7 @@ static enum hr_status compress(struct scale *scale, struct hr_trace **made, stru
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     wide us = ((wide)trace->submit_us[job] * 1000000 + load_ppm / 2) / load_ppm;
     if (us > HR_MAX_INPUT_US)
-      return hr_fail(error, HR_BAD_INPUT, "%s: at a load of %g, submits would come after 100000000000 s", trace->source,
+      return hr_fail(error, HR_BAD_INPUT, "%s: with load %g, submit times exceed 100000000000 s", trace->source,
                      scale->spec->load);
     scale->list[job] = (struct hr__keyed_row){(uint64_t)us, job};
   }
@@ -323,14 +319,14 @@ static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_
   double least = spec->by == HR_SCALING_DUPLICATE ? 1 : HR_MIN_LOAD_SCALE;
   double most = spec->by == HR_SCALING_THIN ? 1 : HR_MAX_LOAD_SCALE;
   if (!(spec->load >= least && spec->load <= most))
-    return hr_fail(error, HR_BAD_INPUT, "scale: a load of %g is not from %g to %g, which '%s' can give", spec->load,
-                   least, most, hr_scaling_name(spec->by));
+    return hr_fail(error, HR_BAD_INPUT, "scale: load %g is not from %g to %g, the range of '%s'", spec->load, least,
+                   most, hr_scaling_name(spec->by));
   if (spec->jitter_us < 0 || spec->jitter_us > HR_MAX_INPUT_US)
-    return hr_fail(error, HR_BAD_INPUT, "scale: a jitter of %.9g s is not from 0 to 100000000000 s",
+    return hr_fail(error, HR_BAD_INPUT, "scale: jitter %.9g s is not from 0 to 100000000000 s",
                    (double)spec->jitter_us / (double)HR_SECOND_US);
   if (spec->by != HR_SCALING_DUPLICATE || ceil(spec->load) * trace->n_jobs < HR_NONE) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: %g times %u jobs are more than %u", trace->source, spec->load, trace->n_jobs,
-                 HR_NONE - 1);
+  return hr_fail(error, HR_BAD_INPUT, "%s: %g times %u jobs exceeds the maximum of %u", trace->source, spec->load,
+                 trace->n_jobs, HR_NONE - 1);
 }
 
 enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
@@ -344,7 +340,7 @@ enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_
   return status;
 }
 
-/* Jobs that change places: a permutation of all of them, or of each run of jobs of one instant. */
+/* ---- Shuffling --------------------------------------------------------------------------------------- */
 
 __extension__ typedef unsigned __int128 shuffle_wide;
 
@@ -357,7 +353,7 @@ const char *hr_shuffling_name(enum hr_shuffling what) {
   return (unsigned)what < HR_N_SHUFFLINGS ? names[what] : "";
 }
 
-/* Uniform in 0 .. bound - 1, to within 2^-32. */
+/* Uniform in 0 .. bound - 1, within 2^-32. */
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   uint64_t high = hr__stream_next(stream), bits = high << 32 | hr__stream_next(stream);
   return (uint32_t)((shuffle_wide)bits * bound >> 64);
@@ -371,7 +367,7 @@ static void permute(uint32_t *jobs, uint32_t n, struct hr__stream *stream) {
   }
 }
 
-/* `jobs[i]`: which job takes the place of job i. */
+/* `jobs[i]`: the job that moves to position i. */
 static void shuffle_draw(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed, uint32_t *jobs) {
   struct hr__stream stream;
   hr__stream_init(&stream, seed, HR__PURPOSE_SHUFFLE, 1 + (uint32_t)what, 0);

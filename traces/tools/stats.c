@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statistics of a trace, put together from their parts. */
+/* Statistics of a trace: spreads, arrivals, concentration, correlations, groups. All of it is computed in a few
+   passes over the columns and sorts of copies. */
 
 #include "traces/tools/stats.h"
 
@@ -18,7 +19,7 @@ static double quantile(const double *sorted, size_t count, double share) {
   return gsl_stats_quantile_from_sorted_data(sorted, 1, count, share);
 }
 
-/* Sorts the values. */
+/* Sorts the values in place. */
 static struct hr__spread hr__spread_of(double *values, size_t count) {
   struct hr__spread spread = {.count = count};
   if (count == 0) return spread;
@@ -40,7 +41,7 @@ static struct hr__spread hr__spread_of(double *values, size_t count) {
   return spread;
 }
 
-/* Of at least one value, which are sorted. */
+/* `sorted` has at least one value. */
 static void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
   for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
 }
@@ -61,7 +62,7 @@ enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAM
   return best;
 }
 
-/* ---- Of all jobs ------------------------------------------------------------------------------------ */
+/* ---- All jobs ---------------------------------------------------------------------------------------- */
 
 static size_t take_run_times(const struct hr_trace *trace, double *values) {
   for (uint32_t job = 0; job < trace->n_jobs; job++) values[job] = hr__seconds(trace->work_us[job]);
@@ -110,7 +111,7 @@ static void fill_sums(struct hr_trace_stats *stats) {
   stats->span_s = hr__seconds(size.span_us);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Parts ------------------------------------------------------------------------------------------- */
 
 static bool hr__stats_arrivals(struct hr_trace_stats *stats);
 
@@ -147,19 +148,19 @@ void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
   free(stats);
 }
 
-/* When jobs come: by the hour of the clock and the day of the week, and how far from evenly. */
+/* Arrivals: by hour of the clock and day of the week, and how uneven they are. */
 
 #define UNKNOWN ((double)NAN)
 
 enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MOST_HOURS = 1 << 24 };
 
-/* Rounded down, below zero as well. */
+/* Division rounded down, also for negative values. */
 static int64_t quotient(int64_t value, int64_t unit) {
   int64_t whole = value / unit;
   return value % unit < 0 ? whole - 1 : whole;
 }
 
-/* The first of January 1970 was a Thursday. */
+/* 1970-01-01 was a Thursday. */
 static void count_by_clock(const struct hr_trace *trace, struct hr__arrivals *arrivals) {
   const int64_t thursday = 3;
   arrivals->has_weekdays = trace->dated;
@@ -201,7 +202,7 @@ static double mean_of(const double *counts, size_t n) {
   return sum / (double)n;
 }
 
-/* Variance / mean. */
+/* Index of dispersion: variance / mean. */
 static double dispersion_of(const double *counts, size_t n) {
   double mean = n ? mean_of(counts, n) : 0, squares = 0;
   if (n < 2 || mean <= 0) return UNKNOWN;
@@ -209,7 +210,7 @@ static double dispersion_of(const double *counts, size_t n) {
   return squares / (double)(n - 1) / mean;
 }
 
-/* How counts go with those `lag` later; of at least two such spans. */
+/* Correlation of counts with those `lag` later; needs at least two such spans. */
 static double autocorrelation(const double *counts, size_t n, size_t lag) {
   if (n < 2 * lag) return UNKNOWN;
   double mean = mean_of(counts, n), squares = 0, products = 0;
@@ -233,7 +234,7 @@ static void fill_by_hour(struct hr__arrivals *arrivals, double *counts) {
   arrivals->dispersion_by_day = dispersion_of(counts, days);
 }
 
-/* Whole hours from the first submit on; what comes after the last of them is left out. */
+/* Counts by whole hours from the first submit; the last incomplete hour is ignored. */
 static bool count_by_hour(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   struct hr__arrivals *arrivals = &stats->arrivals;
@@ -256,7 +257,7 @@ static bool hr__stats_arrivals(struct hr_trace_stats *stats) {
   return fill_gaps(stats) && count_by_hour(stats);
 }
 
-/* How unevenly jobs and GPU time are shared, and how run times go with sizes and users. */
+/* How unevenly jobs and GPU time are distributed, and how run time correlates with size and user. */
 
 #define SHARES_UNKNOWN ((double)NAN)
 
@@ -268,7 +269,7 @@ const char *hr__concentrated_name(enum hr__concentrated what) {
 
 /* ---- Concentration ---------------------------------------------------------------------------------- */
 
-/* Of `count` amounts, which are sorted; those of nothing are no parties. */
+/* Of `count` sorted amounts; parties with amount 0 are ignored. */
 static struct hr__concentration concentration_of(double *amounts, size_t count) {
   gsl_sort(amounts, 1, count);
   while (count && amounts[0] <= 0) {
@@ -295,7 +296,7 @@ static struct hr__concentration concentration_of(double *amounts, size_t count) 
   return result;
 }
 
-/* Of jobs that have no such name nobody knows whose they are. */
+/* Jobs without a name are ignored, since their owner is unknown. */
 static bool concentrate_by(struct hr_trace_stats *stats, enum hr__concentrated what, enum hr__stats_by by, bool jobs) {
   const struct hr__stats_rows *rows = &stats->by[by];
   double *amounts = malloc((rows->count + 1) * sizeof *amounts);
@@ -326,7 +327,7 @@ static bool hr__stats_concentration(struct hr_trace_stats *stats) {
 
 /* ---- Size and run time ------------------------------------------------------------------------------ */
 
-/* Ranks from 1, equal values having the mean of theirs, in the place of the values. `order`: of as many. */
+/* Replaces values by their ranks from 1; equal values get their mean rank. `order` has room for as many entries. */
 static void rank(double *values, size_t *order, size_t count) {
   gsl_sort_index(order, values, 1, count);
   for (size_t i = 0, end; i < count; i = end) {
@@ -337,7 +338,7 @@ static void rank(double *values, size_t *order, size_t count) {
 }
 
 static double correlation(const double *first, const double *other, size_t count) {
-  double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0; /* of any ranks */
+  double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0; /* of any set of ranks */
   for (size_t i = 0; i < count; i++) {
     a += (first[i] - mean) * (first[i] - mean);
     b += (other[i] - mean) * (other[i] - mean);
@@ -374,8 +375,8 @@ struct of_user {
   double sum;
 };
 
-/* 1 - the mean square within users / the mean square of all (Kelley's epsilon squared): about 0 where users do not
-   matter, however many they are. */
+/* 1 - mean square within users / total mean square (Kelley's epsilon squared): about 0 if users do not matter, for
+   any number of users. */
 static double explained(const struct hr_trace *trace, const struct of_user *users, uint64_t jobs, double mean) {
   double all = 0, within = 0;
   uint64_t parties = 0;
@@ -416,10 +417,10 @@ static bool hr__stats_correlation(struct hr_trace_stats *stats) {
   return correlate_sizes(stats) && explain_by_user(stats);
 }
 
-/* Jobs by what they have in common. A counting sort puts each group's run times one group after the other, so that the
-   spread of each is taken in place. */
+/* ---- Groups ------------------------------------------------------------------------------------------ */
 
-/* A grouping: which group each job is of, and what the groups are called. */
+/* The group of each job, and the names of the groups. A counting sort places run times group by group, so that the
+   spread of each group is computed in place. */
 struct stats_grouping {
   const struct hr_trace *trace;
   enum hr__stats_by by;
@@ -431,8 +432,6 @@ const char *hr__stats_by_name(enum hr__stats_by by) {
   return names[by];
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
-
 static const uint32_t *names_column(const struct hr_trace *trace, enum hr__stats_by by) {
   return by == HR__STATS_BY_TENANT ? trace->tenant : by == HR__STATS_BY_USER ? trace->user : trace->gpu_types;
 }
@@ -441,7 +440,7 @@ static const struct hr_names *names_of(const struct hr_trace *trace, enum hr__st
   return by == HR__STATS_BY_TENANT ? &trace->tenants : by == HR__STATS_BY_USER ? &trace->users : &trace->gpu_type_lists;
 }
 
-/* 0: the trace does not tell. Jobs without a name are one more group after those that have one. */
+/* Number of groups; 0 if the trace lacks the field. Jobs without a name are one more group, the last. */
 static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by) {
   switch (by) {
   case HR__STATS_BY_SIZE:
@@ -484,12 +483,12 @@ static const char *group_name(const struct stats_grouping *grouping, uint32_t gr
   }
 }
 
-/* ---- Two walks -------------------------------------------------------------------------------------- */
+/* ---- Two passes -------------------------------------------------------------------------------------- */
 
 struct tally {
   uint64_t jobs, failed, cancelled;
   hr_amount gpu_time;
-  size_t next; /* where its next run time goes */
+  size_t next; /* position of its next run time */
 };
 
 static void count_jobs(const struct stats_grouping *grouping, struct tally *tallies) {
@@ -533,7 +532,7 @@ static bool fill_row(struct hr__stats_row *row, const struct stats_grouping *gro
   return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
-/* By GPU hours, then by jobs, then by name. */
+/* By GPU hours, then jobs, then name. */
 static int compare_rows(const void *a, const void *b) {
   const struct hr__stats_row *first = a, *other = b;
   if (first->gpu_hours > other->gpu_hours) return -1;
@@ -558,7 +557,7 @@ static bool fill_rows(const struct stats_grouping *grouping, struct tally *talli
   return true;
 }
 
-/* Each fills its part; false when out of memory. */
+/* Computes its part; returns false if out of memory. */
 static bool hr__stats_group(struct hr_trace_stats *stats) {
   double *run_s = malloc(((size_t)stats->trace->n_jobs + 1) * sizeof *run_s);
   bool done = run_s != NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A trace's job as the record that it was built from: the builder's table of columns, read the other way round. */
+/* Converts a job of a trace back to a record, using the builder's table of columns, and finds out which fields are
+   known. */
 
 #include "traces/write/record.h"
 
@@ -14,7 +15,7 @@ static struct hr_text name_text(const struct hr_names *names, uint32_t number) {
   return (struct hr_text){names->text[number], strlen(names->text[number])};
 }
 
-/* From the trace's clock to the input's. */
+/* From the trace's clock to the clock of the input. */
 static int64_t instant_us(const struct hr_trace *trace, int64_t us) {
   return us == HR_UNKNOWN_US || us == INT64_MIN ? INT64_MIN : us + trace->origin_us;
 }
@@ -74,7 +75,7 @@ bool hr__field_is_told(const struct hr_job_record *record, const struct hr_job_r
   }
 }
 
-/* Whether ids say no more than where their rows stand, and nobody told them. */
+/* Whether ids are row numbers that the input did not contain. */
 static bool ids_number_rows(const struct hr_trace *trace) {
   if (trace->ids_told || trace->id_text) return false;
   for (uint32_t job = 0; trace->id_number && job < trace->n_jobs; job++)

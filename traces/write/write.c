@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Text is gathered in a buffer; when that is full, it goes to the file, through zlib or zstd where the name asks for
- * it. The gzip header tells no time and no name: the same text gives the same bytes, as far as the library's version
- * does.
+ * Buffered text output through zlib or zstd, as the file name requests. The gzip header has no time and no name: the
+ * same text gives the same bytes with the same version of the library.
  */
 
 #include "traces/write/write.h"
@@ -26,7 +25,7 @@ struct hr__encoder {
   enum write_packing packing;
   z_stream gzip;
   ZSTD_CCtx *zstd;
-  bool failed; /* the compressor could not go on */
+  bool failed; /* the compressor failed */
   uint64_t drained;
   size_t used;
   char text[HR__ENCODER_BYTES];
@@ -44,7 +43,7 @@ static enum write_packing packing_of(const char *path) {
   return ends_with(path, length, ".zst") ? ZSTD : PLAIN;
 }
 
-/* The length of `path` without an ending that means compression. */
+/* Length of `path` without a compression suffix. */
 static size_t hr__plain_name_length(const char *path) {
   static const size_t ending_length[] = {[PLAIN] = 0, [GZIP] = sizeof ".gz" - 1, [ZSTD] = sizeof ".zst" - 1};
   return strlen(path) - ending_length[packing_of(path)];
@@ -142,7 +141,7 @@ void hr__encoder_abandon(struct hr__encoder *encoder) {
 
 /* ---- Text ------------------------------------------------------------------------------------------- */
 
-/* Where so many bytes, few of them, can be put. */
+/* Returns room for a few bytes in the buffer. */
 static inline char *room(struct hr__encoder *encoder, size_t bytes) {
   if (encoder->used + bytes > sizeof encoder->text) drain(encoder, false);
   return encoder->text + encoder->used;
@@ -203,13 +202,13 @@ uint64_t hr__encoder_count(const struct hr__encoder *encoder) {
   return encoder->drained + encoder->used;
 }
 
-/* From a trace to a file: which format, which writer, and what was lost. A format is a line of the table. */
+/* Selects a writer by format name or file name, and collects what a format loses. Formats are lines of one table. */
 
-/* Name, ending of a file's name, whether it may be compressed, writer, summary. */
+/* Name, file name suffix, whether it may be compressed, writer, summary. */
 #define WRITER_TABLE(X)                                                                                                \
-  X("csv", ".csv", true, hr__write_csv, "Headroom's own CSV, which holds all that a trace has")                        \
+  X("csv", ".csv", true, hr__write_csv, "Headroom's own CSV, with all fields")                                         \
   X("swf", ".swf", true, hr__write_swf, "Standard Workload Format: GPUs as processors, whole seconds, numbered names") \
-  X("packed", ".hrt", false, hr__write_packed, "columns that are mapped, not read; all that a trace has")
+  X("packed", ".hrt", false, hr__write_packed, "memory-mapped columns, with all fields")
 
 static const struct hr_trace_format formats[] = {
 #define FORMAT_ENTRY(name, ending, compresses, writer, summary) {name, summary},
@@ -230,21 +229,21 @@ const struct hr_trace_format *hr_trace_writers(void) {
   return formats;
 }
 
-/* ---- Which one -------------------------------------------------------------------------------------- */
+/* ---- Selection --------------------------------------------------------------------------------------- */
 
 static enum hr_status unknown_writer(const char *name, struct hr_error *error) {
   const char *words[N_WRITERS + 1];
   for (size_t i = 0; i <= N_WRITERS; i++) words[i] = formats[i].name;
   const char *nearest = hr_nearest_word(name, words);
 #define WRITER_NAME(name, ...) " " name
-  return hr_fail(error, HR_BAD_INPUT, "traces are not written in a format '%.60s'%s%s%s; formats:%s", name,
+  return hr_fail(error, HR_BAD_INPUT, "unknown output format '%.60s'%s%s%s; formats:%s", name,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
                  WRITER_TABLE(WRITER_NAME));
 #undef WRITER_NAME
 }
 
-/* The last ending of the file's name before one of compression, with its point; NULL: it has none. A name that begins
-   with a point is hidden, and that point ends nothing. */
+/* The last suffix before a compression suffix, with its point; NULL if there is none. The leading point of a hidden
+   file does not begin a suffix. */
 static const char *ending_of(const char *path, size_t length) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   for (const char *at = path + length; at > name + 1; at--)
@@ -259,14 +258,13 @@ static bool is_ending(const char *ending, size_t length, const char *known) {
 static enum hr_status unknown_ending(const char *path, const char *ending, size_t length, struct hr_error *error) {
 #define WRITER_ENDING(name, ending, ...) " " ending
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s: no trace is written as '%.*s'; endings:" WRITER_TABLE(
-                     WRITER_ENDING) ", .gz or .zst behind .csv "
-                                    "and .swf; a name without an ending is CSV",
+                 "%s: unknown suffix '%.*s'; suffixes:" WRITER_TABLE(
+                     WRITER_ENDING) ", .gz or .zst after .csv and .swf; without a suffix, the format is CSV",
                  path, (int)length, ending);
 #undef WRITER_ENDING
 }
 
-/* NULL, with an error, where the name ends in what no writer knows. */
+/* NULL with an error if the suffix is unknown. */
 static const struct hr_trace_format *format_of_name(const char *path, struct hr_error *error) {
   size_t length = hr__plain_name_length(path);
   const char *ending = ending_of(path, length);
@@ -278,7 +276,7 @@ static const struct hr_trace_format *format_of_name(const char *path, struct hr_
   return NULL;
 }
 
-/* Whatever the format: a name must not promise what the file is not. */
+/* The suffix must match the content, whatever the format. */
 static enum hr_status check_compression(const struct hr_trace_format *format, const char *path,
                                         struct hr_error *error) {
   static const char *const others[] = {".xz", ".bz2", ".zip", ".lz4", ".7z", ".br", ".lzma"};
@@ -286,9 +284,9 @@ static enum hr_status check_compression(const struct hr_trace_format *format, co
   const char *ending = ending_of(path, length);
   for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
     if (is_ending(ending, (size_t)(path + length - ending), others[i]))
-      return hr_fail(error, HR_BAD_INPUT, "%s: traces are compressed as '.gz' or '.zst', not as '%s'", path, others[i]);
+      return hr_fail(error, HR_BAD_INPUT, "%s: unsupported compression '%s'; use '.gz' or '.zst'", path, others[i]);
   if (path[length] == '\0' || writers[format - formats].compresses) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: format '%s' is not compressed; leave '%s' out of the name", path,
+  return hr_fail(error, HR_BAD_INPUT, "%s: format '%s' cannot be compressed; remove '%s' from the name", path,
                  format->name, path + length);
 }
 
@@ -310,8 +308,8 @@ enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_e
   if (!format) return HR_BAD_INPUT;
   if (strcmp(format->name, "swf") == 0)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: SWF may lose what is generated; make it a .csv, and 'headroom trace convert' writes it as SWF "
-                   "and says what it lost",
+                   "%s: SWF would lose fields of generated jobs; write CSV, and convert it with 'headroom trace "
+                   "convert', which reports what is lost",
                    path);
   *job_by_job = strcmp(format->name, "csv") == 0 && hr__plain_name_length(path) == strlen(path);
   return HR_OK;
@@ -328,7 +326,7 @@ enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, co
   return writers[found - formats].write(trace, path, written, error);
 }
 
-/* ---- What was lost ---------------------------------------------------------------------------------- */
+/* ---- Losses ------------------------------------------------------------------------------------------ */
 
 const char *hr_loss_name(enum hr_loss_kind kind) {
   static const char *const names[] = {
@@ -353,15 +351,15 @@ static enum hr_status note_loss(const char *format, const struct hr_trace_loss *
   const char *s = n == 1 ? "" : "s";
   switch (loss->kind) {
   case HR_LOSS_DROPPED:
-    return hr_notes_add(notes, "%s has no place for '%s': dropped, of %" PRIu64 " job%s", format, loss->field, n, s);
+    return hr_notes_add(notes, "%s cannot store '%s': dropped, of %" PRIu64 " job%s", format, loss->field, n, s);
   case HR_LOSS_ROUNDED:
-    return hr_notes_add(notes, "%s tells '%s' in whole seconds: rounded, of %" PRIu64 " job%s", format, loss->field, n,
+    return hr_notes_add(notes, "%s stores '%s' in whole seconds: rounded, of %" PRIu64 " job%s", format, loss->field, n,
                         s);
   case HR_LOSS_RENUMBERED:
-    return hr_notes_add(notes, "%s tells '%s' by numbers: numbered from 1, of %" PRIu64 " job%s", format, loss->field,
+    return hr_notes_add(notes, "%s stores '%s' as numbers: numbered from 1, of %" PRIu64 " job%s", format, loss->field,
                         n, s);
   default:
-    return hr_notes_add(notes, "%s cannot tell of %" PRIu64 " job%s for what '%s' says: left out", format, n, s,
+    return hr_notes_add(notes, "%s cannot store %" PRIu64 " job%s because of '%s': left out", format, n, s,
                         loss->field);
   }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Headroom's CSV. Columns are those that some job tells, in the order of the table of fields; what a job does not tell
- * is left empty. Rows stand as they stood in the input, so that a trace that is read again is the same: names get the
- * same numbers, and rows without ids the same ids. Every value is written exactly.
+ * Writes Headroom's CSV. Columns are the fields that some job has, in the order of the field table; unknown values
+ * are empty. Rows are in the order of the input, so reading the file again gives an equal trace: the same name
+ * numbers, and the same ids for rows without ids. All values are written exactly.
  */
 
 #include "traces/core/dates.h"
@@ -16,14 +16,14 @@
 struct csv {
   const struct hr_trace *trace;
   struct hr__encoder *out;
-  bool told[HR__N_FIELDS]; /* columns */
+  bool told[HR__N_FIELDS]; /* columns to write */
   struct hr_job_record blank;
   bool zoned;
 };
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
-/* White space around a field without quotes is no part of it. */
+/* White space around an unquoted field is not part of its value. */
 static bool needs_quotes(struct hr_text text) {
   const char first = text.at[0], last = text.at[text.length - 1];
   if (first == ' ' || first == '\t' || last == ' ' || last == '\t') return true;
@@ -45,7 +45,7 @@ static void put_text(struct hr__encoder *out, struct hr_text text) {
   hr__encode_byte(out, '"');
 }
 
-/* False for what no reader would take. */
+/* Returns false for a time that no reader accepts. */
 static bool put_instant(const struct csv *csv, int64_t us) {
   if (!csv->trace->dated) {
     if (us < 0) return false;
@@ -141,9 +141,8 @@ static void put_header(const struct csv *csv) {
 }
 
 static enum hr_status cannot_tell(const struct csv *csv, const char *id, size_t field, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its '%s' cannot be told in CSV: %s", csv->trace->source, id,
-                 hr__fields[field].field,
-                 csv->trace->dated ? "the date is not of the years 1 to 9999" : "it is before 0 s");
+  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: cannot write its '%s' as CSV: %s", csv->trace->source, id,
+                 hr__fields[field].field, csv->trace->dated ? "the year is not from 1 to 9999" : "it is before 0 s");
 }
 
 static enum hr_status put_row(const struct csv *csv, uint32_t job, struct hr_error *error) {
@@ -161,11 +160,11 @@ static enum hr_status put_row(const struct csv *csv, uint32_t job, struct hr_err
   }
   hr__encode_byte(csv->out, '\n');
   if (hr__encoder_count(csv->out) - begin <= HR__LONGEST_LINE) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its row would be longer than 1 MiB, which is not read again",
+  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its row would be longer than 1 MiB, the limit for reading",
                  csv->trace->source, record.id.at);
 }
 
-/* The jobs in the order of the input's rows; NULL: in theirs, or out of memory. */
+/* Jobs in the order of the input's rows; NULL if that is the order of the trace, or out of memory. */
 static uint32_t *jobs_by_row(const struct hr_trace *trace) {
   uint32_t *jobs = trace->row ? malloc(trace->n_jobs * sizeof *jobs) : NULL;
   for (uint32_t job = 0; jobs && job < trace->n_jobs; job++) jobs[trace->row[job]] = job;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Standard Workload Format, version 2.2 (D. Feitelson, Parallel Workloads Archive). Lines stand in order of
- * submission, as the format wants it. An instant is rounded to the second half up, and what lies between two instants
- * is what lies between them when they are rounded; a limit above 0 becomes at least a second, for 0 would be none.
+ * Writes the Standard Workload Format, version 2.2 (D. Feitelson, Parallel Workloads Archive). Lines are in order of
+ * submit time, as the format requires. Instants are rounded to seconds, half up, and intervals are differences of
+ * rounded instants. A limit above 0 becomes at least 1 s, since 0 means no limit.
  */
 
 #include "traces/core/numbers.h"
@@ -12,20 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What becomes of names: numbers that they are already, or else numbers from 1. */
+/* Numbers for names: the names themselves if they are numbers, else numbers from 1. */
 struct numbering {
   const struct hr_names *names;
   bool are_numbers;
 };
 
-_Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES, "every field may be dropped, and some rounded or renumbered");
+_Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES,
+               "each field has room for a dropped, a rounded and a renumbered loss");
 
 struct write_swf_swf {
   const struct hr_trace *trace;
   struct hr__encoder *out;
   struct hr_trace_written *written;
   struct hr_job_record blank;
-  int64_t zero_us; /* the input's clock where the file's is 0 */
+  int64_t zero_us; /* time of the input at which the file's clock is 0 */
   bool ids_are_numbers;
   struct numbering users, tenants;
 };
@@ -98,7 +99,7 @@ static void put_name(struct write_swf_swf *swf, const struct numbering *numberin
   }
 }
 
-/* Numbered as they are written: those that were left out have no number. */
+/* Ids are assigned when written, so skipped jobs get none. */
 static void put_id(struct write_swf_swf *swf, struct hr_text id) {
   if (swf->ids_are_numbers) {
     hr__encode_bytes(swf->out, id.at, id.length);
@@ -110,7 +111,7 @@ static void put_id(struct write_swf_swf *swf, struct hr_text id) {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Fields of the table that a line of SWF tells. */
+/* Fields that a line of SWF can store. */
 static bool is_held(size_t field) {
   static const char *const held[] = {"job_id", "submit", "duration", "gpus", "user",
                                      "tenant", "limit",  "status",   "start"};
@@ -119,7 +120,7 @@ static bool is_held(size_t field) {
   return false;
 }
 
-/* A bound of an elastic job that is what it asks for anyway: jobs without one have it so in a trace. */
+/* Whether a bound of an elastic job equals its request; the trace stores it that way for jobs without a bound. */
 static bool is_no_bound(const struct hr_job_record *record, size_t field) {
   const size_t offset = hr__fields[field].offset;
   return (offset == offsetof(struct hr_job_record, min_gpus) && record->min_gpus == record->gpus) ||
@@ -153,11 +154,11 @@ static void put_job(struct write_swf_swf *swf, uint32_t job, const struct hr_job
   put_status(swf, record->outcome);
   put_name(swf, &swf->users, trace->user, job, "user");
   put_name(swf, &swf->tenants, trace->tenant, job, "tenant");
-  put_unknown(swf, 5); /* program, queue, partition, the job before, think time */
+  put_unknown(swf, 5); /* program, queue, partition, preceding job, think time */
   hr__encode_byte(swf->out, '\n');
 }
 
-/* Times of dates may lie further apart than a file may tell. */
+/* Dates may be further apart than SWF times may be. */
 static enum hr_status check_times(const struct write_swf_swf *swf, const struct hr_job_record *record,
                                   struct hr_error *error) {
   const char *wrong = NULL;
@@ -166,7 +167,7 @@ static enum hr_status check_times(const struct write_swf_swf *swf, const struct 
   if (record->recorded_start_us > record->submit_us + HR_MAX_INPUT_US)
     wrong = "the start is more than 100000000000 s later";
   if (!wrong) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its 'submit' cannot be told in SWF: %s", swf->trace->source,
+  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: cannot write its 'submit' as SWF: %s", swf->trace->source,
                  record->id.at, wrong);
 }
 
@@ -189,7 +190,7 @@ static enum hr_status put_jobs(struct write_swf_swf *swf, struct hr_error *error
     swf->written->n_jobs++;
   }
   if (swf->written->n_jobs) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: no job asks for a GPU, which is what SWF would tell as a processor",
+  return hr_fail(error, HR_BAD_INPUT, "%s: no job requests a GPU; SWF jobs need at least one processor",
                  swf->trace->source);
 }
 
@@ -211,7 +212,7 @@ static void put_header(const struct write_swf_swf *swf) {
   hr__encode_text(swf->out, "\n; Note: written by Headroom; processors are GPUs\n");
 }
 
-/* The whole second that the first submit of dated times is in. */
+/* The whole second of the first submit, for dated traces. */
 static int64_t first_second_us(const struct hr_trace *trace) {
   int64_t us = trace->origin_us + trace->submit_us[0], part_us = us % HR_SECOND_US;
   return us - (part_us < 0 ? part_us + HR_SECOND_US : part_us);
