@@ -26,14 +26,14 @@
 enum { PATH_BYTES = 4096 };
 
 /* Not /tmp, which is often in memory. */
-static const char *hr__spool_folder(void) {
+static const char *spool_folder(void) {
   const char *named = getenv("TMPDIR");
   return named && *named ? named : "/var/tmp";
 }
 
-static int open_nameless(void) {
+static int create_unnamed_file(void) {
   char path[PATH_BYTES];
-  if (snprintf(path, sizeof path, "%s/headroom-XXXXXX", hr__spool_folder()) >= (int)sizeof path) {
+  if (snprintf(path, sizeof path, "%s/headroom-XXXXXX", spool_folder()) >= (int)sizeof path) {
     errno = ENAMETOOLONG;
     return -1;
   }
@@ -53,10 +53,10 @@ static bool make_room(int file, size_t bytes) {
 
 /* Resizes a spooled column to `capacity` rows, never fewer than before. Returns false with errno set if the file
    cannot be created or extended. */
-static bool hr__spool_resize(struct hr__column *column, uint32_t capacity) {
+static bool resize_spool(struct hr__column *column, uint32_t capacity) {
   size_t bytes = (size_t)capacity * column->width;
   bool is_new = column->spooled_bytes == 0;
-  int file = is_new ? open_nameless() : column->file;
+  int file = is_new ? create_unnamed_file() : column->file;
   if (file < 0) return false;
   void *at = make_room(file, bytes) ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
   if (at == MAP_FAILED) {
@@ -141,11 +141,11 @@ struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-static bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
+static bool resize_column(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
   if (builder->streamed) {
-    bool fine = hr__spool_resize(column, capacity);
-    if (!fine) builder->spool_failure = errno;
-    return fine;
+    bool ok = resize_spool(column, capacity);
+    if (!ok) builder->spool_failure = errno;
+    return ok;
   }
   void *grown = realloc(column->at, (size_t)capacity * column->width);
   if (!grown) return false;
@@ -165,7 +165,7 @@ static bool grow(struct hr_trace_builder *builder) {
   uint32_t capacity = next_capacity(builder);
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
-    if ((column->at || id < HR__N_ALWAYS) && !hr__builder_resize(builder, column, capacity)) return false;
+    if ((column->at || id < HR__N_ALWAYS) && !resize_column(builder, column, capacity)) return false;
   }
   builder->capacity = capacity;
   return true;
@@ -190,7 +190,7 @@ static inline void set_entry(const struct hr__column *column, uint8_t width, uin
 /* Creates the column with "unknown" in all rows so far. */
 static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id) {
   struct hr__column *column = &builder->column[id];
-  if (!hr__builder_resize(builder, column, builder->capacity)) return false;
+  if (!resize_column(builder, column, builder->capacity)) return false;
   for (uint32_t row = 0; row < builder->n; row++) {
     set_entry(column, column->width, row, column_unknown[id]);
     if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
@@ -275,7 +275,7 @@ static bool is_common(const struct hr_trace_builder *builder, const struct hr_jo
   return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
 }
 
-static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id);
+static bool put_id(struct hr_trace_builder *builder, struct hr_text id);
 
 static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
   uint32_t name[HR__N_NAMES];
@@ -283,7 +283,7 @@ static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record
   HR__COMMON_COLUMN_TABLE(PUT)
   builder->has_others = builder->has_others || !is_common(builder, record);
   if (builder->has_others && !put_others(builder, record)) return false;
-  return hr__builder_put_id(builder, record->id);
+  return put_id(builder, record->id);
 }
 #undef INTERN
 #undef PUT
@@ -299,12 +299,13 @@ static void drop_block(const struct hr_trace_builder *builder) {
     hr__spool_drop(&builder->column[id], builder->n - HR__SPOOL_BLOCK, builder->n);
 }
 
-static enum hr_status no_room(const struct hr_trace_builder *builder, unsigned long long line, struct hr_error *error) {
+static enum hr_status append_failed(const struct hr_trace_builder *builder, unsigned long long line,
+                                    struct hr_error *error) {
   int number = builder->spool_failure;
   if (!number || number == ENOMEM) return hr_fail(error, HR_NO_MEMORY, "%s:%llu: out of memory", builder->source, line);
   return hr_fail(error, HR_IO_ERROR,
                  "%s:%llu: cannot create a file for its columns in '%s' (set TMPDIR to change the folder): %s",
-                 builder->source, line, hr__spool_folder(), strerror(number));
+                 builder->source, line, spool_folder(), strerror(number));
 }
 
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
@@ -319,8 +320,8 @@ enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct
                    "%s:%llu: submitted before the previous row; rows of a streamed trace must be in order of submit "
                    "time: sort them, or run without --stream",
                    builder->source, at);
-  bool fine = builder->n < builder->capacity || grow(builder);
-  if (!fine || !put_line(builder, line) || !put_row(builder, record)) return no_room(builder, at, error);
+  bool ok = builder->n < builder->capacity || grow(builder);
+  if (!ok || !put_line(builder, line) || !put_row(builder, record)) return append_failed(builder, at, error);
   builder->n++;
   if (builder->streamed && builder->n % HR__SPOOL_BLOCK == 0) drop_block(builder);
   return HR_OK;
@@ -435,15 +436,15 @@ static struct hr__id_block *add_id_block(struct hr__id_block **blocks, size_t by
   return *blocks = block;
 }
 
-static char *keep_id(struct hr__id_block **blocks, const char *text, size_t length) {
+static char *store_id(struct hr__id_block **blocks, const char *text, size_t length) {
   struct hr__id_block *block = *blocks;
   if (!block || block->size - block->used < length + 1) block = add_id_block(blocks, length + 1);
   if (!block) return NULL;
-  char *kept = block->text + block->used;
-  memcpy(kept, text, length);
-  kept[length] = '\0';
+  char *stored = block->text + block->used;
+  memcpy(stored, text, length);
+  stored[length] = '\0';
   block->used += length + 1;
-  return kept;
+  return stored;
 }
 
 uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks) {
@@ -470,7 +471,7 @@ static bool ids_to_text(struct hr_trace_builder *builder) {
   for (uint32_t row = 0; row < builder->n; row++) {
     char buffer[HR_JOB_ID_BUFFER];
     int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
-    text[row] = keep_id(&builder->id_blocks, buffer, (size_t)length);
+    text[row] = store_id(&builder->id_blocks, buffer, (size_t)length);
     if (!text[row]) {
       free(text);
       return false;
@@ -494,7 +495,7 @@ static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
 /* Stores the ids of the rows so far, which equal their row numbers. */
 static bool ids_to_numbers(struct hr_trace_builder *builder) {
   struct hr__column *column = &builder->column[HR__COLUMN_ID];
-  if (!hr__builder_resize(builder, column, builder->capacity)) return false;
+  if (!resize_column(builder, column, builder->capacity)) return false;
   int64_t *number = column->at;
   for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
   builder->last_id = builder->n;
@@ -502,7 +503,7 @@ static bool ids_to_numbers(struct hr_trace_builder *builder) {
   return true;
 }
 
-static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id) {
+static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
   if (!id.length) return true;
   if (builder->streamed) {
     builder->ids = HR__IDS_COUNTED;
@@ -520,6 +521,6 @@ static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text 
   if (is_number) return put_id_number(builder, number);
   if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
   char **column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = keep_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));
+  column[builder->n] = store_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));
   return column[builder->n] != NULL;
 }

@@ -167,10 +167,10 @@ static uint32_t *sorted_rows(const struct hr_trace_builder *builder, int64_t ori
   const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
   for (uint32_t row = 0; rows && row < builder->n; row++)
     rows[row] = (struct hr__keyed_row){(uint64_t)(submit_us[row] - origin_us), row};
-  bool fine = rows && order && hr__sort_keyed_rows(rows, builder->n);
-  for (uint32_t i = 0; fine && i < builder->n; i++) order[i] = rows[i].row;
+  bool ok = rows && order && hr__sort_keyed_rows(rows, builder->n);
+  for (uint32_t i = 0; ok && i < builder->n; i++) order[i] = rows[i].row;
   free(rows);
-  if (fine) return order;
+  if (ok) return order;
   free(order);
   return NULL;
 }
@@ -283,7 +283,7 @@ static void take_names(struct hr__owned_trace *owned, struct hr_trace_builder *b
   hr__owned_trace_show_names(owned);
 }
 
-static void take_rest(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+static void take_metadata(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   struct hr_trace *trace = &owned->trace;
   trace->source = owned->source = builder->source;
   trace->format = owned->format = builder->format;
@@ -329,7 +329,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   owned->trace.column_bytes = order ? builder->n * sizeof *order : 0;
   take_columns(owned, builder);
   take_names(owned, builder);
-  take_rest(owned, builder);
+  take_metadata(owned, builder);
   *trace = &owned->trace;
   return HR_OK;
 }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-struct dates_cursor {
+struct cursor {
   const char *at, *end;
 };
 
@@ -23,23 +23,23 @@ struct moment {
   bool zoned;
 };
 
-static bool take(struct dates_cursor *cursor, char wanted) {
-  if (cursor->at == cursor->end || *cursor->at != wanted) return false;
+static bool take(struct cursor *cursor, char expected) {
+  if (cursor->at == cursor->end || *cursor->at != expected) return false;
   cursor->at++;
   return true;
 }
 
-static bool next_is_digit(const struct dates_cursor *cursor) {
+static bool next_is_digit(const struct cursor *cursor) {
   return cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
 }
 
-static bool take_number(struct dates_cursor *cursor, int n_digits, int least, int most, int *value) {
+static bool take_number(struct cursor *cursor, int n_digits, int min, int max, int *value) {
   *value = 0;
   for (int i = 0; i < n_digits; i++) {
     if (!next_is_digit(cursor)) return false;
     *value = *value * 10 + (*cursor->at++ - '0');
   }
-  return *value >= least && *value <= most;
+  return *value >= min && *value <= max;
 }
 
 static bool is_leap(int year) {
@@ -51,14 +51,14 @@ static int days_in_month(int year, int month) {
   return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-static bool take_day(struct dates_cursor *cursor, struct moment *moment) {
+static bool take_day(struct cursor *cursor, struct moment *moment) {
   return take_number(cursor, 4, 1, 9999, &moment->year) && take(cursor, '-') &&
          take_number(cursor, 2, 1, 12, &moment->month) && take(cursor, '-') &&
          take_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
 }
 
 /* Digits after the point, rounded half up at the seventh. */
-static bool take_fraction(struct dates_cursor *cursor, int64_t *us) {
+static bool take_fraction(struct cursor *cursor, int64_t *us) {
   if (!next_is_digit(cursor)) return false;
   int64_t unit = HR_SECOND_US;
   for (; next_is_digit(cursor); cursor->at++) {
@@ -70,7 +70,7 @@ static bool take_fraction(struct dates_cursor *cursor, int64_t *us) {
   return true;
 }
 
-static bool take_clock(struct dates_cursor *cursor, struct moment *moment) {
+static bool take_clock(struct cursor *cursor, struct moment *moment) {
   if (!take_number(cursor, 2, 0, 23, &moment->hour) || !take(cursor, ':')) return false;
   if (!take_number(cursor, 2, 0, 59, &moment->minute)) return false;
   if (!take(cursor, ':')) return true;
@@ -78,7 +78,7 @@ static bool take_clock(struct dates_cursor *cursor, struct moment *moment) {
   return !take(cursor, '.') || take_fraction(cursor, &moment->fraction_us);
 }
 
-static bool take_zone(struct dates_cursor *cursor, struct moment *moment) {
+static bool take_zone(struct cursor *cursor, struct moment *moment) {
   moment->zoned = true;
   if (take(cursor, 'Z') || take(cursor, 'z')) return true;
   bool west = cursor->at < cursor->end && *cursor->at == '-';
@@ -105,7 +105,7 @@ static int64_t moment_us(const struct moment *moment) {
 }
 
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
-  struct dates_cursor cursor = {text.at, text.at + text.length};
+  struct cursor cursor = {text.at, text.at + text.length};
   struct moment moment = {0};
   if (!take_day(&cursor, &moment)) return false;
   if (cursor.at < cursor.end) {

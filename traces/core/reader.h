@@ -19,7 +19,7 @@ struct hr__reader {
   bool dated;           /* set by a reader whose times are dates */
   uint64_t n_fractions; /* jobs that request a fraction of a GPU */
   struct hr_error *error;
-  bool untimed; /* times of rows are not required */
+  bool without_times; /* times of rows are not required */
 };
 
 /* What is wrong with a row. With a column: the field of that column, with its value unless it is empty. Without a

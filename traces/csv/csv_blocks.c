@@ -52,8 +52,8 @@ static enum hr_status out_of_memory(const struct hr__csv_blocks *blocks, struct 
 /* ---- Fields and rows -------------------------------------------------------------------------------- */
 
 /* libcsv cannot be stopped from a callback: callbacks do nothing once the block's status is not HR_OK. */
-static bool make_room(struct hr__csv_block *block, void **array, size_t *capacity, size_t wanted, size_t width) {
-  size_t more = 2 * *capacity > wanted ? 2 * *capacity : wanted;
+static bool make_room(struct hr__csv_block *block, void **array, size_t *capacity, size_t needed, size_t width) {
+  size_t more = 2 * *capacity > needed ? 2 * *capacity : needed;
   void *grown = realloc(*array, more * width);
   if (!grown) {
     block->status = HR_NO_MEMORY;
@@ -206,7 +206,7 @@ static void *make_blocks(void *data) {
   return NULL;
 }
 
-static void give_back(struct hr__csv_blocks *blocks) {
+static void release_block(struct hr__csv_blocks *blocks) {
   if (blocks->threaded) pthread_mutex_lock(&blocks->lock);
   blocks->n_done++;
   if (!blocks->threaded) return;
@@ -229,7 +229,7 @@ enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct h
       if (before->status != HR_OK && error) *error = before->error;
       return before->status;
     }
-    give_back(blocks);
+    release_block(blocks);
     if (blocks->n_done == 1) blocks->threaded = pthread_create(&blocks->thread, NULL, make_blocks, blocks) == 0;
   }
   if (blocks->threaded) {

@@ -20,7 +20,7 @@
 
 enum { HR__MAX_CSV_COLUMNS = 4096, HR__MAX_SCHEMA_COLUMNS = 64 };
 
-struct hr__csv_header {
+struct csv_header {
   uint32_t n; /* number of columns in the file */
   struct hr__name_table names;
   uint32_t column_of[HR__MAX_CSV_COLUMNS];  /* by name number */
@@ -28,12 +28,12 @@ struct hr__csv_header {
   uint8_t next_use[HR__MAX_SCHEMA_COLUMNS]; /* next schema column that uses the same column + 1; 0: none */
 };
 
-static enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                         uint64_t line);
+static enum hr_status header_add(struct csv_header *header, struct hr__reader *reader, struct hr_text name,
+                                 uint64_t line);
 /* Finds the schema's columns in the header, once it is complete. */
-static enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
-                                          const struct hr__csv_schema *schema, uint64_t line);
-static void hr__csv_header_finish(struct hr__csv_header *header);
+static enum hr_status header_bind(struct csv_header *header, struct hr__reader *reader,
+                                  const struct hr__csv_schema *schema, uint64_t line);
+static void header_finish(struct csv_header *header);
 
 /* Destination of a column's values; a linked list if several members use the same column. */
 struct feed {
@@ -48,7 +48,7 @@ struct feed {
 struct csv_rows {
   struct hr__reader *reader;
   const struct hr__csv_schema *schema;
-  struct hr__csv_header header;
+  struct csv_header header;
   const struct feed **feed_of; /* by column; NULL entries are ignored */
   struct feed feeds[HR__MAX_SCHEMA_COLUMNS];
   bool have_header;
@@ -80,13 +80,13 @@ static enum hr_status bind_feeds(struct csv_rows *rows) {
   for (uint32_t column = 0; column < rows->header.n; column++) {
     size_t uses = 0;
     for (uint8_t use = rows->header.first_use[column]; use; use = rows->header.next_use[use - 1]) {
-      const struct hr__csv_column *wanted = &schema->columns[use - 1];
-      rows->feeds[use - 1] = (struct feed){.member = (char *)schema->row + wanted->offset,
-                                           .unit_us = wanted->unit_us,
-                                           .name = wanted->name,
+      const struct hr__csv_column *target = &schema->columns[use - 1];
+      rows->feeds[use - 1] = (struct feed){.member = (char *)schema->row + target->offset,
+                                           .unit_us = target->unit_us,
+                                           .name = target->name,
                                            .next = rows->feed_of[column],
-                                           .kind = wanted->kind,
-                                           .must_fill = wanted->must_fill};
+                                           .kind = target->kind,
+                                           .must_fill = target->must_fill};
       rows->feed_of[column] = &rows->feeds[use - 1];
       uses++;
     }
@@ -121,8 +121,8 @@ static enum hr_status take_header(struct csv_rows *rows, const struct hr__csv_bl
                                   const struct hr__csv_row *row) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < row->n_fields; i++)
-    status = hr__csv_header_add(&rows->header, rows->reader, field_text(block, row->first_field + i), row->line);
-  if (status == HR_OK) status = hr__csv_header_bind(&rows->header, rows->reader, rows->schema, row->line);
+    status = header_add(&rows->header, rows->reader, field_text(block, row->first_field + i), row->line);
+  if (status == HR_OK) status = header_bind(&rows->header, rows->reader, rows->schema, row->line);
   rows->have_header = true;
   return status == HR_OK ? bind_feeds(rows) : status;
 }
@@ -131,8 +131,8 @@ static enum hr_status take_header(struct csv_rows *rows, const struct hr__csv_bl
 static enum hr_status use_schema_header(struct csv_rows *rows) {
   enum hr_status status = HR_OK;
   for (const char *const *name = rows->schema->header; status == HR_OK && *name; name++)
-    status = hr__csv_header_add(&rows->header, rows->reader, (struct hr_text){*name, strlen(*name)}, 1);
-  if (status == HR_OK) status = hr__csv_header_bind(&rows->header, rows->reader, rows->schema, 1);
+    status = header_add(&rows->header, rows->reader, (struct hr_text){*name, strlen(*name)}, 1);
+  if (status == HR_OK) status = header_bind(&rows->header, rows->reader, rows->schema, 1);
   rows->have_header = true;
   return status == HR_OK ? bind_feeds(rows) : status;
 }
@@ -192,7 +192,7 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
     rows->schema = schema;
     status = take_blocks(rows, blocks);
     if (status == HR_OK && note_clock(rows) != HR_OK) status = hr__reader_no_memory(reader);
-    hr__csv_header_finish(&rows->header);
+    header_finish(&rows->header);
     free(rows->feed_of);
     free(rows->values.texts.at);
   } else {
@@ -203,26 +203,26 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
   return status;
 }
 
-struct csv_rows_sentence {
+struct sentence {
   char text[700];
   size_t length;
 };
 
-static HR_PRINTF(2, 3) void say(struct csv_rows_sentence *sentence, const char *format, ...) {
-  size_t room = sizeof sentence->text - sentence->length;
+static HR_PRINTF(2, 3) void append(struct sentence *sentence, const char *format, ...) {
+  size_t space = sizeof sentence->text - sentence->length;
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(sentence->text + sentence->length, room, format, args);
+  int length = vsnprintf(sentence->text + sentence->length, space, format, args);
   va_end(args);
-  if (length > 0) sentence->length += (size_t)length < room ? (size_t)length : room - 1;
+  if (length > 0) sentence->length += (size_t)length < space ? (size_t)length : space - 1;
 }
 
 static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
   return hr__quote((struct hr_text){name, strlen(name)}, buffer);
 }
 
-static enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                         uint64_t line) {
+static enum hr_status header_add(struct csv_header *header, struct hr__reader *reader, struct hr_text name,
+                                 uint64_t line) {
   unsigned long long at = line;
   if (header->n == HR__MAX_CSV_COLUMNS)
     return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: the header has more than %d columns", reader->path, at,
@@ -249,52 +249,51 @@ static size_t length_without_unit(const char *name) {
   return (size_t)(open - name);
 }
 
-static bool is_but_for_case(const char *name, const char *wanted, size_t length) {
-  return strlen(name) == length && strncasecmp(name, wanted, length) == 0;
+static bool is_but_for_case(const char *name, const char *target, size_t length) {
+  return strlen(name) == length && strncasecmp(name, target, length) == 0;
 }
 
 /* The first name at or after `from` that matches ignoring case. */
-static uint32_t find_but_for_case(const struct hr__csv_header *header, const struct hr__csv_column *wanted,
-                                  uint32_t from) {
-  size_t length = strlen(wanted->name), shorter = wanted->field ? length_without_unit(wanted->name) : length;
+static uint32_t find_but_for_case(const struct csv_header *header, const struct hr__csv_column *target, uint32_t from) {
+  size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
   for (uint32_t i = from; i < header->names.count; i++)
-    if (is_but_for_case(header->names.text[i], wanted->name, length) ||
-        is_but_for_case(header->names.text[i], wanted->name, shorter))
+    if (is_but_for_case(header->names.text[i], target->name, length) ||
+        is_but_for_case(header->names.text[i], target->name, shorter))
       return i;
   return HR_NONE;
 }
 
-static uint32_t find_exactly(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
-  uint32_t number = hr__names_find(&header->names, wanted->name, strlen(wanted->name));
-  if (number == HR_NONE && wanted->field)
-    number = hr__names_find(&header->names, wanted->name, length_without_unit(wanted->name));
+static uint32_t find_exactly(const struct csv_header *header, const struct hr__csv_column *target) {
+  uint32_t number = hr__names_find(&header->names, target->name, strlen(target->name));
+  if (number == HR_NONE && target->field)
+    number = hr__names_find(&header->names, target->name, length_without_unit(target->name));
   return number;
 }
 
-static uint32_t find_column(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
-  uint32_t number = find_exactly(header, wanted);
-  if (number == HR_NONE) number = find_but_for_case(header, wanted, 0);
+static uint32_t find_column(const struct csv_header *header, const struct hr__csv_column *target) {
+  uint32_t number = find_exactly(header, target);
+  if (number == HR_NONE) number = find_but_for_case(header, target, 0);
   return number == HR_NONE ? HR_NONE : header->column_of[number];
 }
 
 /* Reports two names that match only when case is ignored, which is ambiguous. */
-static enum hr_status refuse_clash(const struct hr__csv_header *header, const struct hr__reader *reader,
-                                   const struct hr__csv_column *wanted, uint64_t line) {
-  uint32_t first = find_exactly(header, wanted) == HR_NONE ? find_but_for_case(header, wanted, 0) : HR_NONE;
-  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, wanted, first + 1);
+static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
+                                   const struct hr__csv_column *target, uint64_t line) {
+  uint32_t first = find_exactly(header, target) == HR_NONE ? find_but_for_case(header, target, 0) : HR_NONE;
+  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, target, first + 1);
   char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
   if (second == HR_NONE) return HR_OK;
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
                  (unsigned long long)line, quoted_name(header->names.text[first], a),
-                 quoted_name(header->names.text[second], b), wanted->name,
-                 wanted->field ? "; choose one with --map" : "", wanted->field ? wanted->field : "",
-                 wanted->field ? "=COLUMN" : "");
+                 quoted_name(header->names.text[second], b), target->name,
+                 target->field ? "; choose one with --map" : "", target->field ? target->field : "",
+                 target->field ? "=COLUMN" : "");
 }
 
 /* ---- Missing columns --------------------------------------------------------------------------------- */
 
 /* The nearest unused column of the file, for "did you mean". */
-static const char *nearest_unused(const struct hr__csv_header *header, const char *name) {
+static const char *nearest_unused(const struct csv_header *header, const char *name) {
   const char *words[HR__MAX_CSV_COLUMNS + 1];
   size_t n = 0;
   for (uint32_t i = 0; i < header->names.count; i++)
@@ -303,60 +302,60 @@ static const char *nearest_unused(const struct hr__csv_header *header, const cha
   return hr_nearest_word(name, words);
 }
 
-static bool is_missing(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
-  return wanted->must_exist && find_column(header, wanted) == HR_NONE;
+static bool is_missing(const struct csv_header *header, const struct hr__csv_column *target) {
+  return target->must_exist && find_column(header, target) == HR_NONE;
 }
 
-static void say_missing(struct csv_rows_sentence *sentence, const struct hr__csv_header *header,
-                        const struct hr__csv_schema *schema, size_t n_missing) {
-  say(sentence, n_missing > 1 ? "missing columns" : "missing column");
+static void append_missing(struct sentence *sentence, const struct csv_header *header,
+                           const struct hr__csv_schema *schema, size_t n_missing) {
+  append(sentence, n_missing > 1 ? "missing columns" : "missing column");
   const char *separator = "";
   for (size_t i = 0; i < schema->n_columns; i++) {
     if (!is_missing(header, &schema->columns[i])) continue;
-    say(sentence, "%s '%s'", separator, schema->columns[i].name);
+    append(sentence, "%s '%s'", separator, schema->columns[i].name);
     char buffer[HR__QUOTE_BYTES];
     const char *nearest = nearest_unused(header, schema->columns[i].name);
-    if (nearest) say(sentence, " (did you mean '%s'?)", quoted_name(nearest, buffer));
+    if (nearest) append(sentence, " (did you mean '%s'?)", quoted_name(nearest, buffer));
     separator = ",";
   }
 }
 
-static void say_columns(struct csv_rows_sentence *sentence, const struct hr__csv_header *header) {
+static void append_columns(struct sentence *sentence, const struct csv_header *header) {
   const size_t enough = 400;
-  say(sentence, "; the file has: ");
+  append(sentence, "; the file has: ");
   for (uint32_t i = 0; i < header->names.count; i++) {
     char buffer[HR__QUOTE_BYTES];
-    say(sentence, "%s%s", i ? ", " : "", quoted_name(header->names.text[i], buffer));
+    append(sentence, "%s%s", i ? ", " : "", quoted_name(header->names.text[i], buffer));
     if (sentence->length < enough) continue;
-    say(sentence, ", ...");
+    append(sentence, ", ...");
     break;
   }
 }
 
-static void say_remedy(struct csv_rows_sentence *sentence, const struct hr__csv_header *header,
-                       const struct hr__csv_schema *schema) {
+static void append_remedy(struct sentence *sentence, const struct csv_header *header,
+                          const struct hr__csv_schema *schema) {
   if (!schema->separator && header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
-    say(sentence, "; columns must be separated by commas, not by ';' or tabs");
+    append(sentence, "; columns must be separated by commas, not by ';' or tabs");
     return;
   }
   if (schema->missing_hint) {
-    say(sentence, "; %s", schema->missing_hint);
+    append(sentence, "; %s", schema->missing_hint);
     return;
   }
   const char *before = "; name the column with --map";
   for (size_t i = 0; i < schema->n_columns; i++) {
     if (!is_missing(header, &schema->columns[i])) continue;
-    say(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
+    append(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
     before = ",";
   }
 }
 
-static enum hr_status missing_columns(const struct hr__csv_header *header, const struct hr__reader *reader,
+static enum hr_status missing_columns(const struct csv_header *header, const struct hr__reader *reader,
                                       const struct hr__csv_schema *schema, size_t n_missing, uint64_t line) {
-  struct csv_rows_sentence sentence = {.length = 0};
-  say_missing(&sentence, header, schema, n_missing);
-  say_columns(&sentence, header);
-  say_remedy(&sentence, header, schema);
+  struct sentence sentence = {.length = 0};
+  append_missing(&sentence, header, schema, n_missing);
+  append_columns(&sentence, header);
+  append_remedy(&sentence, header, schema);
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s", reader->path, (unsigned long long)line, sentence.text);
 }
 
@@ -368,7 +367,7 @@ static bool is_ignored(const struct hr__csv_schema *schema, const char *name) {
   return false;
 }
 
-static const char *nearest_unfed(const struct hr__csv_header *header, const struct hr__csv_schema *schema,
+static const char *nearest_unfed(const struct csv_header *header, const struct hr__csv_schema *schema,
                                  const char *name) {
   const char *words[HR__MAX_SCHEMA_COLUMNS + 1];
   size_t n = 0;
@@ -378,7 +377,7 @@ static const char *nearest_unfed(const struct hr__csv_header *header, const stru
   return hr_nearest_word(name, words);
 }
 
-static enum hr_status note_unknown_columns(const struct hr__csv_header *header, struct hr__reader *reader,
+static enum hr_status note_unknown_columns(const struct csv_header *header, struct hr__reader *reader,
                                            const struct hr__csv_schema *schema) {
   for (uint32_t i = 0; i < header->names.count; i++) {
     const char *name = header->names.text[i];
@@ -393,8 +392,8 @@ static enum hr_status note_unknown_columns(const struct hr__csv_header *header, 
   return HR_OK;
 }
 
-static enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
-                                          const struct hr__csv_schema *schema, uint64_t line) {
+static enum hr_status header_bind(struct csv_header *header, struct hr__reader *reader,
+                                  const struct hr__csv_schema *schema, uint64_t line) {
   size_t n_missing = 0;
   for (size_t i = 0; i < schema->n_columns; i++) {
     uint32_t column = find_column(header, &schema->columns[i]);
@@ -409,6 +408,6 @@ static enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct 
   return note_unknown_columns(header, reader, schema);
 }
 
-static void hr__csv_header_finish(struct hr__csv_header *header) {
+static void header_finish(struct csv_header *header) {
   hr__names_finish(&header->names);
 }

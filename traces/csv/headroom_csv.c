@@ -192,15 +192,15 @@ static void apply_map(struct hr__csv_column *columns, const struct hr_column_map
    comma if tied. */
 static char separator_of(struct hr_text header) {
   static const char separators[] = {',', ';', '\t'};
-  size_t count[sizeof separators] = {0}, most = 0;
+  size_t count[sizeof separators] = {0}, best = 0;
   bool quoted = false;
   for (size_t i = 0; i < header.length; i++) {
     quoted ^= header.at[i] == '"';
     for (size_t k = 0; k < sizeof separators && !quoted; k++) count[k] += header.at[i] == separators[k];
   }
   for (size_t k = 1; k < sizeof separators; k++)
-    if (count[k] > count[most]) most = k;
-  return separators[most];
+    if (count[k] > count[best]) best = k;
+  return separators[best];
 }
 
 static enum hr_status on_job(void *self, const void *row, uint64_t line) {

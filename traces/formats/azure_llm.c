@@ -43,13 +43,13 @@ static enum hr_status on_request(void *self, const void *data, uint64_t line) {
 }
 
 static enum hr_status note_speeds(const struct llm *llm) {
-  bool told = llm->reader->params != NULL;
+  bool given = llm->reader->params != NULL;
   enum hr_status status =
       hr_notes_add(llm->reader->notes,
                    "each request runs for its context / %llu + its generated tokens / %llu seconds on %llu thousandths "
                    "of a GPU%s (--format azure-llm:prefill=TOKENS_PER_S,decode=TOKENS_PER_S,gpu_milli=SHARE)",
                    (unsigned long long)llm->prefill_per_s, (unsigned long long)llm->decode_per_s,
-                   (unsigned long long)llm->gpu_milli, told ? "" : " (assumed)");
+                   (unsigned long long)llm->gpu_milli, given ? "" : " (assumed)");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(llm->reader);
 }
 

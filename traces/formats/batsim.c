@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum batsim_kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
+enum profile_kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
 
 struct profile {
-  enum batsim_kind kind;
+  enum profile_kind kind;
   int64_t delay_us;
   double operations; /* per resource; KIND_TOTAL: of all resources together */
   uint32_t type;     /* KIND_OTHER: name number of its type */
@@ -43,10 +43,10 @@ struct batsim {
 
 /* ---- Profiles --------------------------------------------------------------------------------------- */
 
-static enum batsim_kind kind_of(struct hr_text type) {
+static enum profile_kind kind_of(struct hr_text type) {
   static const struct {
     const char *type;
-    enum batsim_kind kind;
+    enum profile_kind kind;
   } kinds[] = {{"delay", KIND_DELAY},
                {"DelayProfile", KIND_DELAY},
                {"parallel_homogeneous", KIND_TASK},
@@ -108,11 +108,11 @@ static enum hr_status on_profile(struct batsim *batsim, const struct hr__json_it
   uint32_t number = hr__names_intern(&batsim->names, name, strlen(name));
   if (number == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
   bool known = number < batsim->n_profiles && batsim->profiles[number].kind != KIND_NONE;
-  bool fine = known ? hr__get_wrong(&batsim->get, "type", NULL, "a duplicate profile")
-                    : read_profile(batsim, item->value, &profile);
-  enum hr_status status = fine ? HR_OK : hr__reader_bad_row(batsim->get.reader, &batsim->get.fault);
-  if (fine && profile.kind == KIND_OTHER && profile.type == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
-  if (!fine) profile = (struct profile){.kind = KIND_OTHER, .type = number};
+  bool ok = known ? hr__get_wrong(&batsim->get, "type", NULL, "a duplicate profile")
+                  : read_profile(batsim, item->value, &profile);
+  enum hr_status status = ok ? HR_OK : hr__reader_bad_row(batsim->get.reader, &batsim->get.fault);
+  if (ok && profile.kind == KIND_OTHER && profile.type == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
+  if (!ok) profile = (struct profile){.kind = KIND_OTHER, .type = number};
   return status == HR_OK ? put_profile(batsim, number, profile) : status;
 }
 
@@ -138,11 +138,11 @@ static bool read_job(struct batsim *batsim, const cJSON *value, struct batsim_jo
   if (!cJSON_IsObject(value)) return hr__get_wrong(get, "id", NULL, "missing: the job is not an object {...}");
   const cJSON *walltime = hr__get_member(value, "walltime");
   bool limited = !cJSON_IsNumber(walltime) || walltime->valuedouble >= 0; /* -1 means no limit */
-  bool fine = read_id(get, value, buffer, size, id) && hr__get_seconds(get, value, "subtime", &job->submit_us) &&
-              (!limited || hr__get_seconds(get, value, "walltime", &job->limit_us)) &&
-              hr__get_whole(get, value, "res", HR_MAX_GPUS, &resources) &&
-              hr__get_text(get, value, "profile", true, profile);
-  if (!fine) return false;
+  bool ok = read_id(get, value, buffer, size, id) && hr__get_seconds(get, value, "subtime", &job->submit_us) &&
+            (!limited || hr__get_seconds(get, value, "walltime", &job->limit_us)) &&
+            hr__get_whole(get, value, "res", HR_MAX_GPUS, &resources) &&
+            hr__get_text(get, value, "profile", true, profile);
+  if (!ok) return false;
   if (job->submit_us < 0) return hr__get_wrong(get, "subtime", NULL, "missing");
   if (!resources) return hr__get_wrong(get, "res", NULL, "missing or 0; a job has at least one resource");
   job->resources = (uint32_t)resources;

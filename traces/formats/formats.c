@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_PARAMS = 8 };
+enum { MAX_PARAMS = 8 };
 
 static struct hr_text take_until(struct hr_text *rest, char end) {
   const char *stop = memchr(rest->at, end, rest->length);
@@ -21,7 +21,7 @@ static struct hr_text take_until(struct hr_text *rest, char end) {
 
 static enum hr_status unknown_key(const struct hr__reader *reader, const char *format, struct hr_text key,
                                   const struct hr__format_param *params, size_t n_params) {
-  const char *words[MOST_PARAMS + 1];
+  const char *words[MAX_PARAMS + 1];
   char quoted[HR__QUOTE_BYTES];
   for (size_t i = 0; i < n_params; i++) words[i] = params[i].key;
   words[n_params] = NULL;
@@ -38,8 +38,8 @@ static enum hr_status set(const struct hr__reader *reader, const char *format, c
     *param->text = value;
     return HR_OK;
   }
-  if (param->number && hr__number_parse(value, &rule, &number) == HR__NUMBER_FINE && number >= param->least &&
-      number <= param->most) {
+  if (param->number && hr__number_parse(value, &rule, &number) == HR__NUMBER_FINE && number >= param->min &&
+      number <= param->max) {
     *param->number = number;
     return HR_OK;
   }
@@ -47,22 +47,22 @@ static enum hr_status set(const struct hr__reader *reader, const char *format, c
   if (!param->number)
     return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is empty", format, param->key);
   return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is '%s', not a whole number from %llu to %llu",
-                 format, param->key, hr__quote(value, quoted), (unsigned long long)param->least,
-                 (unsigned long long)param->most);
+                 format, param->key, hr__quote(value, quoted), (unsigned long long)param->min,
+                 (unsigned long long)param->max);
 }
 
 enum hr_status hr__format_params_read(const struct hr__reader *reader, const char *format,
                                       const struct hr__format_param *params, size_t n_params) {
   struct hr_text rest = {reader->params, reader->params ? strlen(reader->params) : 0};
-  bool told[MOST_PARAMS] = {false};
+  bool seen[MAX_PARAMS] = {false};
   while (rest.length) {
     struct hr_text value = take_until(&rest, ','), key = take_until(&value, '=');
     size_t i = 0;
     while (i < n_params && (strlen(params[i].key) != key.length || memcmp(params[i].key, key.at, key.length) != 0)) i++;
     if (i == n_params) return unknown_key(reader, format, key, params, n_params);
-    if (told[i])
+    if (seen[i])
       return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is set twice", format, params[i].key);
-    told[i] = true;
+    seen[i] = true;
     enum hr_status status = set(reader, format, &params[i], value);
     if (status != HR_OK) return status;
   }
@@ -94,10 +94,10 @@ static bool is_swf_row(struct hr_text line) {
 }
 
 /* Splits a line at `separator`, without quotes. Returns the number of fields, at most `max`. */
-static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t most) {
+static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t max) {
   size_t n = 0;
   const char *end = line.at + line.length;
-  for (const char *at = line.at; n < most;) {
+  for (const char *at = line.at; n < max;) {
     const char *stop = memchr(at, separator, (size_t)(end - at));
     field[n++] = (struct hr_text){at, (size_t)((stop ? stop : end) - at)};
     if (!stop) break;
@@ -106,12 +106,12 @@ static size_t split(struct hr_text line, char separator, struct hr_text *field, 
   return n;
 }
 
-static bool is_text(struct hr_text text, const char *wanted) {
-  return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
+static bool is_text(struct hr_text text, const char *required) {
+  return text.length == strlen(required) && memcmp(text.at, required, text.length) == 0;
 }
 
-static bool is_name(struct hr_text text, const char *wanted) {
-  return text.length == strlen(wanted) && strncasecmp(text.at, wanted, text.length) == 0;
+static bool is_name(struct hr_text text, const char *required) {
+  return text.length == strlen(required) && strncasecmp(text.at, required, text.length) == 0;
 }
 
 static bool is_number(struct hr_text text) {
@@ -121,15 +121,15 @@ static bool is_number(struct hr_text text) {
   return fault == HR__NUMBER_FINE || fault == HR__NUMBER_NEGATIVE;
 }
 
-enum { MOST_COLUMNS = 200 };
+enum { MAX_COLUMNS = 200 };
 
 /* Whether the header has all of the columns, in any order and case; `wanted` ends with NULL. */
-static bool has_columns(struct hr_text line, char separator, const char *const *wanted) {
-  struct hr_text field[MOST_COLUMNS];
-  size_t n = split(line, separator, field, MOST_COLUMNS);
-  for (; *wanted; wanted++) {
+static bool has_columns(struct hr_text line, char separator, const char *const *required) {
+  struct hr_text field[MAX_COLUMNS];
+  size_t n = split(line, separator, field, MAX_COLUMNS);
+  for (; *required; required++) {
     size_t i = 0;
-    while (i < n && !is_name(field[i], *wanted)) i++;
+    while (i < n && !is_name(field[i], *required)) i++;
     if (i == n) return false;
   }
   return true;
@@ -146,10 +146,10 @@ static bool is_sacct(struct hr_text line) {
 static bool is_pai(struct hr_text line) {
   static const char *const words[] = {"Terminated", "Failed", "Running", "Waiting"};
   static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
-  enum { MOST_FIELDS = 10 };
-  struct hr_text field[MOST_FIELDS + 1];
+  enum { MAX_FIELDS = 10 };
+  struct hr_text field[MAX_FIELDS + 1];
   if (hr__begins_with_names(line, "job_name,task_name,inst_num,status")) return true;
-  size_t n = split(line, ',', field, MOST_FIELDS + 1);
+  size_t n = split(line, ',', field, MAX_FIELDS + 1);
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (size_t k = 0; n == tables[i].n_fields && k < sizeof words / sizeof *words; k++)
       if (is_text(field[tables[i].status], words[k])) return true;
@@ -158,9 +158,9 @@ static bool is_pai(struct hr_text line) {
 
 /* No header either: every version of Gavel's format has numbers at the ends of its lines. */
 static bool is_gavel(struct hr_text line) {
-  enum { MOST_FIELDS = 10 };
-  struct hr_text field[MOST_FIELDS + 1];
-  size_t n = split(line, '\t', field, MOST_FIELDS + 1);
+  enum { MAX_FIELDS = 10 };
+  struct hr_text field[MAX_FIELDS + 1];
+  size_t n = split(line, '\t', field, MAX_FIELDS + 1);
   bool counted = n == 6 || n == 7 || n == 9 || n == 10;
   return counted && is_number(field[n - 1]) && is_number(field[n - 2]) && !is_number(field[0]);
 }
@@ -179,13 +179,13 @@ static const char *table_format(struct hr_text line) {
   return is_gavel(line) ? "gavel" : "csv";
 }
 
-static bool holds(struct hr_text text, const char *wanted) {
-  size_t length = strlen(wanted);
+static bool matches(struct hr_text text, const char *required) {
+  size_t length = strlen(required);
   const char *end = text.at + text.length;
   for (const char *at = text.at; (size_t)(end - at) >= length; at++) {
-    at = memchr(at, *wanted, (size_t)(end - at));
+    at = memchr(at, *required, (size_t)(end - at));
     if (!at || (size_t)(end - at) < length) return false;
-    if (memcmp(at, wanted, length) == 0) return true;
+    if (memcmp(at, required, length) == 0) return true;
   }
   return false;
 }
@@ -197,7 +197,7 @@ static const char *json_format(struct hr_text beginning) {
   } known[] = {{"\"apiVersion\"", "kubernetes"}, {"\"attempts\"", "philly-log"}, {"\"subtime\"", "batsim"},
                {"\"profiles\"", "batsim"},       {"\"jobid\"", "philly-log"},    {"\"items\"", "kubernetes"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (holds(beginning, known[i].key)) return known[i].format;
+    if (matches(beginning, known[i].key)) return known[i].format;
   return NULL;
 }
 
@@ -239,7 +239,7 @@ const char *hr__detect_format(struct hr_text beginning) {
   X("batsim", hr__read_batsim, true, "users and waits",                                                                \
     "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
 
-#define FORMAT_ENTRY(name, reader, has_params, untold, summary) {name, summary},
+#define FORMAT_ENTRY(name, reader, has_params, missing, summary) {name, summary},
 static const struct hr_trace_format formats[] = {{"auto", "detected from the file's content"},
                                                  FORMAT_TABLE(FORMAT_ENTRY) /* text formats */
                                                  {"packed", "memory-mapped columns from 'headroom trace pack'"},
@@ -252,9 +252,9 @@ enum { N_READERS = sizeof formats / sizeof *formats - 3 };
 static const struct {
   enum hr_status (*read)(struct hr__reader *);
   bool has_params;
-  const char *untold;
+  const char *missing;
 } readers[N_READERS] = {
-#define FORMAT_READER(name, reader, has_params, untold, summary) {reader, has_params, untold},
+#define FORMAT_READER(name, reader, has_params, missing, summary) {reader, has_params, missing},
     FORMAT_TABLE(FORMAT_READER)
 #undef FORMAT_READER
 };
@@ -292,11 +292,12 @@ static bool has_params(const struct hr_trace_format *format) {
 }
 
 /* The requested format, or CSV if there is a column map; NULL: detect it from the content. */
-static enum hr_status asked_format(const struct hr_trace_options *options, const char **name, struct hr_error *error) {
-  const char *asked = options->format ? options->format : "auto", *colon = strchr(asked, ':');
-  const struct hr_trace_format *format = hr_trace_format_find(asked);
+static enum hr_status requested_format(const struct hr_trace_options *options, const char **name,
+                                       struct hr_error *error) {
+  const char *requested = options->format ? options->format : "auto", *colon = strchr(requested, ':');
+  const struct hr_trace_format *format = hr_trace_format_find(requested);
   *name = format ? format->name : NULL;
-  if (!format) return unknown_format(asked, error);
+  if (!format) return unknown_format(requested, error);
   if (colon && !has_params(format))
     return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, but '%.60s' was given", *name, colon + 1);
   if (strcmp(*name, "auto") == 0) *name = has_map(options) ? "csv" : NULL;
@@ -308,16 +309,16 @@ static enum hr_status asked_format(const struct hr_trace_options *options, const
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
   size_t number = (size_t)(hr_trace_format_find(format) - formats) - 1;
   enum hr_status status = readers[number].read(reader);
-  const char *untold = readers[number].untold;
-  if (status != HR_OK || !untold || reader->untimed) return status;
-  bool limits = strncmp(untold, "limits", strlen("limits")) == 0;
-  status = hr_notes_add(reader->notes, "format '%s' has no %s%s", format, untold,
+  const char *missing = readers[number].missing;
+  if (status != HR_OK || !missing || reader->without_times) return status;
+  bool limits = strncmp(missing, "limits", strlen("limits")) == 0;
+  status = hr_notes_add(reader->notes, "format '%s' has no %s%s", format, missing,
                         limits ? "; policies that use limits get the run times instead" : "");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
 static enum hr_status note_fractions(struct hr__reader *reader) {
-  if (reader->untimed) return HR_OK;
+  if (reader->without_times) return HR_OK;
   return hr__reader_note_count(
       reader, reader->n_fractions,
       (struct hr__count_words){
@@ -351,15 +352,18 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   const struct hr_trace_options defaults = {0};
   if (!options) options = &defaults;
   const char *format;
-  enum hr_status status = asked_format(options, &format, error);
+  enum hr_status status = requested_format(options, &format, error);
   if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
   const char *place = is_stdin ? "/dev/stdin" : path; /* may also be a plain file */
-  if (hr__is_packed(place))
-    return hr__unpack(place, options->streamed, trace, error); /* format and map apply to text only */
+  if (hr__packed_detect(place))
+    return hr__packed_read(place, options->streamed, trace, error); /* format and map apply to text only */
   if (is_stdin) path = hr__standard_input;
-  struct hr__reader reader = {
-      .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
+  struct hr__reader reader = {.path = path,
+                              .map = options->map,
+                              .lenient = options->lenient,
+                              .error = error,
+                              .without_times = options->untimed};
   const char *colon = options->format ? strchr(options->format, ':') : NULL;
   if (colon) reader.params = colon + 1;
   status = hr__input_open(path, &reader.input, error);

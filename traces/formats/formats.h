@@ -11,7 +11,7 @@
    `max`, or a text if `number` is NULL. Values that are not given are not changed. */
 struct hr__format_param {
   const char *key;
-  uint64_t least, most;
+  uint64_t min, max;
   uint64_t *number;
   struct hr_text *text;
 };

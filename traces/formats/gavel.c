@@ -13,24 +13,24 @@
 #include <stdio.h>
 #include <string.h>
 
-struct hr__throughputs {
+struct throughputs {
   struct hr__json_file file;
   const cJSON *gpu; /* of the requested type */
 };
 
 /* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", then by co-located job, "null"
    meaning the job alone. */
-static enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
-                                           struct hr_error *error);
+static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
+                                       struct hr_error *error);
 /* Steps per second of the job alone on `gpus` GPUs; 0 if the table has none. */
-static double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus);
-static void hr__throughputs_finish(struct hr__throughputs *throughputs);
+static double throughput_of(const struct throughputs *throughputs, struct hr_text job_type, uint32_t gpus);
+static void hr__throughputs_finish(struct throughputs *throughputs);
 
 static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON *tree, struct hr_error *error) {
-  enum { MOST_TYPES = 16 };
-  const char *types[MOST_TYPES + 1];
+  enum { MAX_TYPES = 16 };
+  const char *types[MAX_TYPES + 1];
   size_t n = 0;
-  for (const cJSON *type = tree->child; type && n < MOST_TYPES; type = type->next)
+  for (const cJSON *type = tree->child; type && n < MAX_TYPES; type = type->next)
     if (type->string) types[n++] = type->string;
   types[n] = NULL;
   const char *nearest = hr_nearest_word(gpu, types);
@@ -38,8 +38,8 @@ static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
-                                           struct hr_error *error) {
+static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
+                                       struct hr_error *error) {
   enum hr_status status = hr__json_file_read(path, &throughputs->file, error);
   if (status != HR_OK) return status;
   const cJSON *tree = throughputs->file.tree;
@@ -50,18 +50,18 @@ static enum hr_status hr__throughputs_read(const char *path, const char *gpu, st
   return status;
 }
 
-static double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
-  enum { MOST_KEY = 300 };
-  char key[MOST_KEY];
-  int length = snprintf(key, sizeof key, "('%.*s', %u)", (int)(job_type.length < MOST_KEY ? job_type.length : MOST_KEY),
+static double throughput_of(const struct throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
+  enum { MAX_KEY = 300 };
+  char key[MAX_KEY];
+  int length = snprintf(key, sizeof key, "('%.*s', %u)", (int)(job_type.length < MAX_KEY ? job_type.length : MAX_KEY),
                         job_type.at, gpus);
-  if (length < 0 || length >= MOST_KEY) return 0;
+  if (length < 0 || length >= MAX_KEY) return 0;
   const cJSON *measured = cJSON_GetObjectItemCaseSensitive(throughputs->gpu, key);
   const cJSON *alone = cJSON_GetObjectItemCaseSensitive(measured, "null");
   return cJSON_IsNumber(alone) && alone->valuedouble > 0 ? alone->valuedouble : 0;
 }
 
-static void hr__throughputs_finish(struct hr__throughputs *throughputs) {
+static void hr__throughputs_finish(struct throughputs *throughputs) {
   hr__json_file_finish(&throughputs->file);
   throughputs->gpu = NULL;
 }
@@ -85,7 +85,7 @@ static const struct hr__csv_column columns[] = {
 
 struct gavel {
   struct hr__reader *reader;
-  struct hr__throughputs throughputs;
+  struct throughputs throughputs;
 };
 
 static enum hr_status on_row(void *self, const void *data, uint64_t line) {
@@ -93,7 +93,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   const struct gavel_row *row = data;
   struct hr__row_fault fault = {.line = line, .column = "job_type", .value = row->job_type};
   fault.fault = "not in the table of throughputs with that many GPUs";
-  double per_s = hr__throughputs_of(&gavel->throughputs, row->job_type, row->scale_factor);
+  double per_s = throughput_of(&gavel->throughputs, row->job_type, row->scale_factor);
   if (per_s <= 0) return hr__reader_bad_row(gavel->reader, &fault);
   double work_us = (double)row->steps / per_s * (double)HR_SECOND_US;
   fault = (struct hr__row_fault){.line = line, .fault = "the job would run for more than 100000000000 s"};
@@ -175,7 +175,7 @@ enum hr_status hr__read_gavel(struct hr__reader *reader) {
   snprintf(path, sizeof path, "%.*s", (int)file.length, file.at);
   snprintf(gpu, sizeof gpu, "%.*s", (int)reference.length, reference.at);
   struct gavel gavel = {.reader = reader};
-  status = hr__throughputs_read(path, gpu, &gavel.throughputs, reader->error);
+  status = read_throughputs(path, gpu, &gavel.throughputs, reader->error);
   if (status != HR_OK) return status;
   status = read_rows(&gavel, header);
   hr__throughputs_finish(&gavel.throughputs);

@@ -71,7 +71,7 @@ static enum hr_status add_job(struct cluster_log *log, const struct log_row *row
   job.mem_mib = row->mem_mib * row->nodes;
   job.outcome = outcome;
   job.class_ = class_of(row->type);
-  log->n_uneven += !hr__ask_nodes(&job, row->nodes);
+  log->n_uneven += !hr__request_nodes(&job, row->nodes);
   log->n_other_duration += row->duration_us >= 0 && row->duration_us != job.work_us;
   return hr__reader_add(log->reader, &job, line);
 }

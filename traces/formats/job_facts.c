@@ -6,7 +6,7 @@
 
 enum { WHOLE_MILLI = 1000 };
 
-bool hr__ask_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded) {
+bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded) {
   bool shared = milli_per_task > 0 && milli_per_task < WHOLE_MILLI;
   uint64_t whole = milli_per_task / WHOLE_MILLI + (milli_per_task % WHOLE_MILLI != 0);
   *rounded = !shared && milli_per_task % WHOLE_MILLI != 0;
@@ -17,7 +17,7 @@ bool hr__ask_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t 
   return true;
 }
 
-bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes) {
+bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes) {
   if (nodes == 0 || nodes > HR_MAX_GPUS || job->gpus % nodes) return false;
   job->tasks = (uint32_t)nodes;
   job->cpu_milli /= job->tasks;

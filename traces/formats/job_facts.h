@@ -7,11 +7,11 @@
 /* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 is a share of one GPU;
    more are whole GPUs, rounded up, which sets `*rounded`. Returns false if there are more than HR_MAX_GPUS GPUs or no
    task. */
-bool hr__ask_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
+bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
 
 /* Divides a job's GPUs, and its totals in `cpu_milli` and `mem_mib`, among nodes: one task per node if the GPUs
    divide evenly. Otherwise the whole job is one task and the result is false. */
-bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes);
+bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes);
 
 /* Slurm job states, as printed by sacct and used in published logs of Slurm clusters. */
 

@@ -177,7 +177,7 @@ static bool read_count(struct hr__kube *kube, const cJSON *object, const cJSON *
   return true;
 }
 
-static bool asks_for_gpus(const struct hr__kube_pod *pod) {
+static bool requests_gpus(const struct hr__kube_pod *pod) {
   return pod->gpus || pod->shared || pod->mig;
 }
 
@@ -189,13 +189,13 @@ static bool same_pod(const struct hr__kube_pod *a, const struct hr__kube_pod *b)
 /* Adds a pod set to those read before. Sets with GPUs replace those without; sets with different requests become one
    pod with the sum of all requests. */
 static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod, uint64_t count) {
-  if (!read->pods || (asks_for_gpus(pod) && !asks_for_gpus(&read->pod))) {
+  if (!read->pods || (requests_gpus(pod) && !requests_gpus(&read->pod))) {
     read->mixed = read->mixed || read->pods;
     read->pod = *pod;
     read->pods = count;
     return;
   }
-  if (!asks_for_gpus(pod) && asks_for_gpus(&read->pod)) {
+  if (!requests_gpus(pod) && requests_gpus(&read->pod)) {
     read->mixed = true;
     return;
   }
@@ -317,9 +317,9 @@ static enum hr_status take_object(struct hr__kube *kube, const struct hr__json_i
                                  .owner = HR_NONE,
                                  .priority_class = HR_NONE,
                                  .kind = (uint8_t)kind};
-  bool fine = read_head(kube, item->value, &read) && readers[kind](kube, item->value, &read);
+  bool ok = read_head(kube, item->value, &read) && readers[kind](kube, item->value, &read);
   if (kube->no_memory) return hr__reader_no_memory(kube->get.reader);
-  if (!fine) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
+  if (!ok) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   if (kube->n_objects == kube->objects_capacity) {
     struct hr__kube_object *grown = hr__grown(kube->objects, &kube->objects_capacity, sizeof *grown);
     if (!grown) return hr__reader_no_memory(kube->get.reader);

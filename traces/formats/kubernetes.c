@@ -46,10 +46,10 @@ static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result)
       rule.factor = factor / suffixes[i].over;
       break;
     }
-    bool fine = hr__number_parse(text, &rule, result) ==
-                HR__NUMBER_FINE; /* rejects "1500m" of a resource that is counted in whole units */
+    bool ok = hr__number_parse(text, &rule, result) ==
+              HR__NUMBER_FINE; /* rejects "1500m" of a resource that is counted in whole units */
     *result = (*result + suffixes[i].over - 1) / suffixes[i].over;
-    return fine;
+    return ok;
   }
   return hr__number_parse(text, &rule, result) == HR__NUMBER_FINE;
 }
@@ -69,7 +69,7 @@ static uint32_t maker_of(const char *resource) {
 }
 
 /* Whether the pod requests more than one kind of GPU: several makers, shares, or several MIG profiles. */
-static bool hr__kube_asks_for_kinds(const struct hr__kube_pod *pod) {
+static bool requests_several_kinds(const struct hr__kube_pod *pod) {
   return (pod->kinds & (pod->kinds - 1)) != 0;
 }
 
@@ -333,7 +333,7 @@ static struct hr_text text_of(const struct hr__kube *kube, uint32_t name) {
 }
 
 /* Returns false if there are more than HR_MAX_GPUS GPUs. */
-static bool fill_asks(struct joined *joined, const struct hr__kube_object *object, struct hr_job_record *job) {
+static bool fill_request(struct joined *joined, const struct hr__kube_object *object, struct hr_job_record *job) {
   const struct hr__kube *kube = joined->kube;
   const struct hr__kube_pod *pod = &object->pod;
   uint64_t pods = object->pods ? object->pods : 1;
@@ -349,7 +349,7 @@ static bool fill_asks(struct joined *joined, const struct hr__kube_object *objec
   job->cpu_milli = pod->cpu_milli < UINT32_MAX ? (uint32_t)pod->cpu_milli : UINT32_MAX;
   job->mem_mib = pod->mem_mib;
   joined->n_mixed += object->mixed;
-  joined->n_kinds += hr__kube_asks_for_kinds(pod);
+  joined->n_kinds += requests_several_kinds(pod);
   return true;
 }
 
@@ -371,7 +371,7 @@ static enum hr_status add_job(struct joined *joined, const struct hr__kube_objec
   struct hr_job_record job;
   hr_job_record_init(&job);
   fault.fault = "the job requests more than 4000000 GPUs";
-  if (!fill_asks(joined, object, &job)) return hr__reader_bad_row(reader, &fault);
+  if (!fill_request(joined, object, &job)) return hr__reader_bad_row(reader, &fault);
   job.id = text_of(kube, object->name);
   job.tenant = text_of(kube, object->queue != HR_NONE ? object->queue : object->namespace_);
   job.user = text_of(kube, object->namespace_);

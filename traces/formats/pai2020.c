@@ -19,16 +19,16 @@
 #include <stdio.h>
 #include <string.h>
 
-struct hr__pai_job {
+struct pai_job {
   int64_t submit_us;       /* INT64_MIN: unknown */
   uint32_t user, instance; /* numbers of the user and the instance; HR_NONE: unknown */
 };
 
-struct hr__pai_jobs {
+struct pai_jobs {
   struct hr__name_table names; /* of jobs, same order as `at` */
   struct hr__name_table users, instances;
   struct hr__name_table words; /* GPU types and workloads */
-  struct hr__pai_job *at;      /* [names.count] */
+  struct pai_job *at;          /* [names.count] */
   uint32_t capacity;
   struct hr__pai_tag {
     uint32_t gpu_type, workload; /* indices into `words`; HR_NONE: unknown */
@@ -37,15 +37,15 @@ struct hr__pai_jobs {
 
 /* Reads both tables; `tags_path` may be NULL. Errors are written to `reader`; bad rows are errors even if it is
    lenient. Must be finished even if it fails. */
-static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
-                                        struct hr__pai_jobs *jobs);
+static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
+                                    struct pai_jobs *jobs);
 /* Returns NULL if there is no such job. */
-static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name);
+static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name);
 /* User of a job; empty if unknown. */
-static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs);
+static struct hr_text pai_job_user(const struct pai_jobs *jobs, const struct pai_job *job);
+static struct hr_text hr__pai_job_gpu_type(const struct pai_jobs *jobs, const struct pai_job *job);
+static struct hr_text hr__pai_job_workload(const struct pai_jobs *jobs, const struct pai_job *job);
+static void hr__pai_jobs_finish(struct pai_jobs *jobs);
 
 struct job_row {
   struct hr_text name, instance, user;
@@ -71,36 +71,36 @@ static const struct hr__csv_column tag_columns[] = {{"inst_id", NULL, HR__TEXT, 
 #undef TAG
 
 /* State while one of the tables is read. */
-struct pai2020_table {
-  struct hr__pai_jobs *jobs;
+struct pai_table {
+  struct pai_jobs *jobs;
   struct hr__reader reader;
 };
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 /* The number of a text; HR_NONE if it is empty. */
-static enum hr_status intern(struct pai2020_table *table, struct hr__name_table *names, struct hr_text text,
+static enum hr_status intern(struct pai_table *table, struct hr__name_table *names, struct hr_text text,
                              uint32_t *number) {
   *number = text.length ? hr__names_intern(names, text.at, text.length) : HR_NONE;
   return text.length && *number == HR_NONE ? hr__reader_no_memory(&table->reader) : HR_OK;
 }
 
 static enum hr_status on_job(void *self, const void *data, uint64_t line) {
-  struct pai2020_table *table = self;
-  struct hr__pai_jobs *jobs = table->jobs;
+  struct pai_table *table = self;
+  struct pai_jobs *jobs = table->jobs;
   const struct job_row *row = data;
   const struct hr__row_fault twice = {.line = line, .fault = "a duplicate of the job on an earlier line"};
   uint32_t count = jobs->names.count, number;
   if (count == jobs->capacity) {
-    struct hr__pai_job *grown = hr__grown(jobs->at, &jobs->capacity, sizeof *grown);
+    struct pai_job *grown = hr__grown(jobs->at, &jobs->capacity, sizeof *grown);
     if (!grown) return hr__reader_no_memory(&table->reader);
     jobs->at = grown;
   }
   enum hr_status status = intern(table, &jobs->names, row->name, &number);
   if (status != HR_OK) return status;
   if (number < count) return hr__reader_bad_row(&table->reader, &twice);
-  struct hr__pai_job *job = &jobs->at[number];
-  *job = (struct hr__pai_job){.submit_us = row->submit_us};
+  struct pai_job *job = &jobs->at[number];
+  *job = (struct pai_job){.submit_us = row->submit_us};
   status = intern(table, &jobs->users, row->user, &job->user);
   return status == HR_OK ? intern(table, &jobs->instances, row->instance, &job->instance) : status;
 }
@@ -109,8 +109,8 @@ static enum hr_status on_job(void *self, const void *data, uint64_t line) {
 
 static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
   (void)line;
-  struct pai2020_table *table = self;
-  struct hr__pai_jobs *jobs = table->jobs;
+  struct pai_table *table = self;
+  struct pai_jobs *jobs = table->jobs;
   const struct tag_row *row = data;
   uint32_t instance = hr__names_find(&jobs->instances, row->instance.at, row->instance.length);
   if (instance == HR_NONE) return HR_OK;
@@ -124,7 +124,7 @@ static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
 /* Reads the table at `path`; `names` lists its columns and ends with NULL. */
-static enum hr_status read_table(struct pai2020_table *table, const char *path, const char *const *names,
+static enum hr_status read_table(struct pai_table *table, const char *path, const char *const *names,
                                  struct hr__csv_schema *schema) {
   struct hr__reader *reader = &table->reader;
   reader->path = path;
@@ -137,7 +137,7 @@ static enum hr_status read_table(struct pai2020_table *table, const char *path, 
   return status;
 }
 
-static enum hr_status read_jobs(struct pai2020_table *table, const char *path) {
+static enum hr_status read_jobs(struct pai_table *table, const char *path) {
   static const char *const names[] = {"job_name", "inst_id", "user", "status", "start_time", "end_time", NULL};
   static const char *const ignored[] = {"status", "end_time", NULL};
   static const struct job_row blank = {.submit_us = INT64_MIN};
@@ -154,14 +154,14 @@ static enum hr_status read_jobs(struct pai2020_table *table, const char *path) {
   return read_table(table, path, names, &schema);
 }
 
-static bool make_tags(struct hr__pai_jobs *jobs) {
+static bool make_tags(struct pai_jobs *jobs) {
   uint32_t count = jobs->instances.count;
   jobs->tags = malloc(((size_t)count + 1) * sizeof *jobs->tags);
   for (uint32_t i = 0; jobs->tags && i < count; i++) jobs->tags[i] = (struct hr__pai_tag){HR_NONE, HR_NONE};
   return jobs->tags != NULL;
 }
 
-static enum hr_status read_tags(struct pai2020_table *table, const char *path) {
+static enum hr_status read_tags(struct pai_table *table, const char *path) {
   static const char *const names[] = {"inst_id", "user", "gpu_type_spec", "group", "workload", NULL};
   static const char *const ignored[] = {"user", "group", NULL};
   static const struct tag_row blank;
@@ -179,10 +179,10 @@ static enum hr_status read_tags(struct pai2020_table *table, const char *path) {
   return read_table(table, path, names, &schema);
 }
 
-static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
-                                        struct hr__pai_jobs *jobs) {
-  *jobs = (struct hr__pai_jobs){0};
-  struct pai2020_table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
+static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
+                                    struct pai_jobs *jobs) {
+  *jobs = (struct pai_jobs){0};
+  struct pai_table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
   enum hr_status status = read_jobs(&table, jobs_path);
   if (status == HR_OK && tags_path) status = read_tags(&table, tags_path);
   hr__names_finish(&jobs->instances);
@@ -191,7 +191,7 @@ static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const c
 
 /* ---- Lookup ------------------------------------------------------------------------------------------ */
 
-static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name) {
+static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name) {
   uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
   return job == HR_NONE ? NULL : &jobs->at[job];
 }
@@ -201,31 +201,31 @@ static struct hr_text text_of(const struct hr__name_table *names, uint32_t numbe
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
-static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text pai_job_user(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->users, job->user);
 }
 
-static struct hr__pai_tag tag_of(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr__pai_tag tag_of(const struct pai_jobs *jobs, const struct pai_job *job) {
   if (!jobs->tags || job->instance == HR_NONE) return (struct hr__pai_tag){HR_NONE, HR_NONE};
   return jobs->tags[job->instance];
 }
 
-static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text hr__pai_job_gpu_type(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).gpu_type);
 }
 
-static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text hr__pai_job_workload(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).workload);
 }
 
-static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs) {
+static void hr__pai_jobs_finish(struct pai_jobs *jobs) {
   hr__names_finish(&jobs->names);
   hr__names_finish(&jobs->users);
   hr__names_finish(&jobs->instances);
   hr__names_finish(&jobs->words);
   free(jobs->at);
   free(jobs->tags);
-  *jobs = (struct hr__pai_jobs){0};
+  *jobs = (struct pai_jobs){0};
 }
 
 /* ---- Tasks ------------------------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ static const struct hr__csv_column columns[] = {
 
 struct pai {
   struct hr__reader *reader;
-  struct hr__pai_jobs jobs; /* if the table was read */
+  struct pai_jobs jobs; /* if the table was read */
   bool have_jobs;
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
@@ -278,31 +278,31 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
 
 /* Adds what the job table has about a task. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
-  const struct hr__pai_job *job = hr__pai_jobs_find(&pai->jobs, row->job_name);
-  bool is_told = job && job->submit_us != INT64_MIN, is_late = is_told && job->submit_us > row->start_us;
-  pai->n_unknown += !is_told;
+  const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
+  bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;
+  pai->n_unknown += !is_known;
   pai->n_late += is_late;
-  if (is_told && !is_late) task->submit_us = job->submit_us;
+  if (is_known && !is_late) task->submit_us = job->submit_us;
   task->recorded_start_us = row->start_us;
   if (!job) return;
-  task->user = hr__pai_job_user(&pai->jobs, job);
+  task->user = pai_job_user(&pai->jobs, job);
   task->model = hr__pai_job_workload(&pai->jobs, job);
   if (pai->jobs.tags && task->gpus) task->gpu_types = hr__pai_job_gpu_type(&pai->jobs, job);
 }
 
 static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8_t outcome, uint64_t line) {
-  enum { MOST_ID = 200 };
-  char id[2 * MOST_ID + 2];
+  enum { MAX_ID = 200 };
+  char id[2 * MAX_ID + 2];
   struct hr_job_record job;
   hr_job_record_init(&job);
   struct hr__row_fault fault = {.line = line, .fault = "the names of the job and its task are too long"};
-  if (row->job_name.length > MOST_ID || row->task_name.length > MOST_ID) return hr__reader_bad_row(pai->reader, &fault);
+  if (row->job_name.length > MAX_ID || row->task_name.length > MAX_ID) return hr__reader_bad_row(pai->reader, &fault);
   job.id.at = id;
   job.id.length = (size_t)snprintf(id, sizeof id, "%.*s/%.*s", (int)row->job_name.length, row->job_name.at,
                                    (int)row->task_name.length, row->task_name.at);
   bool rounded;
   fault.fault = "the task requests more than 4000000 GPUs";
-  if (!hr__ask_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
+  if (!hr__request_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
     return hr__reader_bad_row(pai->reader, &fault);
   pai->n_rounded += rounded;
   pai->n_tasks++;
@@ -391,7 +391,7 @@ static enum hr_status note_what_is_assumed(const struct pai *pai) {
 }
 
 /* Reads the tables that the parameters name. */
-static enum hr_status pai2020_read_jobs(struct pai *pai) {
+static enum hr_status read_job_tables(struct pai *pai) {
   struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
   const struct hr__format_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
   const struct hr__reader *reader = pai->reader;
@@ -404,14 +404,14 @@ static enum hr_status pai2020_read_jobs(struct pai *pai) {
   snprintf(jobs_path, sizeof jobs_path, "%.*s", (int)jobs.length, jobs.at);
   snprintf(tags_path, sizeof tags_path, "%.*s", (int)tags.length, tags.length ? tags.at : "");
   pai->have_jobs = true;
-  return hr__pai_jobs_read(reader, jobs_path, tags.length ? tags_path : NULL, &pai->jobs);
+  return read_pai_jobs(reader, jobs_path, tags.length ? tags_path : NULL, &pai->jobs);
 }
 
 enum hr_status hr__read_pai2020(struct hr__reader *reader) {
   const char *other = other_table(reader);
   if (other) return refuse_other_table(reader, other);
   struct pai pai = {.reader = reader};
-  enum hr_status status = pai2020_read_jobs(&pai);
+  enum hr_status status = read_job_tables(&pai);
   if (status == HR_OK) status = read_rows(&pai);
   if (status == HR_OK) status = note_what_is_assumed(&pai);
   hr__pai_jobs_finish(&pai.jobs);

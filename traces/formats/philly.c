@@ -145,13 +145,12 @@ static enum hr_status log_on_job(void *self, const struct hr__json_item *item) {
   job.submit_us = INT64_MIN;
   struct attempts attempts = {0};
   const cJSON *value = item->value;
-  bool fine = hr__get_text(get, value, "jobid", true, &job.id) && read_status(get, value, &job.outcome) &&
-              hr__get_text(get, value, "vc", false, &job.tenant) &&
-              hr__get_text(get, value, "user", false, &job.user) &&
-              hr__get_date(get, value, "submitted_time", &job.submit_us) && read_attempts(get, value, &attempts);
-  if (fine && job.submit_us == INT64_MIN) fine = hr__get_wrong(get, "submitted_time", NULL, "missing");
-  if (fine && attempts.gpus > HR_MAX_GPUS) fine = hr__get_wrong(get, "attempts", NULL, "a list of too many GPUs");
-  if (!fine) return hr__reader_bad_row(reader, &get->fault);
+  bool ok = hr__get_text(get, value, "jobid", true, &job.id) && read_status(get, value, &job.outcome) &&
+            hr__get_text(get, value, "vc", false, &job.tenant) && hr__get_text(get, value, "user", false, &job.user) &&
+            hr__get_date(get, value, "submitted_time", &job.submit_us) && read_attempts(get, value, &attempts);
+  if (ok && job.submit_us == INT64_MIN) ok = hr__get_wrong(get, "submitted_time", NULL, "missing");
+  if (ok && attempts.gpus > HR_MAX_GPUS) ok = hr__get_wrong(get, "attempts", NULL, "a list of too many GPUs");
+  if (!ok) return hr__reader_bad_row(reader, &get->fault);
   const char *reason = why_left_out(&attempts);
   if (reason) return hr__reader_leave_out(reader, reason, item->line);
   job.gpus = (uint32_t)attempts.gpus;

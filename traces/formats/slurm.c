@@ -28,7 +28,7 @@
 #include <strings.h>
 
 /* A row of the file. */
-struct hr__sacct_row {
+struct sacct_row {
   struct hr_text id, raw_id, state, user, account, partition, priority, restarts;
   struct hr_text alloc_tres, req_tres, alloc_gres, req_gres, req_mem, limit, limit_minutes;
   int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN if unknown */
@@ -36,7 +36,7 @@ struct hr__sacct_row {
 };
 
 /* What is stored of a job; texts are indices into `texts`. */
-struct hr__sacct_job {
+struct sacct_job {
   const char *left_out; /* why the job is not replayed; NULL if it is */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
@@ -46,20 +46,20 @@ struct hr__sacct_job {
   uint8_t outcome;
 };
 
-struct hr__sacct {
+struct sacct_state {
   struct hr__reader *reader;
   struct hr__name_table ids, texts;
-  struct hr__sacct_job *jobs; /* by id number */
+  struct sacct_job *jobs; /* by id number */
   uint32_t n_jobs, capacity;
-  bool asks_are_told; /* the file has a request column besides the allocation */
-  uint64_t n_steps, n_attempts, n_restarts, n_components, n_held, n_partition_limits, n_uneven, n_mixed, n_per_node,
-      n_priorities, n_early, n_shares;
+  bool has_request_columns; /* the file has a request column besides the allocation */
+  uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
+      n_per_node, n_priorities, n_early, n_shares;
 };
 
-static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct);
+static enum hr_status hr__sacct_read_rows(struct sacct_state *sacct);
 /* Stores the job with the row's texts. */
-static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job,
-                                     const struct hr__sacct_row *row, const char *types);
+static enum hr_status keep_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
+                               const char *types);
 
 /* ---- Notations of Slurm ------------------------------------------------------------------------------ */
 
@@ -67,8 +67,8 @@ static struct hr_text without(struct hr_text text, size_t count) {
   return (struct hr_text){text.at + count, text.length - count};
 }
 
-static bool whole(struct hr_text text, uint64_t most, uint64_t *value) {
-  const struct hr__number_rule rule = {1, most, true};
+static bool whole(struct hr_text text, uint64_t max, uint64_t *value) {
+  const struct hr__number_rule rule = {1, max, true};
   return hr__number_parse(text, &rule, value) == HR__NUMBER_FINE;
 }
 
@@ -199,20 +199,20 @@ static uint32_t keep(struct hr__name_table *names, struct hr_text text) {
   return hr__names_intern(names, text.length ? text.at : "", text.length);
 }
 
-static struct hr_text kept(const struct hr__name_table *names, uint32_t number) {
+static struct hr_text stored(const struct hr__name_table *names, uint32_t number) {
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
-static bool is_later(const struct hr__sacct_job *job, const struct hr__sacct_job *than) {
+static bool is_later(const struct sacct_job *job, const struct sacct_job *than) {
   return job->attempt_us != than->attempt_us ? job->attempt_us > than->attempt_us : job->began_us >= than->began_us;
 }
 
 /* Keeps the last attempt of an id, in any order in the file, with the submit time of the first attempt. */
-static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, struct hr_text id) {
+static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, struct hr_text id) {
   uint32_t number = keep(&sacct->ids, id);
   if (number == HR_NONE) return false;
   if (number < sacct->n_jobs) {
-    struct hr__sacct_job *known = &sacct->jobs[number], merged = is_later(job, known) ? *job : *known;
+    struct sacct_job *known = &sacct->jobs[number], merged = is_later(job, known) ? *job : *known;
     sacct->n_attempts++;
     merged.line = known->line;
     merged.submit_us = known->submit_us < job->submit_us ? known->submit_us : job->submit_us;
@@ -220,7 +220,7 @@ static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, st
     return true;
   }
   if (sacct->n_jobs == sacct->capacity) {
-    struct hr__sacct_job *grown = hr__grown(sacct->jobs, &sacct->capacity, sizeof *grown);
+    struct sacct_job *grown = hr__grown(sacct->jobs, &sacct->capacity, sizeof *grown);
     if (!grown) return false;
     sacct->jobs = grown;
   }
@@ -228,28 +228,28 @@ static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, st
   return true;
 }
 
-static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job,
-                                     const struct hr__sacct_row *row, const char *types) {
+static enum hr_status keep_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
+                               const char *types) {
   struct hr_text id = row->id.length ? row->id : row->raw_id,
                  tenant = row->account.length ? row->account : row->partition;
   job->user = keep(&sacct->texts, row->user);
   job->tenant = keep(&sacct->texts, tenant);
   job->types = keep(&sacct->texts, (struct hr_text){types, strlen(types)});
-  bool fine = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && put_job(sacct, job, id);
-  return fine ? HR_OK : hr__reader_no_memory(sacct->reader);
+  bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && put_job(sacct, job, id);
+  return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
 
 /* ---- Conversion to jobs ------------------------------------------------------------------------------ */
 
-static enum hr_status add_job(const struct hr__sacct *sacct, uint32_t number) {
-  const struct hr__sacct_job *job = &sacct->jobs[number];
+static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) {
+  const struct sacct_job *job = &sacct->jobs[number];
   if (job->left_out) return hr__reader_leave_out(sacct->reader, job->left_out, job->line);
   struct hr_job_record record;
   hr_job_record_init(&record);
-  record.id = kept(&sacct->ids, number);
-  record.user = kept(&sacct->texts, job->user);
-  record.tenant = kept(&sacct->texts, job->tenant);
-  record.gpu_types = kept(&sacct->texts, job->types);
+  record.id = stored(&sacct->ids, number);
+  record.user = stored(&sacct->texts, job->user);
+  record.tenant = stored(&sacct->texts, job->tenant);
+  record.gpu_types = stored(&sacct->texts, job->types);
   record.submit_us = job->submit_us;
   record.recorded_start_us = job->start_us;
   record.work_us = job->work_us;
@@ -263,13 +263,13 @@ static enum hr_status add_job(const struct hr__sacct *sacct, uint32_t number) {
   return hr__reader_add(sacct->reader, &record, job->line);
 }
 
-static enum hr_status add_jobs(const struct hr__sacct *sacct) {
+static enum hr_status add_jobs(const struct sacct_state *sacct) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < sacct->n_jobs; i++) status = add_job(sacct, i);
   return status;
 }
 
-static enum hr_status note_all(const struct hr__sacct *sacct) {
+static enum hr_status note_all(const struct sacct_state *sacct) {
   const struct {
     uint64_t count;
     struct hr__count_words words;
@@ -285,7 +285,7 @@ static enum hr_status note_all(const struct hr__sacct *sacct) {
       {sacct->n_components,
        {"row is a component of a heterogeneous job, whose components",
         "rows are components of heterogeneous jobs, which", " started together; each is replayed as a job of its own"}},
-      {sacct->n_held,
+      {sacct->n_eligible_later,
        {"row became eligible after it was submitted", "rows became eligible after they were submitted",
         " (dependencies, holds, begin times): that time is used as submit time"}},
       {sacct->n_partition_limits,
@@ -308,7 +308,7 @@ static enum hr_status note_all(const struct hr__sacct *sacct) {
 }
 
 enum hr_status hr__read_sacct(struct hr__reader *reader) {
-  struct hr__sacct sacct = {.reader = reader};
+  struct sacct_state sacct = {.reader = reader};
   enum hr_status status = hr__sacct_read_rows(&sacct);
   if (status == HR_OK) status = add_jobs(&sacct);
   if (status == HR_OK) status = note_all(&sacct);
@@ -320,7 +320,7 @@ enum hr_status hr__read_sacct(struct hr__reader *reader) {
 
 /* ---- Rows -------------------------------------------------------------------------------------------- */
 
-#define ROW(member) offsetof(struct hr__sacct_row, member)
+#define ROW(member) offsetof(struct sacct_row, member)
 static const struct hr__csv_column columns[] = {
     {"JobID", NULL, HR__TEXT, false, true, ROW(id), 0},
     {"JobIDRaw", NULL, HR__TEXT, false, true, ROW(raw_id), 0},
@@ -368,7 +368,7 @@ static bool is_word(struct hr_text text, const char *word) {
 
 /* ---- Requests ---------------------------------------------------------------------------------------- */
 
-struct asked {
+struct request {
   struct hr__tres given, wanted;
   struct hr_job_record job; /* GPUs, tasks, CPUs and memory */
 };
@@ -390,68 +390,68 @@ static bool read_tres(struct hr__tres *tres, struct hr_text text, const char *co
   return fault->fault == NULL;
 }
 
-static uint32_t first_told(uint32_t a, uint32_t b, uint32_t c) {
+static uint32_t first_known(uint32_t a, uint32_t b, uint32_t c) {
   return a ? a : b ? b : c;
 }
 
-static uint64_t mem_of_row(const struct hr__sacct_row *row, uint64_t nodes, uint64_t cpu_milli) {
+static uint64_t mem_of_row(const struct sacct_row *row, uint64_t nodes, uint64_t cpu_milli) {
   uint64_t mib = 0;
   enum hr__mem_of of;
   if (!row->req_mem.length || !hr__slurm_mem_parse(row->req_mem, &mib, &of)) return 0;
   return of == HR__MEM_OF_NODE ? mib * nodes : of == HR__MEM_OF_CPU ? mib * cpu_milli / 1000 : mib;
 }
 
-static uint64_t at_most(uint64_t value, uint64_t most) {
-  return value < most ? value : most;
+static uint64_t at_most(uint64_t value, uint64_t max) {
+  return value < max ? value : max;
 }
 
 /* Totals of GPUs, CPUs and memory of all nodes; GRES are per node. */
-static bool add_up(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct asked *asked, bool by_node) {
-  const struct hr__tres *gpus = asked->given.has_gpus ? &asked->given : &asked->wanted;
-  const struct hr__tres *rest = asked->given.has_cpus ? &asked->given : &asked->wanted;
-  uint64_t nodes = first_told(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
+static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node) {
+  const struct hr__tres *gpus = request->given.has_gpus ? &request->given : &request->wanted;
+  const struct hr__tres *rest = request->given.has_cpus ? &request->given : &request->wanted;
+  uint64_t nodes = first_known(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
   if (total > HR_MAX_GPUS) return false;
   sacct->n_per_node += by_node && total;
-  sacct->n_shares += asked->given.has_shares || asked->wanted.has_shares;
+  sacct->n_shares += request->given.has_shares || request->wanted.has_shares;
   uint64_t cpu_milli =
-      rest->has_cpus ? rest->cpu_milli : first_told(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
-  asked->job.gpus = (uint32_t)total;
-  asked->job.cpu_milli = (uint32_t)at_most(cpu_milli, UINT32_MAX);
-  asked->job.mem_mib = rest->has_mem ? rest->mem_mib : mem_of_row(row, nodes, cpu_milli);
-  sacct->n_uneven += !hr__ask_nodes(&asked->job, nodes);
+      rest->has_cpus ? rest->cpu_milli : first_known(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
+  request->job.gpus = (uint32_t)total;
+  request->job.cpu_milli = (uint32_t)at_most(cpu_milli, UINT32_MAX);
+  request->job.mem_mib = rest->has_mem ? rest->mem_mib : mem_of_row(row, nodes, cpu_milli);
+  sacct->n_uneven += !hr__request_nodes(&request->job, nodes);
   return true;
 }
 
-static bool read_asked(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct asked *asked,
-                       struct hr__row_fault *fault) {
-  hr_job_record_init(&asked->job);
-  asked->given = asked->wanted = (struct hr__tres){0};
-  bool fine = read_tres(&asked->given, row->alloc_tres, "AllocTRES", fault) &&
-              read_tres(&asked->wanted, row->req_tres, "ReqTRES", fault);
-  if (!fine) return false;
-  bool by_node = !asked->given.has_gpus && !asked->wanted.has_gpus;
-  fine = (!by_node || read_tres(&asked->given, row->alloc_gres, "AllocGRES", fault)) &&
-         (!by_node || read_tres(&asked->wanted, row->req_gres, "ReqGRES", fault));
-  if (!fine) return false;
+static bool read_request(struct sacct_state *sacct, const struct sacct_row *row, struct request *request,
+                         struct hr__row_fault *fault) {
+  hr_job_record_init(&request->job);
+  request->given = request->wanted = (struct hr__tres){0};
+  bool valid = read_tres(&request->given, row->alloc_tres, "AllocTRES", fault) &&
+               read_tres(&request->wanted, row->req_tres, "ReqTRES", fault);
+  if (!valid) return false;
+  bool by_node = !request->given.has_gpus && !request->wanted.has_gpus;
+  valid = (!by_node || read_tres(&request->given, row->alloc_gres, "AllocGRES", fault)) &&
+          (!by_node || read_tres(&request->wanted, row->req_gres, "ReqGRES", fault));
+  if (!valid) return false;
   enum hr__mem_of of;
   uint64_t mib;
   *fault = (struct hr__row_fault){.line = fault->line, .column = "ReqMem", .value = row->req_mem};
   fault->fault = "not an amount of memory like 64G, 4Gn or 4Gc";
   if (row->req_mem.length && !hr__slurm_mem_parse(row->req_mem, &mib, &of)) return false;
   *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job requests more than 4000000 GPUs"};
-  return add_up(sacct, row, asked, by_node);
+  return add_up(sacct, row, request, by_node);
 }
 
-static const char *types_of(struct hr__sacct *sacct, const struct asked *asked) {
-  const struct hr__tres *tres = sacct->asks_are_told ? &asked->wanted : &asked->given;
-  if (!asked->job.gpus) return "";
+static const char *types_of(struct sacct_state *sacct, const struct request *request) {
+  const struct hr__tres *tres = sacct->has_request_columns ? &request->wanted : &request->given;
+  if (!request->job.gpus) return "";
   sacct->n_mixed += tres->mixed;
   return tres->types;
 }
 
 /* ---- Times ------------------------------------------------------------------------------------------- */
 
-static bool read_limit(struct hr__sacct *sacct, const struct hr__sacct_row *row, int64_t *limit_us,
+static bool read_limit(struct sacct_state *sacct, const struct sacct_row *row, int64_t *limit_us,
                        struct hr__row_fault *fault) {
   *limit_us = HR_UNKNOWN_US;
   bool raw = !row->limit.length;
@@ -470,7 +470,7 @@ static bool read_limit(struct hr__sacct *sacct, const struct hr__sacct_row *row,
 }
 
 /* Why a valid job is not replayed; NULL if it is. */
-static const char *why_left_out(const struct hr__sacct_row *row, const struct hr__slurm_state *state) {
+static const char *why_left_out(const struct sacct_row *row, const struct hr__slurm_state *state) {
   bool started = row->start_us != INT64_MIN;
   if (state->stage == HR__STAGE_WAITING) return "the job had not started";
   if (state->stage == HR__STAGE_RUNNING) return "the job was still running";
@@ -479,7 +479,7 @@ static const char *why_left_out(const struct hr__sacct_row *row, const struct hr
   return row->end_us == INT64_MIN ? "the job has no end" : NULL;
 }
 
-static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct hr__sacct_job *job,
+static bool read_times(struct sacct_state *sacct, const struct sacct_row *row, struct sacct_job *job,
                        struct hr__row_fault *fault) {
   struct hr__slurm_state state;
   *fault = (struct hr__row_fault){
@@ -493,7 +493,7 @@ static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row,
   job->began_us = row->start_us;
   if (job->left_out) return true;
   bool held = row->eligible_us > row->submit_us && row->eligible_us <= row->start_us;
-  sacct->n_held += held;
+  sacct->n_eligible_later += held;
   if (held) job->submit_us = row->eligible_us;
   *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job ends before it starts"};
   bool early = row->start_us < job->submit_us;
@@ -512,7 +512,7 @@ static uint64_t number_of(struct hr_text text) {
   return text.length && hr__number_parse(text, &rule, &value) == HR__NUMBER_FINE ? value : 0;
 }
 
-static void read_rest(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct hr__sacct_job *job) {
+static void read_rest(struct sacct_state *sacct, const struct sacct_row *row, struct sacct_job *job) {
   uint64_t priority = number_of(row->priority);
   sacct->n_priorities += priority > INT32_MAX;
   job->priority = priority > INT32_MAX ? 0 : (int32_t)priority;
@@ -522,27 +522,28 @@ static void read_rest(struct hr__sacct *sacct, const struct hr__sacct_row *row, 
 }
 
 static enum hr_status on_row(void *self, const void *data, uint64_t line) {
-  struct hr__sacct *sacct = self;
-  const struct hr__sacct_row *row = data;
+  struct sacct_state *sacct = self;
+  const struct sacct_row *row = data;
   struct hr_text id = row->id.length ? row->id : row->raw_id;
   if (memchr(id.at, '.', id.length)) {
     sacct->n_steps++;
     return HR_OK;
   }
   struct hr__row_fault fault = {.line = line};
-  struct hr__sacct_job job = {.line = line, .start_us = INT64_MIN, .limit_us = HR_UNKNOWN_US};
-  struct asked asked;
-  bool fine = read_times(sacct, row, &job, &fault);
-  if (fine)
-    fine = job.left_out || (read_asked(sacct, row, &asked, &fault) && read_limit(sacct, row, &job.limit_us, &fault));
-  if (!fine) return hr__reader_bad_row(sacct->reader, &fault);
+  struct sacct_job job = {.line = line, .start_us = INT64_MIN, .limit_us = HR_UNKNOWN_US};
+  struct request request;
+  bool valid = read_times(sacct, row, &job, &fault);
+  if (valid)
+    valid =
+        job.left_out || (read_request(sacct, row, &request, &fault) && read_limit(sacct, row, &job.limit_us, &fault));
+  if (!valid) return hr__reader_bad_row(sacct->reader, &fault);
   read_rest(sacct, row, &job);
-  if (job.left_out) return hr__sacct_keep(sacct, &job, row, "");
-  job.gpus = asked.job.gpus;
-  job.tasks = asked.job.tasks;
-  job.cpu_milli = asked.job.cpu_milli;
-  job.mem_mib = asked.job.mem_mib;
-  return hr__sacct_keep(sacct, &job, row, types_of(sacct, &asked));
+  if (job.left_out) return keep_job(sacct, &job, row, "");
+  job.gpus = request.job.gpus;
+  job.tasks = request.job.tasks;
+  job.cpu_milli = request.job.cpu_milli;
+  job.mem_mib = request.job.mem_mib;
+  return keep_job(sacct, &job, row, types_of(sacct, &request));
 }
 
 /* ---- The header ------------------------------------------------------------------------------------- */
@@ -558,24 +559,24 @@ static bool header_has(struct hr_text header, const char *name) {
   return false;
 }
 
-static enum hr_status check_header(struct hr__sacct *sacct) {
+static enum hr_status check_header(struct sacct_state *sacct) {
   struct hr_text header = hr__first_line(hr__input_peek(sacct->reader->input));
   const struct hr__reader *reader = sacct->reader;
-  sacct->asks_are_told = header_has(header, "ReqTRES") || header_has(header, "ReqGRES");
+  sacct->has_request_columns = header_has(header, "ReqTRES") || header_has(header, "ReqGRES");
   if (!header_has(header, "JobID") && !header_has(header, "JobIDRaw"))
     return hr_fail(reader->error, HR_BAD_INPUT,
                    "%s:1: missing column 'JobID', which sacct --parsable2 has in its header", reader->path);
-  if (sacct->asks_are_told || header_has(header, "AllocTRES") || header_has(header, "AllocGRES")) return HR_OK;
+  if (sacct->has_request_columns || header_has(header, "AllocTRES") || header_has(header, "AllocGRES")) return HR_OK;
   return hr_fail(reader->error, HR_BAD_INPUT,
                  "%s:1: missing column 'AllocTRES' or 'ReqTRES', needed for the number of GPUs; use sacct "
                  "--format=JobID,User,Account,State,Submit,Eligible,Start,End,Timelimit,AllocTRES,ReqTRES,NNodes",
                  reader->path);
 }
 
-static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct) {
-  static const struct hr__sacct_row blank = {
+static enum hr_status hr__sacct_read_rows(struct sacct_state *sacct) {
+  static const struct sacct_row blank = {
       .submit_us = INT64_MIN, .eligible_us = INT64_MIN, .start_us = INT64_MIN, .end_us = INT64_MIN};
-  struct hr__sacct_row row;
+  struct sacct_row row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = ignored,

@@ -49,7 +49,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   struct hr_job_record job;
   hr_job_record_init(&job);
   fault = (struct hr__row_fault){.line = line, .fault = "the job requests more than 4000000 GPUs"};
-  if (!hr__ask_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
+  if (!hr__request_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
   spot->n_rounded += rounded;
   spot->n_gangs += row->workers > 1;
   job.id = row->id;

@@ -37,7 +37,7 @@ static const char *const field_names[N_FIELDS] = {
 #undef SWF_NAME
 };
 
-struct swf_swf {
+struct swf {
   struct hr__reader *reader;
   uint64_t n_over_limit;
   uint64_t n_other_request; /* jobs that got a different number of processors than they requested */
@@ -107,7 +107,7 @@ static struct hr_text known_text(struct hr_text text) {
 }
 
 /* Returns NULL, or what is wrong with the field `*bad`. */
-static const char *read_job(struct swf_swf *swf, struct hr_job_record *job, int *bad) {
+static const char *read_job(struct swf *swf, struct hr_job_record *job, int *bad) {
   static const struct hr__number_rule seconds = {(uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
   static const struct hr__number_rule count = {1, HR_MAX_GPUS, true};
   static const struct hr__number_rule any = {1, INT64_MAX, true};
@@ -154,7 +154,7 @@ static struct hr_text header_value(struct hr_text line, const char *name) {
   return (struct hr_text){at, (size_t)(end - at)};
 }
 
-static void take_comment(struct swf_swf *swf, struct hr_text line) {
+static void take_comment(struct swf *swf, struct hr_text line) {
   struct hr_text start = header_value(line, "UnixStartTime:"), zone = header_value(line, "TimeZoneString:");
   const int64_t max_s = HR_MAX_INPUT_US / HR_SECOND_US;
   if (start.length) {
@@ -165,7 +165,7 @@ static void take_comment(struct swf_swf *swf, struct hr_text line) {
 }
 
 /* Times are dates if the header gives the time of second 0 and the days of the log are in UTC. */
-static void set_dates(const struct swf_swf *swf, struct hr_job_record *job) {
+static void set_dates(const struct swf *swf, struct hr_job_record *job) {
   if (!swf->has_start || !swf->is_utc) return;
   const int64_t start_us = swf->start_s * HR_SECOND_US;
   swf->reader->dated = true;
@@ -173,7 +173,7 @@ static void set_dates(const struct swf_swf *swf, struct hr_job_record *job) {
   if (job->recorded_start_us != INT64_MIN) job->recorded_start_us += start_us;
 }
 
-static enum hr_status add_line(struct swf_swf *swf, struct hr_text line) {
+static enum hr_status add_line(struct swf *swf, struct hr_text line) {
   struct hr__row_fault row = {.line = hr__input_line_number(swf->reader->input)};
   size_t n = split(line, swf->field);
   if (n && swf->field[0].at[0] == ';' && !swf->has_jobs) take_comment(swf, line);
@@ -201,7 +201,7 @@ static enum hr_status add_line(struct swf_swf *swf, struct hr_text line) {
   return hr__reader_add(swf->reader, &job, row.line);
 }
 
-static enum hr_status note_all(const struct swf_swf *swf) {
+static enum hr_status note_all(const struct swf *swf) {
   enum hr_status status =
       swf->bad_start && swf->is_utc
           ? hr_notes_add(swf->reader->notes, "the header's UnixStartTime is not a whole number of seconds from "
@@ -220,7 +220,7 @@ static enum hr_status note_all(const struct swf_swf *swf) {
 }
 
 enum hr_status hr__read_swf(struct hr__reader *reader) {
-  struct swf_swf swf = {.reader = reader};
+  struct swf swf = {.reader = reader};
   struct hr_text line;
   enum hr_status status;
   while ((status = hr__input_line(reader->input, &line, reader->error)) == HR_OK && line.at) {

@@ -171,7 +171,7 @@ struct member {
   uint32_t ordinal;
 };
 
-struct json_file_search {
+struct search {
   struct hr__json_repeat *repeat;
   struct member *members; /* of the object that is looked at */
   size_t capacity;
@@ -183,7 +183,7 @@ static int by_key(const void *left, const void *right) {
   return order ? order : a->ordinal < b->ordinal ? -1 : 1;
 }
 
-static bool list_members(struct json_file_search *search, const cJSON *object, uint32_t *count) {
+static bool list_members(struct search *search, const cJSON *object, uint32_t *count) {
   *count = 0;
   for (const cJSON *member = object->child; member; member = member->next) {
     if (*count == search->capacity) {
@@ -200,7 +200,7 @@ static bool list_members(struct json_file_search *search, const cJSON *object, u
 }
 
 /* The first member of the object whose key stands before it. */
-static bool search_object(struct json_file_search *search, const cJSON *object) {
+static bool search_object(struct search *search, const cJSON *object) {
   struct hr__json_repeat *repeat = search->repeat;
   uint32_t count;
   if (!list_members(search, object, &count)) return false;
@@ -216,7 +216,7 @@ static bool search_object(struct json_file_search *search, const cJSON *object) 
   return true;
 }
 
-static bool search_value(struct json_file_search *search, const cJSON *value) {
+static bool search_value(struct search *search, const cJSON *value) {
   struct hr__json_repeat *repeat = search->repeat;
   if (cJSON_IsObject(value) && !search_object(search, value)) return false;
   uint32_t ordinal = 0;
@@ -230,7 +230,7 @@ static bool search_value(struct json_file_search *search, const cJSON *value) {
 }
 
 bool hr__json_repeat_find(const cJSON *tree, struct hr__json_repeat *repeat) {
-  struct json_file_search search = {.repeat = repeat};
+  struct search search = {.repeat = repeat};
   *repeat = (struct hr__json_repeat){0};
   bool good = search_value(&search, tree);
   free(search.members);

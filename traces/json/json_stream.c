@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_ITEM_MIB = 16, MOST_STREAMED = 8, MOST_KEY = 200 };
+enum { LARGEST_ITEM_MIB = 16, MAX_STREAMED = 8, MAX_KEY = 200 };
 
 struct stream {
   struct hr__reader *reader;
@@ -25,7 +25,7 @@ struct stream {
   char *text;                     /* of the value that was cut out */
   size_t length, capacity;
   struct hr__json_position begin; /* where it began */
-  bool seen[MOST_STREAMED];
+  bool seen[MAX_STREAMED];
 };
 
 static enum hr_status fail_at(const struct stream *stream, struct hr__json_position place, const char *text) {
@@ -88,13 +88,13 @@ static enum hr_status keep(struct stream *stream, char c) {
   return HR_OK;
 }
 
-struct json_stream_cut {
+struct cut {
   size_t depth;
   bool in_text, escaped;
 };
 
 /* Whether the value ends with this character (`*with_it`) or before it. */
-static bool ends(struct json_stream_cut *cut, char c, bool first, bool *with_it) {
+static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
   *with_it = true;
   if (cut->in_text) {
     bool closing = c == '"' && !cut->escaped;
@@ -117,7 +117,7 @@ static bool ends(struct json_stream_cut *cut, char c, bool first, bool *with_it)
 
 /* Cuts the next value out; what it is, the scanner will say. */
 static enum hr_status cut_value(struct stream *stream) {
-  struct json_stream_cut cut = {0};
+  struct cut cut = {0};
   char c;
   stream->length = 0;
   stream->begin = stream->place;
@@ -158,15 +158,15 @@ static enum hr_status hand_over(struct stream *stream, struct hr__json_item *ite
 /* ---- The outermost value ---------------------------------------------------------------------------- */
 
 /* Reads `"key" :`. */
-static enum hr_status take_key(struct stream *stream, char key[MOST_KEY + 1]) {
+static enum hr_status take_key(struct stream *stream, char key[MAX_KEY + 1]) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  if (c != '"') return fail(stream, "a key in double quotes is wanted here");
+  if (c != '"') return fail(stream, "a key in double quotes is is_used here");
   cJSON *tree = NULL;
   status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
-  bool fits = status == HR_OK && strlen(tree->valuestring) <= MOST_KEY;
+  bool fits = status == HR_OK && strlen(tree->valuestring) <= MAX_KEY;
   if (fits) strcpy(key, tree->valuestring);
   cJSON_Delete(tree);
   if (status != HR_OK) return status;
@@ -194,7 +194,7 @@ typedef enum hr_status take_child(struct stream *stream, const char *member, con
 
 /* Takes a list or an object apart; the position is at its opening bracket. */
 static enum hr_status take_children(struct stream *stream, const char *member, take_child *child) {
-  char opening, c, key[MOST_KEY + 1];
+  char opening, c, key[MAX_KEY + 1];
   enum hr_status status = peek(stream, &opening);
   char closing = opening == '{' ? '}' : ']';
   if (status != HR_OK) return status;
@@ -230,13 +230,13 @@ static enum hr_status take_member(struct stream *stream, const char *outer, cons
   char c;
   enum hr_status status = peek(stream, &c);
   if (status != HR_OK) return status;
-  for (size_t i = 0; i < MOST_STREAMED && schema->streamed[i]; i++) {
+  for (size_t i = 0; i < MAX_STREAMED && schema->streamed[i]; i++) {
     if (strcmp(schema->streamed[i], key) != 0) continue;
     if (stream->seen[i]) return fail(stream, "this member of the outermost object stands here for the second time");
     stream->seen[i] = true;
     if (c == '[' || c == '{') return take_children(stream, schema->streamed[i], take_item);
   }
-  if (!schema->wanted || !schema->wanted(key)) return pass_over(stream);
+  if (!schema->is_used || !schema->is_used(key)) return pass_over(stream);
   struct hr__json_item item = {.member = key, .index = index};
   return hand_over(stream, &item);
 }
@@ -268,11 +268,11 @@ void hr__get_begin(struct hr__json_get *get, const char *list, const struct hr__
 }
 
 const cJSON *hr__get_member(const cJSON *object, const char *path) {
-  enum { MOST_NAME = 64 };
-  char name[MOST_NAME];
+  enum { MAX_NAME = 64 };
+  char name[MAX_NAME];
   while (object && *path) {
     size_t length = strcspn(path, ".");
-    if (length >= MOST_NAME || !cJSON_IsObject(object)) return NULL;
+    if (length >= MAX_NAME || !cJSON_IsObject(object)) return NULL;
     memcpy(name, path, length);
     name[length] = '\0';
     object = cJSON_GetObjectItemCaseSensitive(object, name);
@@ -308,12 +308,12 @@ bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *pat
   return true;
 }
 
-bool hr__get_whole(struct hr__json_get *get, const cJSON *object, const char *path, uint64_t most, uint64_t *whole) {
+bool hr__get_whole(struct hr__json_get *get, const cJSON *object, const char *path, uint64_t max, uint64_t *whole) {
   const cJSON *value = hr__get_member(object, path);
   if (!value) return true;
   if (!cJSON_IsNumber(value) || value->valuedouble < 0 || value->valuedouble != floor(value->valuedouble))
     return hr__get_wrong(get, path, value, "not a whole number of at least 0");
-  if (value->valuedouble > (double)most) return hr__get_wrong(get, path, value, "too large");
+  if (value->valuedouble > (double)max) return hr__get_wrong(get, path, value, "too large");
   *whole = (uint64_t)value->valuedouble;
   return true;
 }

@@ -21,7 +21,7 @@ struct hr__json_item {
 struct hr__json_schema {
   const char *const *streamed; /* members of the outermost object whose items come one by one, ended by NULL; other
                                   members come whole, or one by one if the outermost value is a list */
-  bool (*wanted)(const char *member); /* whether another member is wanted at all; NULL: none is */
+  bool (*is_used)(const char *member); /* whether another member is wanted at all; NULL: none is */
   enum hr_status (*on_item)(void *self, const struct hr__json_item *item);
   void *self;
 };

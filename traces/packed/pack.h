@@ -66,8 +66,8 @@ static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const
 }
 
 /* Whether `path` is a plain file that begins with the magic number of packed traces. */
-bool hr__is_packed(const char *path);
+bool hr__packed_detect(const char *path);
 /* Maps and checks a packed trace; `streamed` as in struct hr_trace_options. */
-enum hr_status hr__unpack(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
+enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
 
 #endif

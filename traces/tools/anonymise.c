@@ -14,29 +14,28 @@
 /* a letter, "-", digits and NUL */
 enum { HR__PSEUDONYM_BYTES = 2 + HR_MOST_PSEUDONYM_DIGITS + 1 };
 
-struct hr__pseudonyms {
+struct pseudonyms {
   struct hmac_sha256_ctx keyed;
   unsigned digits;
 };
 
-static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits);
+static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits);
 /* Writes the pseudonym of a name of a kind ("user", ...), which begins with the first letter of the kind. Returns the
    length. */
-static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
-                                char text[HR__PSEUDONYM_BYTES]);
+static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, struct hr_text name,
+                            char text[HR__PSEUDONYM_BYTES]);
 /* Erases the key from memory. */
-static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms);
+static void erase_key(struct pseudonyms *pseudonyms);
 
 /* The key is hashed once; each name continues from that state. */
 
-static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes,
-                                 unsigned digits) {
+static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits) {
   hmac_sha256_set_key(&pseudonyms->keyed, key_bytes, key);
   pseudonyms->digits = digits;
 }
 
-static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
-                                char text[HR__PSEUDONYM_BYTES]) {
+static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, struct hr_text name,
+                            char text[HR__PSEUDONYM_BYTES]) {
   static const char hexadecimal[] = "0123456789abcdef";
   uint8_t digest[SHA256_DIGEST_SIZE];
   hmac_sha256_update(&pseudonyms->keyed, strlen(kind) + 1, (const uint8_t *)kind);
@@ -51,7 +50,7 @@ static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *k
   return (size_t)(at - text);
 }
 
-static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms) {
+static void erase_key(struct pseudonyms *pseudonyms) {
   volatile unsigned char *at =
       (volatile unsigned char *)&pseudonyms->keyed; /* volatile, so that no store is optimized away */
   for (size_t i = 0; i < sizeof pseudonyms->keyed; i++) at[i] = 0;
@@ -64,7 +63,7 @@ void hr_anonymise_spec_init(struct hr_anonymise_spec *spec) {
 struct anonymise {
   const struct hr_trace *trace;
   const struct hr_anonymise_spec *spec;
-  struct hr__pseudonyms pseudonyms;
+  struct pseudonyms pseudonyms;
   struct hr__name_table users, tenants, models; /* pseudonyms by name number */
 };
 
@@ -98,7 +97,7 @@ static enum hr_status hash_names(struct anonymise *anonymise, const char *kind, 
   for (uint32_t i = 0; i < names->count; i++) {
     char text[HR__PSEUDONYM_BYTES];
     struct hr_text name = {names->text[i], strlen(names->text[i])};
-    size_t length = hr__pseudonym_put(&anonymise->pseudonyms, kind, name, text);
+    size_t length = put_pseudonym(&anonymise->pseudonyms, kind, name, text);
     uint32_t number = hr__names_intern(hashed, text, length);
     if (number == HR_NONE) return hr__no_memory_for(anonymise->trace, error);
     if (number != i) return collided(anonymise, kind, error);
@@ -130,7 +129,7 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
     char id[HR_JOB_ID_BUFFER], text[HR__PSEUDONYM_BYTES];
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     hr__record_move(&record, later_us);
-    record.id = (struct hr_text){text, hr__pseudonym_put(&anonymise->pseudonyms, "job", record.id, text)};
+    record.id = (struct hr_text){text, put_pseudonym(&anonymise->pseudonyms, "job", record.id, text)};
     record.user = hashed_name(&anonymise->users, trace->user, job);
     record.tenant = hashed_name(&anonymise->tenants, trace->tenant, job);
     record.model = hashed_name(&anonymise->models, trace->model, job);
@@ -157,7 +156,7 @@ enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct
   *made = NULL;
   enum hr_status status = check(trace, spec, error);
   if (status != HR_OK) return status;
-  hr__pseudonyms_start(&anonymise.pseudonyms, spec->key, spec->key_bytes, spec->digits);
+  start_pseudonyms(&anonymise.pseudonyms, spec->key, spec->key_bytes, spec->digits);
   status = hash_names(&anonymise, "user", &trace->users, &anonymise.users, error);
   if (status == HR_OK) status = hash_names(&anonymise, "tenant", &trace->tenants, &anonymise.tenants, error);
   if (status == HR_OK) status = hash_names(&anonymise, "model", &trace->models, &anonymise.models, error);
@@ -165,6 +164,6 @@ enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct
   hr__names_finish(&anonymise.users);
   hr__names_finish(&anonymise.tenants);
   hr__names_finish(&anonymise.models);
-  hr__pseudonyms_stop(&anonymise.pseudonyms);
+  erase_key(&anonymise.pseudonyms);
   return status;
 }

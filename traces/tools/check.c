@@ -60,7 +60,7 @@ bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
   return true;
 }
 
-uint64_t hr__hash_more(uint64_t hash, uint64_t value) {
+uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
   hash ^= hash >> 32;
   hash *= UINT64_C(0xD6E8FEB86659FD93);
@@ -69,7 +69,7 @@ uint64_t hr__hash_more(uint64_t hash, uint64_t value) {
 
 /* ---- Helpers of several parts ------------------------------------------------------------------------ */
 
-const char *hr__share_text(double share, char *buffer) {
+const char *hr__check_share_text(double share, char *buffer) {
   double percent = 100 * share;
   if (percent > 0 && percent < 0.0001)
     snprintf(buffer, HR__SHARE_BYTES, "less than 0.0001 %%");
@@ -82,11 +82,11 @@ bool hr__is_service(const struct hr_trace *trace, uint32_t job) {
   return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
 }
 
-int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job) {
+int64_t hr__check_limit_us(const struct hr_trace *trace, uint32_t job) {
   return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
 }
 
-uint32_t hr__most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin) {
+uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin) {
   uint32_t most = 0;
   *begin = from;
   while (from > 0 && values[from - 1].key == values[from].key) from--;
@@ -102,14 +102,14 @@ uint32_t hr__most_frequent(const struct hr__job_value *values, uint32_t count, u
   return most;
 }
 
-uint32_t hr__first_job(const struct hr__job_value *pairs, uint32_t count) {
+uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count) {
   int64_t first = count ? pairs[0].value : HR_NONE;
   for (uint32_t i = 1; i < count; i++)
     if (pairs[i].value < first) first = pairs[i].value;
   return (uint32_t)first;
 }
 
-int64_t hr__grain_us(const int64_t *values, uint32_t count, int64_t origin_us) {
+int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us) {
   static const int64_t steps_us[] = {1,
                                      1000,
                                      10 * INT64_C(1000),
@@ -146,11 +146,11 @@ static const char *const finding_names[] = {
 #undef HR_FINDING_TEXT
         NULL};
 
-struct check_words {
+struct finding_words {
   const char *meaning, *advice;
 };
 
-static const struct check_words words[HR_N_FINDINGS] = {
+static const struct finding_words words[HR_N_FINDINGS] = {
     [HR_FINDING_BAD_ROWS] = {"a run rejects the file, or skips these rows with --lenient: load is missing",
                              "correct these rows, or assign the columns with --map"},
     [HR_FINDING_DUPLICATE_IDS] =
@@ -317,8 +317,8 @@ static char *format_text(const char *format, va_list arguments) {
   return text;
 }
 
-void hr__find(struct hr__checker *checker, enum hr_finding_code code, enum hr_severity severity,
-              const struct hr__where *where, const char *format, ...) {
+void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
+                   const struct hr__check_subject *where, const char *format, ...) {
   struct hr_trace_check *check = checker->check;
   if (check->config.allowed[code]) return;
   va_list arguments;
@@ -362,12 +362,12 @@ static void put_in_order(struct hr_trace_check *check) {
 enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                    struct hr_error *error) {
   const struct hr_trace *trace = config->trace;
-  struct hr__checker checker = {.trace = trace,
-                                .cluster = config->cluster,
-                                .check = calloc(1, sizeof **check),
-                                .n = trace->n_jobs,
-                                .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
-  static void (*const parts[])(struct hr__checker *) = {
+  struct hr__check_state checker = {.trace = trace,
+                                    .cluster = config->cluster,
+                                    .check = calloc(1, sizeof **check),
+                                    .n = trace->n_jobs,
+                                    .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
+  static void (*const parts[])(struct hr__check_state *) = {
       hr__check_rows,     hr__check_run_times, hr__check_units,    hr__check_limits,  hr__check_arrivals,
       hr__check_gaps,     hr__check_clock,     hr__check_end,      hr__check_copies,  hr__check_shares,
       hr__check_outcomes, hr__check_sizes,     hr__check_recorded, hr__check_cluster, hr__check_missing};

@@ -30,7 +30,7 @@ void hr__hash_set_finish(struct hr__hash_set *set);
 bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash);
 /* Adds a hash; returns whether it was new. */
 bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash);
-uint64_t hr__hash_more(uint64_t hash, uint64_t value);
+uint64_t hr__hash_combine(uint64_t hash, uint64_t value);
 
 /* The result of a check. */
 
@@ -44,7 +44,7 @@ struct hr_trace_check {
 
 /* State of a check. Services (jobs of class inference) run for as long as their owners keep them, often many alike,
    so findings about run times exclude them. */
-struct hr__checker {
+struct hr__check_state {
   struct hr_trace_check *check;
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster; /* may be NULL */
@@ -59,44 +59,44 @@ struct hr__checker {
 };
 
 /* Subject of a finding: `count` of `of`, and the first row or job. */
-struct hr__where {
+struct hr__check_subject {
   uint64_t count, of, line;
   uint32_t job; /* HR_NONE: no particular job */
   const char *subject;
 };
-void hr__find(struct hr__checker *checker, enum hr_finding_code code, enum hr_severity severity,
-              const struct hr__where *where, const char *format, ...) HR_PRINTF(5, 6);
+void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
+                   const struct hr__check_subject *where, const char *format, ...) HR_PRINTF(5, 6);
 
 /* Formats a share: "1.9 %", "0.0022 %". Returns `buffer`, which has HR__SHARE_BYTES. */
 enum { HR__SHARE_BYTES = 32 };
-const char *hr__share_text(double share, char *buffer);
+const char *hr__check_share_text(double share, char *buffer);
 
 bool hr__is_service(const struct hr_trace *trace, uint32_t job);
 /* The job's limit; HR_UNKNOWN_US if the trace has none. */
-int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job);
+int64_t hr__check_limit_us(const struct hr_trace *trace, uint32_t job);
 /* The most frequent of ascending values at or after index `from`; sets its number and where it begins. */
-uint32_t hr__most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
+uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
 /* The first job of some pairs: the minimum of their values. */
-uint32_t hr__first_job(const struct hr__job_value *pairs, uint32_t count);
+uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count);
 /* The largest of several steps (1 us to a day) of which at least 99 % of the values are multiples, offset by
    `origin_us`. */
-int64_t hr__grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
+int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
 
 /* Each part adds its findings. */
-void hr__check_rows(struct hr__checker *checker);
-void hr__check_run_times(struct hr__checker *checker); /* sets work, work_grain_us, clamp_us, constant */
-void hr__check_units(struct hr__checker *checker);
-void hr__check_limits(struct hr__checker *checker);
-void hr__check_arrivals(struct hr__checker *checker);
-void hr__check_gaps(struct hr__checker *checker);
-void hr__check_clock(struct hr__checker *checker);
-void hr__check_end(struct hr__checker *checker);
-void hr__check_copies(struct hr__checker *checker);
-void hr__check_shares(struct hr__checker *checker);
-void hr__check_outcomes(struct hr__checker *checker);
-void hr__check_sizes(struct hr__checker *checker);
-void hr__check_recorded(struct hr__checker *checker);
-void hr__check_cluster(struct hr__checker *checker);
-void hr__check_missing(struct hr__checker *checker);
+void hr__check_rows(struct hr__check_state *checker);
+void hr__check_run_times(struct hr__check_state *checker); /* sets work, work_grain_us, clamp_us, constant */
+void hr__check_units(struct hr__check_state *checker);
+void hr__check_limits(struct hr__check_state *checker);
+void hr__check_arrivals(struct hr__check_state *checker);
+void hr__check_gaps(struct hr__check_state *checker);
+void hr__check_clock(struct hr__check_state *checker);
+void hr__check_end(struct hr__check_state *checker);
+void hr__check_copies(struct hr__check_state *checker);
+void hr__check_shares(struct hr__check_state *checker);
+void hr__check_outcomes(struct hr__check_state *checker);
+void hr__check_sizes(struct hr__check_state *checker);
+void hr__check_recorded(struct hr__check_state *checker);
+void hr__check_cluster(struct hr__check_state *checker);
+void hr__check_missing(struct hr__check_state *checker);
 
 #endif

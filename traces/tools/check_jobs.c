@@ -12,7 +12,7 @@
 
 /* ---- Run times --------------------------------------------------------------------------------------- */
 
-static bool order_run_times(struct hr__checker *checker) {
+static bool order_run_times(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   checker->work = malloc(((size_t)checker->n + 1) * sizeof *checker->work);
   if (!checker->work) return false;
@@ -22,11 +22,11 @@ static bool order_run_times(struct hr__checker *checker) {
   return hr__pairs_sort(checker->work, checker->n_work);
 }
 
-static bool find_grain(struct hr__checker *checker) {
+static bool find_grain(struct hr__check_state *checker) {
   int64_t *values = malloc(((size_t)checker->n_work + 1) * sizeof *values);
   if (!values) return false;
   for (uint32_t i = 0; i < checker->n_work; i++) values[i] = checker->work[i].key;
-  checker->work_grain_us = hr__grain_us(values, checker->n_work, 0);
+  checker->work_grain_us = hr__check_grain_us(values, checker->n_work, 0);
   free(values);
   return true;
 }
@@ -54,39 +54,40 @@ static double crowd_below(const struct hr__job_value *values, uint32_t begin, ui
 
 /* A bound: among the longest 2 % of jobs, one run time with at least ten times as many jobs as the values below it
    share, almost no job beyond it, and a tail that leads up to it. */
-static void check_clamp(struct hr__checker *checker) {
-  enum { LEAST = 10, TIMES = 10, LEAST_NEIGHBOURS = 3 };
+static void check_clamp(struct hr__check_state *checker) {
+  enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;
   uint32_t n = checker->n_work, begin, neighbours;
-  if (n < LEAST) return;
-  uint32_t count = hr__most_frequent(work, n, n - n / 50 - 1, &begin), beyond = n - begin - count;
+  if (n < MIN) return;
+  uint32_t count = hr__check_most_frequent(work, n, n - n / 50 - 1, &begin), beyond = n - begin - count;
   double crowd = crowd_below(work, begin, &neighbours);
-  bool cut = count >= LEAST && count >= TIMES * crowd && neighbours >= LEAST_NEIGHBOURS && beyond <= n / 200;
+  bool cut = count >= MIN && count >= TIMES * crowd && neighbours >= MIN_NEIGHBOURS && beyond <= n / 200;
   if (!cut || count > n / 2) return;
   checker->clamp_us = work[begin].key;
   double share = (double)count / n;
   char text[HR__NUMBER_BYTES], bound[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], last[HR__NUMBER_BYTES];
-  hr__find(
+  hr__check_add(
       checker, HR_FINDING_CLAMPED_RUN_TIMES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__where){.count = count, .of = n, .job = hr__first_job(work + begin, count)},
+      &(struct hr__check_subject){.count = count, .of = n, .job = hr__check_first_job(work + begin, count)},
       "%s jobs (%s) ran for exactly %s, and %s ran longer; run times in the fifth below it have %.3g jobs on average",
-      hr__count_text(count, text), hr__share_text(share, of), hr__duration_text(hr__seconds(work[begin].key), bound),
-      beyond ? hr__count_text(beyond, last) : "none", crowd);
+      hr__count_text(count, text), hr__check_share_text(share, of),
+      hr__duration_text(hr__seconds(work[begin].key), bound), beyond ? hr__count_text(beyond, last) : "none", crowd);
 }
 
 /* ---- Run times: constant, rounded -------------------------------------------------------------------- */
 
 /* A few hundred equal jobs may be made by hand. */
-static void check_constant(struct hr__checker *checker) {
-  enum { LEAST = 20, MANY = 500 };
-  uint32_t n = checker->n_work, begin, count = n >= LEAST ? hr__most_frequent(checker->work, n, 0, &begin) : 0;
-  checker->constant = n >= LEAST && count >= n - n / 10;
+static void check_constant(struct hr__check_state *checker) {
+  enum { MIN = 20, MANY = 500 };
+  uint32_t n = checker->n_work, begin, count = n >= MIN ? hr__check_most_frequent(checker->work, n, 0, &begin) : 0;
+  checker->constant = n >= MIN && count >= n - n / 10;
   if (!checker->constant) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], value[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_CONSTANT_RUN_TIMES, n >= MANY ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = count, .of = n, .job = hr__first_job(checker->work + begin, count)},
-           "%s jobs (%s) ran for exactly %s", hr__count_text(count, text), hr__share_text((double)count / n, of),
-           hr__duration_text(hr__seconds(checker->work[begin].key), value));
+  hr__check_add(
+      checker, HR_FINDING_CONSTANT_RUN_TIMES, n >= MANY ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = count, .of = n, .job = hr__check_first_job(checker->work + begin, count)},
+      "%s jobs (%s) ran for exactly %s", hr__count_text(count, text), hr__check_share_text((double)count / n, of),
+      hr__duration_text(hr__seconds(checker->work[begin].key), value));
 }
 
 static uint32_t count_distinct(const struct hr__job_value *values, uint32_t count) {
@@ -96,34 +97,34 @@ static uint32_t count_distinct(const struct hr__job_value *values, uint32_t coun
 }
 
 /* A step matters unless it is small compared with the median. */
-static void check_rounded(struct hr__checker *checker) {
-  enum { LEAST = 50, LEAST_DISTINCT = 5, SMALL = 20 };
+static void check_rounded(struct hr__check_state *checker) {
+  enum { MIN = 50, MIN_DISTINCT = 5, SMALL = 20 };
   uint32_t n = checker->n_work;
   int64_t grain_us = checker->work_grain_us;
-  if (n < LEAST || grain_us < HR__MINUTE_US || count_distinct(checker->work, n) < LEAST_DISTINCT) return;
+  if (n < MIN || grain_us < HR__MINUTE_US || count_distinct(checker->work, n) < MIN_DISTINCT) return;
   int64_t median_us = checker->work[n / 2].key;
   char step[HR__NUMBER_BYTES], median[HR__NUMBER_BYTES];
   bool matters = median_us < SMALL * grain_us;
-  hr__find(checker, HR_FINDING_ROUNDED_RUN_TIMES, matters ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = n, .of = n, .job = HR_NONE},
-           "run times are multiples of %s; their median is %s", hr__duration_text(hr__seconds(grain_us), step),
-           hr__duration_text(hr__seconds(median_us), median));
+  hr__check_add(checker, HR_FINDING_ROUNDED_RUN_TIMES, matters ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = n, .of = n, .job = HR_NONE},
+                "run times are multiples of %s; their median is %s", hr__duration_text(hr__seconds(grain_us), step),
+                hr__duration_text(hr__seconds(median_us), median));
 }
 
 /* ---- Run times: zero, tiny, long --------------------------------------------------------------------- */
 
-static void tell_count(struct hr__checker *checker, enum hr_finding_code code, double warn_from, uint32_t count,
-                       uint32_t first, const char *what) {
+static void report_count(struct hr__check_state *checker, enum hr_finding_code code, double warn_from, uint32_t count,
+                         uint32_t first, const char *what) {
   double share = (double)count / checker->n;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   if (!count) return;
-  hr__find(checker, code, share >= warn_from ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = count, .of = checker->n, .job = first}, "%s job%s (%s) %s",
-           hr__count_text(count, text), hr__plural(count), hr__share_text(share, of), what);
+  hr__check_add(checker, code, share >= warn_from ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = count, .of = checker->n, .job = first}, "%s job%s (%s) %s",
+                hr__count_text(count, text), hr__plural(count), hr__check_share_text(share, of), what);
 }
 
 /* Jobs that were cancelled before they ran are reported with the outcomes. */
-static void check_extremes(struct hr__checker *checker) {
+static void check_extremes(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t zero = 0, first_zero = HR_NONE, tiny = 0, first_tiny = HR_NONE, endless = 0, first_endless = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++) {
@@ -133,12 +134,12 @@ static void check_extremes(struct hr__checker *checker) {
     if (work_us > 0 && work_us < HR_SECOND_US && !hr__is_service(trace, i) && tiny++ == 0) first_tiny = i;
     if (work_us > LONGEST_US && endless++ == 0) first_endless = i;
   }
-  tell_count(checker, HR_FINDING_ZERO_RUN_TIMES, 0.001, zero, first_zero, "have run time 0 without being cancelled");
-  tell_count(checker, HR_FINDING_TINY_RUN_TIMES, 0.1, tiny, first_tiny, "ran for less than a second");
-  tell_count(checker, HR_FINDING_LONG_RUN_TIMES, 0, endless, first_endless, "ran for more than a year");
+  report_count(checker, HR_FINDING_ZERO_RUN_TIMES, 0.001, zero, first_zero, "have run time 0 without being cancelled");
+  report_count(checker, HR_FINDING_TINY_RUN_TIMES, 0.1, tiny, first_tiny, "ran for less than a second");
+  report_count(checker, HR_FINDING_LONG_RUN_TIMES, 0, endless, first_endless, "ran for more than a year");
 }
 
-void hr__check_run_times(struct hr__checker *checker) {
+void hr__check_run_times(struct hr__check_state *checker) {
   if (!order_run_times(checker) || !find_grain(checker)) {
     checker->out_of_memory = true;
     return;
@@ -163,7 +164,7 @@ static bool is_beyond(int64_t work_us, int64_t limit_us) {
   return work_us > limit_us + limit_us / 100 + GRACE_S * HR_SECOND_US;
 }
 
-static bool gather(const struct hr__checker *checker, struct limits *limits) {
+static bool gather(const struct hr__check_state *checker, struct limits *limits) {
   const struct hr_trace *trace = checker->trace;
   *limits = (struct limits){.first_beyond = HR_NONE};
   limits->ratio = malloc(((size_t)checker->n + 1) * sizeof *limits->ratio);
@@ -184,7 +185,7 @@ static bool gather(const struct hr__checker *checker, struct limits *limits) {
 /* ---- Limits ------------------------------------------------------------------------------------------ */
 
 /* Nine of ten limits are the same multiple of the run time, within 0.1 %. */
-static void check_ratio(struct hr__checker *checker, const struct limits *limits) {
+static void check_ratio(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t n = limits->n_ratios;
   if (n < MIN_JOBS) return;
   int64_t median = limits->ratio[n / 2].key;
@@ -200,35 +201,38 @@ static void check_ratio(struct hr__checker *checker, const struct limits *limits
     snprintf(multiple, sizeof multiple, "the run time itself");
   else
     snprintf(multiple, sizeof multiple, "%.4g times the run time", (double)median / 1e6);
-  hr__find(checker, HR_FINDING_LIMITS_ARE_RUN_TIMES, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = same, .of = n, .job = first}, "the limit of %s jobs (%s) is %s",
-           hr__count_text(same, text), hr__share_text((double)same / n, of), multiple);
+  hr__check_add(checker, HR_FINDING_LIMITS_ARE_RUN_TIMES, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = same, .of = n, .job = first}, "the limit of %s jobs (%s) is %s",
+                hr__count_text(same, text), hr__check_share_text((double)same / n, of), multiple);
 }
 
-static void check_beyond(struct hr__checker *checker, const struct limits *limits) {
+static void check_beyond(struct hr__check_state *checker, const struct limits *limits) {
   if (!limits->beyond) return;
   double share = (double)limits->beyond / limits->known;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_BEYOND_LIMIT, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = limits->beyond, .of = limits->known, .job = limits->first_beyond},
-           "%s job%s (%s of those with limits) ran longer than the limit, by more than %d s and 1 %%",
-           hr__count_text(limits->beyond, text), hr__plural(limits->beyond), hr__share_text(share, of), GRACE_S);
+  hr__check_add(checker, HR_FINDING_BEYOND_LIMIT, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = limits->beyond, .of = limits->known, .job = limits->first_beyond},
+                "%s job%s (%s of those with limits) ran longer than the limit, by more than %d s and 1 %%",
+                hr__count_text(limits->beyond, text), hr__plural(limits->beyond), hr__check_share_text(share, of),
+                GRACE_S);
 }
 
-static void check_one(struct hr__checker *checker, const struct limits *limits) {
-  uint32_t begin, count = limits->known < MIN_JOBS ? 0 : hr__most_frequent(limits->limit, limits->known, 0, &begin);
+static void check_one(struct hr__check_state *checker, const struct limits *limits) {
+  uint32_t begin,
+      count = limits->known < MIN_JOBS ? 0 : hr__check_most_frequent(limits->limit, limits->known, 0, &begin);
   if (limits->known < MIN_JOBS || count < limits->known / 2) return;
   double share = (double)count / limits->known;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], value[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_ONE_LIMIT, share >= 0.9 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = count, .of = limits->known, .job = hr__first_job(limits->limit + begin, count)},
-           "%s jobs (%s of those with limits) have the limit %s", hr__count_text(count, text),
-           hr__share_text(share, of), hr__duration_text(hr__seconds(limits->limit[begin].key), value));
+  hr__check_add(checker, HR_FINDING_ONE_LIMIT, share >= 0.9 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){
+                    .count = count, .of = limits->known, .job = hr__check_first_job(limits->limit + begin, count)},
+                "%s jobs (%s of those with limits) have the limit %s", hr__count_text(count, text),
+                hr__check_share_text(share, of), hr__duration_text(hr__seconds(limits->limit[begin].key), value));
 }
 
 /* ---- Deadlines ---------------------------------------------------------------------------------------- */
 
-static void check_deadlines(struct hr__checker *checker) {
+static void check_deadlines(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t known = 0, late = 0, first = HR_NONE;
   for (uint32_t i = 0; trace->deadline_us && i < checker->n; i++) {
@@ -239,13 +243,13 @@ static void check_deadlines(struct hr__checker *checker) {
   if (!late) return;
   double share = (double)late / known;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_IMPOSSIBLE_DEADLINES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = late, .of = known, .job = first},
-           "%s job%s (%s of those with deadlines) cannot meet it even without waiting", hr__count_text(late, text),
-           hr__plural(late), hr__share_text(share, of));
+  hr__check_add(checker, HR_FINDING_IMPOSSIBLE_DEADLINES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = late, .of = known, .job = first},
+                "%s job%s (%s of those with deadlines) cannot meet it even without waiting", hr__count_text(late, text),
+                hr__plural(late), hr__check_share_text(share, of));
 }
 
-void hr__check_limits(struct hr__checker *checker) {
+void hr__check_limits(struct hr__check_state *checker) {
   check_deadlines(checker);
   if (!checker->trace->limit_us) return;
   struct limits limits;
@@ -269,7 +273,7 @@ static bool divides(uint32_t gpus, uint32_t node_gpus) {
   return node_gpus && (gpus % node_gpus == 0 || node_gpus % gpus == 0);
 }
 
-static bool fills_nodes(const struct hr__checker *checker, uint32_t gpus) {
+static bool fills_nodes(const struct hr__check_state *checker, uint32_t gpus) {
   const struct hr_cluster_spec *cluster = checker->cluster;
   if (!cluster) return divides(gpus, USUAL_NODE_GPUS);
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -278,8 +282,8 @@ static bool fills_nodes(const struct hr__checker *checker, uint32_t gpus) {
 }
 
 /* For a job of several tasks, the GPUs of a task count. */
-static void check_odd(struct hr__checker *checker) {
-  enum { SIZES_LEAST = 20, SHARE = 5 };
+static void check_odd(struct hr__check_state *checker) {
+  enum { SIZES_MIN = 20, SHARE = 5 };
   const struct hr_trace *trace = checker->trace;
   uint32_t several = 0, odd = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++) {
@@ -291,46 +295,47 @@ static void check_odd(struct hr__checker *checker) {
   if (!odd) return;
   double share = (double)odd / several;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], size[HR__NUMBER_BYTES];
-  bool many = several >= SIZES_LEAST && odd >= several / SHARE;
-  hr__find(checker, HR_FINDING_ODD_SIZES, many ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = odd, .of = several, .job = first},
-           "%s job%s (%s of those with several GPUs) request%s a number that neither divides nor is a multiple of %s, "
-           "the first one %s",
-           hr__count_text(odd, text), hr__plural(odd), hr__share_text(share, of), odd == 1 ? "s" : "",
-           checker->cluster ? "a node's GPUs" : "8, the usual node size", hr__count_text(trace->gpus[first], size));
+  bool many = several >= SIZES_MIN && odd >= several / SHARE;
+  hr__check_add(
+      checker, HR_FINDING_ODD_SIZES, many ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = odd, .of = several, .job = first},
+      "%s job%s (%s of those with several GPUs) request%s a number that neither divides nor is a multiple of %s, "
+      "the first one %s",
+      hr__count_text(odd, text), hr__plural(odd), hr__check_share_text(share, of), odd == 1 ? "s" : "",
+      checker->cluster ? "a node's GPUs" : "8, the usual node size", hr__count_text(trace->gpus[first], size));
 }
 
 /* Three of four jobs request one whole GPU, and no job a fraction of one. */
-static void check_single(struct hr__checker *checker) {
-  enum { SIZES_LEAST = 100 };
+static void check_single(struct hr__check_state *checker) {
+  enum { SIZES_MIN = 100 };
   const struct hr_trace *trace = checker->trace;
   uint32_t asking = 0, single = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
     asking += trace->gpus[i] > 0;
     single += trace->gpus[i] == 1;
   }
-  if (trace->gpu_milli || trace->mig_profile || asking < SIZES_LEAST || single < asking - asking / 4) return;
+  if (trace->gpu_milli || trace->mig_profile || asking < SIZES_MIN || single < asking - asking / 4) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_ALL_SINGLE_GPU, HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = single, .of = asking, .job = HR_NONE},
-           "%s jobs (%s of those with GPUs) request one whole GPU, and no job a fraction of one",
-           hr__count_text(single, text), hr__share_text((double)single / asking, of));
+  hr__check_add(checker, HR_FINDING_ALL_SINGLE_GPU, HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = single, .of = asking, .job = HR_NONE},
+                "%s jobs (%s of those with GPUs) request one whole GPU, and no job a fraction of one",
+                hr__count_text(single, text), hr__check_share_text((double)single / asking, of));
 }
 
-static void check_none(struct hr__checker *checker) {
+static void check_none(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t without = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++)
     if (trace->gpus[i] == 0 && without++ == 0) first = i;
   if (!without) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_WITHOUT_GPUS, without == checker->n ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = without, .of = checker->n, .job = first}, "%s job%s (%s) request%s no GPU",
-           hr__count_text(without, text), hr__plural(without), hr__share_text((double)without / checker->n, of),
-           without == 1 ? "s" : "");
+  hr__check_add(checker, HR_FINDING_WITHOUT_GPUS, without == checker->n ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = without, .of = checker->n, .job = first},
+                "%s job%s (%s) request%s no GPU", hr__count_text(without, text), hr__plural(without),
+                hr__check_share_text((double)without / checker->n, of), without == 1 ? "s" : "");
 }
 
-void hr__check_sizes(struct hr__checker *checker) {
+void hr__check_sizes(struct hr__check_state *checker) {
   check_odd(checker);
   check_single(checker);
   check_none(checker);
@@ -344,7 +349,7 @@ struct outcomes {
   struct hr__job_value *failed;
 };
 
-static bool outcomes_gather(const struct hr__checker *checker, struct outcomes *outcomes) {
+static bool outcomes_gather(const struct hr__check_state *checker, struct outcomes *outcomes) {
   const struct hr_trace *trace = checker->trace;
   *outcomes = (struct outcomes){0};
   outcomes->failed = malloc(((size_t)checker->n + 1) * sizeof *outcomes->failed);
@@ -360,42 +365,44 @@ static bool outcomes_gather(const struct hr__checker *checker, struct outcomes *
 }
 
 /* Immediate failures are naturally alike, so only those after at least a minute count. */
-static void check_alike(struct hr__checker *checker, const struct outcomes *outcomes) {
-  enum { OUTCOMES_LEAST = 20 };
+static void check_alike(struct hr__check_state *checker, const struct outcomes *outcomes) {
+  enum { OUTCOMES_MIN = 20 };
   uint32_t n = outcomes->count[HR_OUTCOME_FAILED], from = 0, begin;
   while (from < n && outcomes->failed[from].key < HR__MINUTE_US) from++;
   uint32_t long_ones = n - from,
-           count = long_ones < OUTCOMES_LEAST ? 0 : hr__most_frequent(outcomes->failed, n, from, &begin);
-  if (count < OUTCOMES_LEAST || count < long_ones / 4 || checker->constant) return;
+           count = long_ones < OUTCOMES_MIN ? 0 : hr__check_most_frequent(outcomes->failed, n, from, &begin);
+  if (count < OUTCOMES_MIN || count < long_ones / 4 || checker->constant) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], time[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_FAILURES_ALIKE, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = count, .of = long_ones, .job = hr__first_job(outcomes->failed + begin, count)},
-           "%s jobs (%s of the failures after a minute and more) failed after exactly %s", hr__count_text(count, text),
-           hr__share_text((double)count / long_ones, of),
-           hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
+  hr__check_add(checker, HR_FINDING_FAILURES_ALIKE, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){
+                    .count = count, .of = long_ones, .job = hr__check_first_job(outcomes->failed + begin, count)},
+                "%s jobs (%s of the failures after a minute and more) failed after exactly %s",
+                hr__count_text(count, text), hr__check_share_text((double)count / long_ones, of),
+                hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
 }
 
-static void check_most(struct hr__checker *checker, const struct outcomes *outcomes) {
-  enum { OUTCOMES_LEAST = 20 };
+static void check_most(struct hr__check_state *checker, const struct outcomes *outcomes) {
+  enum { OUTCOMES_MIN = 20 };
   uint32_t failed = outcomes->count[HR_OUTCOME_FAILED], known = checker->n - outcomes->count[HR_OUTCOME_UNKNOWN];
-  if (failed < OUTCOMES_LEAST || failed <= known / 2 || known <= checker->n / 2) return;
+  if (failed < OUTCOMES_MIN || failed <= known / 2 || known <= checker->n / 2) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_MOSTLY_FAILED, HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = failed, .of = known, .job = hr__first_job(outcomes->failed, failed)},
-           "%s jobs (%s) failed", hr__count_text(failed, text), hr__share_text((double)failed / known, of));
+  hr__check_add(
+      checker, HR_FINDING_MOSTLY_FAILED, HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = failed, .of = known, .job = hr__check_first_job(outcomes->failed, failed)},
+      "%s jobs (%s) failed", hr__count_text(failed, text), hr__check_share_text((double)failed / known, of));
 }
 
-static void check_unrun(struct hr__checker *checker, const struct outcomes *outcomes) {
+static void check_unrun(struct hr__check_state *checker, const struct outcomes *outcomes) {
   if (!outcomes->unrun) return;
   double share = (double)outcomes->unrun / checker->n;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = outcomes->unrun, .of = checker->n, .job = outcomes->first_unrun},
-           "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->unrun, text),
-           hr__plural(outcomes->unrun), hr__share_text(share, of), outcomes->unrun == 1 ? "was" : "were");
+  hr__check_add(checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = outcomes->unrun, .of = checker->n, .job = outcomes->first_unrun},
+                "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->unrun, text),
+                hr__plural(outcomes->unrun), hr__check_share_text(share, of), outcomes->unrun == 1 ? "was" : "were");
 }
 
-void hr__check_outcomes(struct hr__checker *checker) {
+void hr__check_outcomes(struct hr__check_state *checker) {
   struct outcomes outcomes;
   if (!checker->trace->outcome) return;
   if (outcomes_gather(checker, &outcomes)) {
@@ -411,49 +418,53 @@ void hr__check_outcomes(struct hr__checker *checker) {
 /* ---- Units ------------------------------------------------------------------------------------------- */
 
 #define YEAR_2100_S INT64_C(4102444800)
-enum { UNITS_MIN_JOBS = 20, LEAST_FOR_OVERLAP = 100, LONG_MEDIAN_DAYS = 3 };
+enum { UNITS_MIN_JOBS = 20, MIN_FOR_OVERLAP = 100, LONG_MEDIAN_DAYS = 3 };
 
-static void check_median(struct hr__checker *checker) {
+static void check_median(struct hr__check_state *checker) {
   if (checker->n_work < UNITS_MIN_JOBS) return;
   int64_t median_us = checker->work[checker->n_work / 2].key;
-  const struct hr__where where = {.count = checker->n_work, .of = checker->n, .job = HR_NONE, .subject = "duration"};
+  const struct hr__check_subject where = {
+      .count = checker->n_work, .of = checker->n, .job = HR_NONE, .subject = "duration"};
   char text[HR__NUMBER_BYTES];
   hr__duration_text(hr__seconds(median_us), text);
   if (median_us < HR_SECOND_US)
-    hr__find(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
-             "half of the jobs run for less than %s: are run times in minutes or hours, and read as seconds?", text);
+    hr__check_add(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
+                  "half of the jobs run for less than %s: are run times in minutes or hours, and read as seconds?",
+                  text);
   if (median_us > LONG_MEDIAN_DAYS * HR__DAY_US)
-    hr__find(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
-             "half of the jobs run for %s or more: are run times in milliseconds, and read as seconds?", text);
+    hr__check_add(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
+                  "half of the jobs run for %s or more: are run times in milliseconds, and read as seconds?", text);
 }
 
 /* Plain numbers that are too large for dates in seconds since 1970. */
-static void check_epoch(struct hr__checker *checker) {
+static void check_epoch(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   int64_t first_s = trace->origin_us / HR_SECOND_US;
   char text[HR__NUMBER_BYTES];
   if (trace->dated || first_s < YEAR_2100_S) return;
-  hr__find(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = checker->n, .of = checker->n, .job = 0, .subject = "submit"},
-           "the first submit is at %s s, after the year 2100 if counted from 1970: are submit times in another unit?",
-           hr__count_text((uint64_t)first_s, text));
+  hr__check_add(
+      checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING,
+      &(struct hr__check_subject){.count = checker->n, .of = checker->n, .job = 0, .subject = "submit"},
+      "the first submit is at %s s, after the year 2100 if counted from 1970: are submit times in another unit?",
+      hr__count_text((uint64_t)first_s, text));
 }
 
 /* Jobs overlap on any cluster that is large enough to record. */
-static void check_overlap(struct hr__checker *checker) {
+static void check_overlap(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   double busy_s = 0, span_s = hr__seconds(checker->span_us);
-  if (checker->n < LEAST_FOR_OVERLAP || checker->span_us == 0) return;
+  if (checker->n < MIN_FOR_OVERLAP || checker->span_us == 0) return;
   for (uint32_t i = 0; i < checker->n; i++) busy_s += hr__seconds(trace->work_us[i]);
   if (busy_s >= 0.05 * span_s) return;
-  hr__find(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = checker->n, .of = checker->n, .job = HR_NONE, .subject = "submit"},
-           "%.2g jobs run at a time on average: are submit times in milliseconds, or run times in minutes or hours, "
-           "and read as seconds?",
-           busy_s / span_s);
+  hr__check_add(
+      checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING,
+      &(struct hr__check_subject){.count = checker->n, .of = checker->n, .job = HR_NONE, .subject = "submit"},
+      "%.2g jobs run at a time on average: are submit times in milliseconds, or run times in minutes or hours, "
+      "and read as seconds?",
+      busy_s / span_s);
 }
 
-void hr__check_units(struct hr__checker *checker) {
+void hr__check_units(struct hr__check_state *checker) {
   check_median(checker);
   check_epoch(checker);
   check_overlap(checker);

@@ -25,7 +25,7 @@ struct text_buffer {
   size_t size;
 };
 
-struct merge_merge {
+struct merge {
   const struct hr_trace *const *traces;
   size_t n_traces;
   const struct hr_merge_spec *spec;
@@ -43,7 +43,7 @@ static const char *clock_of(const struct hr_trace *trace) {
   return hr_trace_has_local_dates(trace) ? "are dates without a zone" : "are dates with a zone";
 }
 
-static enum hr_status check_clocks(const struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status check_clocks(const struct merge *merge, struct hr_error *error) {
   const struct hr_trace *first = merge->traces[0];
   for (size_t i = 1; i < merge->n_traces; i++) {
     const struct hr_trace *trace = merge->traces[i];
@@ -55,7 +55,7 @@ static enum hr_status check_clocks(const struct merge_merge *merge, struct hr_er
   return HR_OK;
 }
 
-static enum hr_status check_labels(const struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status check_labels(const struct merge *merge, struct hr_error *error) {
   const char *const *labels = merge->spec->labels;
   for (size_t i = 0; labels && i < merge->n_traces; i++)
     if (strchr(labels[i], '/'))
@@ -69,7 +69,7 @@ static enum hr_status check_labels(const struct merge_merge *merge, struct hr_er
   return HR_OK;
 }
 
-static bool is_tenant_of(const struct merge_merge *merge, size_t number, const char *name) {
+static bool is_tenant_of(const struct merge *merge, size_t number, const char *name) {
   const struct hr_names *tenants = &merge->traces[number]->tenants;
   const char *label = merge->spec->labels && merge->spec->tells_tenants ? merge->spec->labels[number] : NULL;
   size_t length = label ? strlen(label) : 0;
@@ -79,14 +79,14 @@ static bool is_tenant_of(const struct merge_merge *merge, size_t number, const c
   return false;
 }
 
-static enum hr_status check_tenant(const struct merge_merge *merge, const char *name, struct hr_error *error) {
+static enum hr_status check_tenant(const struct merge *merge, const char *name, struct hr_error *error) {
   for (size_t i = 0; i < merge->n_traces; i++)
     if (is_tenant_of(merge, i, name)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s%s: no job has the tenant '%.60s', which is to be merged",
                  merge->traces[0]->source, merge->n_traces > 1 ? " and others" : "", name);
 }
 
-static enum hr_status check_tenants(const struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status check_tenants(const struct merge *merge, struct hr_error *error) {
   const struct hr_merge_spec *spec = merge->spec;
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < spec->n_tenants; i++)
@@ -95,7 +95,7 @@ static enum hr_status check_tenants(const struct merge_merge *merge, struct hr_e
   return status;
 }
 
-static enum hr_status count_jobs(struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status count_jobs(struct merge *merge, struct hr_error *error) {
   for (size_t i = 0; i < merge->n_traces; i++) merge->n_jobs += merge->traces[i]->n_jobs;
   if (merge->n_jobs < HR_NONE) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: the traces have %llu jobs in total; the maximum is %u",
@@ -105,13 +105,13 @@ static enum hr_status count_jobs(struct merge_merge *merge, struct hr_error *err
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
 /* Offset from the clock of a trace to the clock of the result. */
-static int64_t later_us(const struct merge_merge *merge, size_t number) {
+static int64_t later_us(const struct merge *merge, size_t number) {
   const struct hr_trace *first = merge->traces[0], *trace = merge->traces[number];
   if (merge->spec->align == HR_ALIGN_CLOCK) return 0;
   return first->origin_us + first->submit_us[0] - (trace->origin_us + trace->submit_us[0]);
 }
 
-static bool list_jobs(struct merge_merge *merge) {
+static bool list_jobs(struct merge *merge) {
   merge->list = calloc((size_t)merge->n_jobs + 1, sizeof *merge->list);
   merge->first = malloc((merge->n_traces + 1) * sizeof *merge->first);
   if (!merge->list || !merge->first) return false;
@@ -137,16 +137,16 @@ static bool list_jobs(struct merge_merge *merge) {
 /* Builds "label/name" in the buffer; unknown names stay unknown. */
 static bool set_before(struct text_buffer *buffer, const char *label, struct hr_text *name) {
   if (!name->length) return true;
-  size_t length = strlen(label), wanted = length + 1 + name->length;
-  if (wanted > buffer->size) {
-    char *grown = realloc(buffer->at, wanted);
+  size_t length = strlen(label), expected = length + 1 + name->length;
+  if (expected > buffer->size) {
+    char *grown = realloc(buffer->at, expected);
     if (!grown) return false;
-    *buffer = (struct text_buffer){grown, wanted};
+    *buffer = (struct text_buffer){grown, expected};
   }
   memcpy(buffer->at, label, length);
   buffer->at[length] = '/';
   memcpy(buffer->at + length + 1, name->at, name->length);
-  *name = (struct hr_text){buffer->at, wanted};
+  *name = (struct hr_text){buffer->at, expected};
   return true;
 }
 
@@ -161,7 +161,7 @@ static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenan
     }
 }
 
-static bool rename_all(struct merge_merge *merge, size_t number, struct hr_job_record *record) {
+static bool rename_all(struct merge *merge, size_t number, struct hr_job_record *record) {
   const struct hr_merge_spec *spec = merge->spec;
   if (spec->labels && !set_before(&merge->id, spec->labels[number], &record->id)) return false;
   if (spec->labels && spec->tells_tenants &&
@@ -174,7 +174,7 @@ static bool rename_all(struct merge_merge *merge, size_t number, struct hr_job_r
 
 /* ---- Whole trace ------------------------------------------------------------------------------------- */
 
-static size_t trace_of(const struct merge_merge *merge, uint32_t row) {
+static size_t trace_of(const struct merge *merge, uint32_t row) {
   size_t low = 0, high = merge->n_traces - 1;
   while (low < high) {
     size_t middle = (low + high + 1) / 2;
@@ -186,7 +186,7 @@ static size_t trace_of(const struct merge_merge *merge, uint32_t row) {
   return low;
 }
 
-static enum hr_status add_jobs(struct merge_merge *merge, struct hr__rebuild *rebuild, struct hr_error *error) {
+static enum hr_status add_jobs(struct merge *merge, struct hr__rebuild *rebuild, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < merge->n_jobs; i++) {
     struct hr_job_record record;
@@ -196,14 +196,14 @@ static enum hr_status add_jobs(struct merge_merge *merge, struct hr__rebuild *re
     const hr_job job = {merge->list[i].row - merge->first[number]};
     hr_trace_job_record(trace, job, &record, id);
     hr__record_move(&record, later_us(merge, number));
-    bool fine = rename_all(merge, number, &record);
-    status = fine ? hr__rebuild_add(rebuild, trace, job, &record, error) : hr__no_memory_for(trace, error);
+    bool valid = rename_all(merge, number, &record);
+    status = valid ? hr__rebuild_add(rebuild, trace, job, &record, error) : hr__no_memory_for(trace, error);
   }
   return status;
 }
 
 /* Reports the first duplicate id, if ids are not prefixed. */
-static enum hr_status id_twice(const struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status id_twice(const struct merge *merge, struct hr_error *error) {
   struct hr__name_table ids = {0};
   enum hr_status status = HR_OK;
   for (uint32_t row = 0; status == HR_OK && row < merge->n_jobs; row++) {
@@ -220,7 +220,7 @@ static enum hr_status id_twice(const struct merge_merge *merge, struct hr_error 
   return status;
 }
 
-static enum hr_status put_together(struct merge_merge *merge, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status put_together(struct merge *merge, struct hr_trace **made, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
@@ -235,7 +235,7 @@ static enum hr_status put_together(struct merge_merge *merge, struct hr_trace **
 
 enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n_traces,
                                   const struct hr_merge_spec *spec, struct hr_trace **made, struct hr_error *error) {
-  struct merge_merge merge = {.traces = traces, .n_traces = n_traces, .spec = spec};
+  struct merge merge = {.traces = traces, .n_traces = n_traces, .spec = spec};
   *made = NULL;
   enum hr_status status = check_clocks(&merge, error);
   if (status == HR_OK) status = check_labels(&merge, error);

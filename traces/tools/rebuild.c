@@ -29,10 +29,9 @@ enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const stru
   *rebuild = (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format),
                                   .source = trace->source,
                                   .ids_told = trace->ids_told};
-  bool fine = rebuild->builder != NULL;
-  if (fine && dated && hr_trace_has_local_dates(trace))
-    fine = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
-  return fine ? HR_OK : hr__no_memory_for(trace, error);
+  bool ok = rebuild->builder != NULL;
+  if (ok && dated && hr_trace_has_local_dates(trace)) ok = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
+  return ok ? HR_OK : hr__no_memory_for(trace, error);
 }
 
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,

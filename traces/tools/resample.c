@@ -148,7 +148,7 @@ static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
   if (!(spec->growth > 0 && spec->growth <= HR_MAX_GROWTH))
     return hr_fail(error, HR_BAD_INPUT, "%s: growth %g must be above 0 and at most %d", source, spec->growth,
                    HR_MAX_GROWTH);
-  double most = 1; /* jobs without series */
+  double max = 1; /* jobs without series */
   size_t n_factors = spec->factors ? (size_t)spec->n_series * spec->n_positions : 0;
   for (size_t i = 0; i < n_factors; i++) {
     double factor = spec->factors[i];
@@ -156,9 +156,9 @@ static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
       return hr_fail(error, HR_BAD_INPUT,
                      "%s: growth of series %zu at block %zu: factor %g must be at least 0 and, times %g, at most %d",
                      source, i / spec->n_positions, i % spec->n_positions, factor, spec->growth, HR_MAX_GROWTH);
-    if (factor > most) most = factor;
+    if (factor > max) max = factor;
   }
-  draw->n_layers = (uint32_t)ceil(spec->growth * most);
+  draw->n_layers = (uint32_t)ceil(spec->growth * max);
   return spec->factors ? check_series(draw, error) : HR_OK;
 }
 
@@ -202,7 +202,7 @@ static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
   return low;
 }
 
-static bool lay_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
+static bool add_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
   const struct hr_workload_cut *cut = &draw->cut;
   const struct hr_trace *trace = draw->trace;
   int64_t begin_us = cut->start_us + block * cut->block_us, end_us = begin_us + cut->block_us;
@@ -226,32 +226,32 @@ static uint32_t draw_block(const struct draw *draw, uint32_t position, uint32_t 
 }
 
 /* Rotates a trace that is too short for blocks within its length. */
-static bool lay_rotated(struct draw *draw, uint32_t layer) {
+static bool draw_rotated(struct draw *draw, uint32_t layer) {
   const struct hr_trace *trace = draw->trace;
   int64_t length_us = draw->cut.block_us;
   struct hr__stream stream;
   hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, 0, layer);
-  int64_t turn_us = (int64_t)((double)length_us * hr__stream_uniform(&stream));
+  int64_t rotation_us = (int64_t)((double)length_us * hr__stream_uniform(&stream));
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    int64_t submit_us = (trace->submit_us[job] + turn_us) % length_us;
+    int64_t submit_us = (trace->submit_us[job] + rotation_us) % length_us;
     if (submit_us < draw->cut.length_us && is_kept(draw, job, 0, layer) && !add(draw, job, submit_us)) return false;
   }
   return true;
 }
 
-static bool lay_layer(struct draw *draw, uint32_t layer) {
+static bool draw_layer(struct draw *draw, uint32_t layer) {
   bool as_recorded = draw->spec->blocks == HR_BLOCKS_NONE && layer == 0;
-  if (draw->cut.n_whole < 2 && !as_recorded) return lay_rotated(draw, layer);
+  if (draw->cut.n_whole < 2 && !as_recorded) return draw_rotated(draw, layer);
   for (uint32_t position = 0; position < draw->cut.n_positions; position++) {
     uint32_t block = as_recorded ? position : draw_block(draw, position, layer);
-    if (!lay_block(draw, block, position, layer)) return false;
+    if (!add_block(draw, block, position, layer)) return false;
   }
   return true;
 }
 
-static bool lay_all(struct draw *draw) {
+static bool draw_all(struct draw *draw) {
   for (uint32_t layer = 0; layer < draw->n_layers; layer++)
-    if (!lay_layer(draw, layer)) return false;
+    if (!draw_layer(draw, layer)) return false;
   return draw->n_layers == 1 || hr__sort_keyed_rows(draw->jobs, draw->count);
 }
 
@@ -327,11 +327,11 @@ enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_wor
   enum hr_status status = hr_trace_cut(trace, spec, &draw.cut, error);
   if (status == HR_OK) status = check_growth(&draw, error);
   if (status != HR_OK) return status;
-  bool fine = lay_all(&draw);
-  if (fine && !draw.count)
+  bool ok = draw_all(&draw);
+  if (ok && !draw.count)
     status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a drawn workload of %.9g s with growth %g",
                      trace->source, (double)draw.cut.length_us / (double)HR_SECOND_US, spec->growth);
-  else if (fine)
+  else if (ok)
     *drawn = make_trace(&draw);
   free(draw.jobs);
   if (status == HR_OK && !*drawn) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);

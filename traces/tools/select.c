@@ -22,7 +22,7 @@ void hr_cut_spec_init(struct hr_cut_spec *spec) {
   *spec = (struct hr_cut_spec){.from_us = INT64_MIN, .to_us = INT64_MAX};
 }
 
-struct select_cut {
+struct cut {
   const struct hr_trace *trace;
   const struct hr_cut_spec *spec;
   bool *tenants, *users, *gpu_types; /* by name number: whether it is selected; NULL: all are */
@@ -60,42 +60,43 @@ static enum hr_status check_names(const struct hr_trace *trace, const char *what
 }
 
 static enum hr_status choose(const struct hr_trace *trace, const char *what, const struct hr_name_list *list,
-                             const struct hr_names *names, bool **wanted, struct hr_error *error) {
+                             const struct hr_names *names, bool **selected, struct hr_error *error) {
   const bool is_list = names == &trace->gpu_type_lists;
-  *wanted = NULL;
+  *selected = NULL;
   if (!list->count) return HR_OK;
   enum hr_status status = check_names(trace, what, list, names, is_list, error);
   if (status != HR_OK) return status;
-  *wanted = calloc((size_t)names->count + 1, sizeof **wanted);
-  if (!*wanted) return hr__no_memory_for(trace, error);
+  *selected = calloc((size_t)names->count + 1, sizeof **selected);
+  if (!*selected) return hr__no_memory_for(trace, error);
   for (uint32_t i = 0; i < names->count; i++)
-    (*wanted)[i] = is_list ? has_listed(list, names->text[i]) : is_listed(list, names->text[i], strlen(names->text[i]));
+    (*selected)[i] =
+        is_list ? has_listed(list, names->text[i]) : is_listed(list, names->text[i], strlen(names->text[i]));
   return HR_OK;
 }
 
 /* `if_unknown`: the result for a job without a name. */
-static bool is_wanted(const bool *wanted, const uint32_t *column, uint32_t job, bool if_unknown) {
+static bool is_selected(const bool *selected, const uint32_t *column, uint32_t job, bool if_unknown) {
   uint32_t name = column ? column[job] : HR_NONE;
-  return !wanted || (name == HR_NONE ? if_unknown : wanted[name]);
+  return !selected || (name == HR_NONE ? if_unknown : selected[name]);
 }
 
 /* ---- Cutting: jobs ----------------------------------------------------------------------------------- */
 
 /* Whether the job ran when the window began. */
-static bool was_running(const struct select_cut *cut, uint32_t job) {
+static bool was_running(const struct cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   int64_t start_us = trace->recorded_start_us[job], from_us = cut->spec->from_us;
   return start_us != HR_UNKNOWN_US && start_us < from_us && start_us + trace->work_us[job] > from_us;
 }
 
-static bool is_in(const struct select_cut *cut, uint32_t job) {
+static bool is_in(const struct cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   const struct hr_cut_spec *spec = cut->spec;
   int64_t submit_us = trace->submit_us[job];
   if (submit_us >= spec->to_us) return false;
   if (submit_us < spec->from_us && !(spec->keep_running && was_running(cut, job))) return false;
-  return is_wanted(cut->tenants, trace->tenant, job, false) && is_wanted(cut->users, trace->user, job, false) &&
-         is_wanted(cut->gpu_types, trace->gpu_types, job, true);
+  return is_selected(cut->tenants, trace->tenant, job, false) && is_selected(cut->users, trace->user, job, false) &&
+         is_selected(cut->gpu_types, trace->gpu_types, job, true);
 }
 
 static int64_t less(int64_t us, int64_t by_us) {
@@ -104,7 +105,7 @@ static int64_t less(int64_t us, int64_t by_us) {
 }
 
 /* Reduces a job to what is left at the beginning of the window. */
-static void keep_rest(struct hr_job_record *record, int64_t from_us) {
+static void trim_record(struct hr_job_record *record, int64_t from_us) {
   int64_t ran_us = from_us - record->recorded_start_us;
   record->submit_us = record->recorded_start_us = from_us;
   record->work_us -= ran_us;
@@ -114,16 +115,16 @@ static void keep_rest(struct hr_job_record *record, int64_t from_us) {
   if (record->deadline_us != INT64_MIN && record->deadline_us < from_us) record->deadline_us = INT64_MIN;
 }
 
-static enum hr_status add_jobs(const struct select_cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
+static enum hr_status add_jobs(const struct cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = cut->trace;
-  const uint32_t most = cut->spec->max_jobs ? cut->spec->max_jobs : UINT32_MAX;
+  const uint32_t max = cut->spec->max_jobs ? cut->spec->max_jobs : UINT32_MAX;
   enum hr_status status = HR_OK;
-  for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs && rebuild->n_jobs < most; job++) {
+  for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs && rebuild->n_jobs < max; job++) {
     if (!is_in(cut, job)) continue;
     struct hr_job_record record;
     char id[HR_JOB_ID_BUFFER];
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
-    if (trace->submit_us[job] < cut->spec->from_us) keep_rest(&record, cut->spec->from_us + trace->origin_us);
+    if (trace->submit_us[job] < cut->spec->from_us) trim_record(&record, cut->spec->from_us + trace->origin_us);
     status = hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error);
   }
   return status;
@@ -150,7 +151,7 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_cut_sp
 
 enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_trace **made,
                                 struct hr_error *error) {
-  struct select_cut cut = {.trace = trace, .spec = spec};
+  struct cut cut = {.trace = trace, .spec = spec};
   *made = NULL;
   enum hr_status status = check(trace, spec, error);
   if (status == HR_OK) status = choose(trace, "tenant", &spec->tenants, &trace->tenants, &cut.tenants, error);
@@ -236,26 +237,26 @@ static bool draw(struct scale *scale) {
 
 /* One more `+` than in the longest run of `+` in any id, so that the id of a copy is unique. */
 static size_t count_marks(const struct hr_trace *trace) {
-  size_t most = 0;
+  size_t max = 0;
   for (uint32_t job = 0; trace->id_text && job < trace->n_jobs; job++)
     for (const char *at = strchr(trace->id_text[job], '+'); at; at = strchr(at, '+')) {
       size_t n = strspn(at, "+");
-      if (n > most) most = n;
+      if (n > max) max = n;
       at += n;
     }
-  return most + 1;
+  return max + 1;
 }
 
 enum { LAYER_BYTES = 12 };
 
 /* Builds "17+1" from "17" in `*buffer`, which grows. */
 static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, size_t *size) {
-  size_t wanted = record->id.length + marks + LAYER_BYTES;
-  if (!*buffer || wanted > *size) {
-    char *grown = realloc(*buffer, wanted);
+  size_t selected = record->id.length + marks + LAYER_BYTES;
+  if (!*buffer || selected > *size) {
+    char *grown = realloc(*buffer, selected);
     if (!grown) return false;
     *buffer = grown;
-    *size = wanted;
+    *size = selected;
   }
   char *at = *buffer;
   memcpy(at, record->id.at, record->id.length);
@@ -316,11 +317,11 @@ static enum hr_status compress(struct scale *scale, struct hr_trace **made, stru
 
 static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_scale_spec *spec,
                                   struct hr_error *error) {
-  double least = spec->by == HR_SCALING_DUPLICATE ? 1 : HR_MIN_LOAD_SCALE;
-  double most = spec->by == HR_SCALING_THIN ? 1 : HR_MAX_LOAD_SCALE;
-  if (!(spec->load >= least && spec->load <= most))
-    return hr_fail(error, HR_BAD_INPUT, "scale: load %g is not from %g to %g, the range of '%s'", spec->load, least,
-                   most, hr_scaling_name(spec->by));
+  double min = spec->by == HR_SCALING_DUPLICATE ? 1 : HR_MIN_LOAD_SCALE;
+  double max = spec->by == HR_SCALING_THIN ? 1 : HR_MAX_LOAD_SCALE;
+  if (!(spec->load >= min && spec->load <= max))
+    return hr_fail(error, HR_BAD_INPUT, "scale: load %g is not from %g to %g, the range of '%s'", spec->load, min, max,
+                   hr_scaling_name(spec->by));
   if (spec->jitter_us < 0 || spec->jitter_us > HR_MAX_INPUT_US)
     return hr_fail(error, HR_BAD_INPUT, "scale: jitter %.9g s is not from 0 to 100000000000 s",
                    (double)spec->jitter_us / (double)HR_SECOND_US);
@@ -342,7 +343,7 @@ enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_
 
 /* ---- Shuffling --------------------------------------------------------------------------------------- */
 
-__extension__ typedef unsigned __int128 shuffle_wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
 
 const char *hr_shuffling_name(enum hr_shuffling what) {
   static const char *const names[] = {
@@ -356,7 +357,7 @@ const char *hr_shuffling_name(enum hr_shuffling what) {
 /* Uniform in 0 .. bound - 1, within 2^-32. */
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   uint64_t high = hr__stream_next(stream), bits = high << 32 | hr__stream_next(stream);
-  return (uint32_t)((shuffle_wide)bits * bound >> 64);
+  return (uint32_t)((unsigned_wide)bits * bound >> 64);
 }
 
 static void permute(uint32_t *jobs, uint32_t n, struct hr__stream *stream) {
@@ -368,7 +369,7 @@ static void permute(uint32_t *jobs, uint32_t n, struct hr__stream *stream) {
 }
 
 /* `jobs[i]`: the job that moves to position i. */
-static void shuffle_draw(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed, uint32_t *jobs) {
+static void draw_permutation(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed, uint32_t *jobs) {
   struct hr__stream stream;
   hr__stream_init(&stream, seed, HR__PURPOSE_SHUFFLE, 1 + (uint32_t)what, 0);
   for (uint32_t job = 0; job < trace->n_jobs; job++) jobs[job] = job;
@@ -413,7 +414,7 @@ enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr_shuffl
   *made = NULL;
   uint32_t *jobs = malloc(trace->n_jobs * sizeof *jobs);
   if (!jobs) return hr__no_memory_for(trace, error);
-  shuffle_draw(trace, what, seed, jobs);
+  draw_permutation(trace, what, seed, jobs);
   enum hr_status status =
       what == HR_SHUFFLE_USERS ? place_users(trace, jobs, made, error) : place_jobs(trace, jobs, made, error);
   free(jobs);

@@ -20,7 +20,7 @@ static double quantile(const double *sorted, size_t count, double share) {
 }
 
 /* Sorts the values in place. */
-static struct hr__spread hr__spread_of(double *values, size_t count) {
+static struct hr__spread spread_of(double *values, size_t count) {
   struct hr__spread spread = {.count = count};
   if (count == 0) return spread;
   gsl_sort(values, 1, count);
@@ -42,12 +42,12 @@ static struct hr__spread hr__spread_of(double *values, size_t count) {
 }
 
 /* `sorted` has at least one value. */
-static void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
+static void curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
   for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
 }
 
 /* GPU time of a job in milli-GPU x microseconds. */
-static hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job) {
+static hr_amount gpu_time_of(const struct hr_trace *trace, uint32_t job) {
   return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
 }
 
@@ -95,11 +95,11 @@ static bool fill_values(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   double *values = malloc(((size_t)trace->n_jobs + 1) * sizeof *values);
   if (!values) return false;
-  stats->gpus = hr__spread_of(values, take_gpus(trace, values));
-  stats->wait_s = hr__spread_of(values, take_recorded_waits(trace, values));
-  stats->limit_ratio = hr__spread_of(values, take_limits(trace, values));
-  stats->run_s = hr__spread_of(values, take_run_times(trace, values));
-  if (trace->n_jobs) hr__curve_of(values, trace->n_jobs, stats->curve_s);
+  stats->gpus = spread_of(values, take_gpus(trace, values));
+  stats->wait_s = spread_of(values, take_recorded_waits(trace, values));
+  stats->limit_ratio = spread_of(values, take_limits(trace, values));
+  stats->run_s = spread_of(values, take_run_times(trace, values));
+  if (trace->n_jobs) curve_of(values, trace->n_jobs, stats->curve_s);
   bool done = hr__fit_all(values, trace->n_jobs, stats->run_fits);
   free(values);
   return done;
@@ -113,20 +113,20 @@ static void fill_sums(struct hr_trace_stats *stats) {
 
 /* ---- Parts ------------------------------------------------------------------------------------------- */
 
-static bool hr__stats_arrivals(struct hr_trace_stats *stats);
+static bool add_arrivals(struct hr_trace_stats *stats);
 
 static bool hr__stats_concentration(struct hr_trace_stats *stats);
 
 static bool hr__stats_correlation(struct hr_trace_stats *stats);
 
-static bool hr__stats_group(struct hr_trace_stats *stats);
+static bool group_jobs(struct hr_trace_stats *stats);
 
 enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                    struct hr_error *error) {
   struct hr_trace_stats *made = calloc(1, sizeof *made);
   *stats = made;
   if (made) made->trace = trace;
-  if (made && fill_values(made) && hr__stats_group(made) && hr__stats_arrivals(made) && hr__stats_concentration(made) &&
+  if (made && fill_values(made) && group_jobs(made) && add_arrivals(made) && hr__stats_concentration(made) &&
       hr__stats_correlation(made)) {
     fill_sums(made);
     return HR_OK;
@@ -152,7 +152,7 @@ void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
 
 #define UNKNOWN ((double)NAN)
 
-enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MOST_HOURS = 1 << 24 };
+enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MAX_HOURS = 1 << 24 };
 
 /* Division rounded down, also for negative values. */
 static int64_t quotient(int64_t value, int64_t unit) {
@@ -186,7 +186,7 @@ static bool fill_gaps(struct hr_trace_stats *stats) {
     if (job > 0) gaps[job - 1] = hr__seconds(trace->submit_us[job] - trace->submit_us[job - 1]);
   }
   size_t count = trace->n_jobs ? trace->n_jobs - 1 : 0;
-  arrivals->gap_s = hr__spread_of(gaps, count);
+  arrivals->gap_s = spread_of(gaps, count);
   double sum = arrivals->gap_s.sd + arrivals->gap_s.mean;
   arrivals->burstiness = sum > 0 ? (arrivals->gap_s.sd - arrivals->gap_s.mean) / sum : UNKNOWN;
   bool done = hr__fit_all(gaps, count, stats->gap_fits);
@@ -240,7 +240,7 @@ static bool count_by_hour(struct hr_trace_stats *stats) {
   struct hr__arrivals *arrivals = &stats->arrivals;
   int64_t first_us = trace->n_jobs ? trace->submit_us[0] : 0;
   int64_t hours = trace->n_jobs ? (trace->submit_us[trace->n_jobs - 1] - first_us) / HR__HOUR_US : 0;
-  arrivals->hours = (uint64_t)(hours < MOST_HOURS ? hours : MOST_HOURS);
+  arrivals->hours = (uint64_t)(hours < MAX_HOURS ? hours : MAX_HOURS);
   double *counts = calloc(arrivals->hours + 1, sizeof *counts);
   if (!counts) return false;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
@@ -252,7 +252,7 @@ static bool count_by_hour(struct hr_trace_stats *stats) {
   return true;
 }
 
-static bool hr__stats_arrivals(struct hr_trace_stats *stats) {
+static bool add_arrivals(struct hr_trace_stats *stats) {
   count_by_clock(stats->trace, &stats->arrivals);
   return fill_gaps(stats) && count_by_hour(stats);
 }
@@ -313,7 +313,7 @@ static bool concentrate_jobs(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   double *amounts = malloc(((size_t)trace->n_jobs + 1) * sizeof *amounts);
   if (!amounts) return false;
-  for (uint32_t job = 0; job < trace->n_jobs; job++) amounts[job] = hr__gpu_hours_of(hr__gpu_time_of(trace, job));
+  for (uint32_t job = 0; job < trace->n_jobs; job++) amounts[job] = hr__gpu_hours_of(gpu_time_of(trace, job));
   stats->concentration[HR__GPU_TIME_OF_JOBS] = concentration_of(amounts, trace->n_jobs);
   free(amounts);
   return true;
@@ -370,14 +370,14 @@ static bool correlate_sizes(struct hr_trace_stats *stats) {
 
 /* ---- User and run time ------------------------------------------------------------------------------ */
 
-struct of_user {
+struct user_run_times {
   uint64_t jobs;
   double sum;
 };
 
 /* 1 - mean square within users / total mean square (Kelley's epsilon squared): about 0 if users do not matter, for
    any number of users. */
-static double explained(const struct hr_trace *trace, const struct of_user *users, uint64_t jobs, double mean) {
+static double explained(const struct hr_trace *trace, const struct user_run_times *users, uint64_t jobs, double mean) {
   double all = 0, within = 0;
   uint64_t parties = 0;
   for (uint32_t user = 0; user < trace->users.count; user++) parties += users[user].jobs > 0;
@@ -396,7 +396,7 @@ static bool explain_by_user(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   stats->user_in_run_time = SHARES_UNKNOWN;
   if (!trace->user) return true;
-  struct of_user *users = calloc((size_t)trace->users.count + 1, sizeof *users);
+  struct user_run_times *users = calloc((size_t)trace->users.count + 1, sizeof *users);
   uint64_t jobs = 0;
   double sum = 0;
   if (!users) return false;
@@ -421,7 +421,7 @@ static bool hr__stats_correlation(struct hr_trace_stats *stats) {
 
 /* The group of each job, and the names of the groups. A counting sort places run times group by group, so that the
    spread of each group is computed in place. */
-struct stats_grouping {
+struct grouping {
   const struct hr_trace *trace;
   enum hr__stats_by by;
   uint32_t n_groups;
@@ -454,7 +454,7 @@ static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by)
   }
 }
 
-static uint32_t group_of(const struct stats_grouping *grouping, uint32_t job) {
+static uint32_t group_of(const struct grouping *grouping, uint32_t job) {
   const struct hr_trace *trace = grouping->trace;
   switch (grouping->by) {
   case HR__STATS_BY_SIZE:
@@ -470,7 +470,7 @@ static uint32_t group_of(const struct stats_grouping *grouping, uint32_t job) {
   }
 }
 
-static const char *group_name(const struct stats_grouping *grouping, uint32_t group) {
+static const char *group_name(const struct grouping *grouping, uint32_t group) {
   switch (grouping->by) {
   case HR__STATS_BY_SIZE:
     return hr__size_name(group);
@@ -491,12 +491,12 @@ struct tally {
   size_t next; /* position of its next run time */
 };
 
-static void count_jobs(const struct stats_grouping *grouping, struct tally *tallies) {
+static void count_jobs(const struct grouping *grouping, struct tally *tallies) {
   const struct hr_trace *trace = grouping->trace;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     struct tally *tally = &tallies[group_of(grouping, job)];
     tally->jobs++;
-    tally->gpu_time += hr__gpu_time_of(trace, job);
+    tally->gpu_time += gpu_time_of(trace, job);
     if (!trace->outcome) continue;
     tally->failed += trace->outcome[job] == HR_OUTCOME_FAILED;
     tally->cancelled += trace->outcome[job] == HR_OUTCOME_CANCELLED;
@@ -508,7 +508,7 @@ static void count_jobs(const struct stats_grouping *grouping, struct tally *tall
   }
 }
 
-static void place_run_times(const struct stats_grouping *grouping, struct tally *tallies, double *run_s) {
+static void place_run_times(const struct grouping *grouping, struct tally *tallies, double *run_s) {
   const struct hr_trace *trace = grouping->trace;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
     run_s[tallies[group_of(grouping, job)].next++] = hr__seconds(trace->work_us[job]);
@@ -516,19 +516,19 @@ static void place_run_times(const struct stats_grouping *grouping, struct tally 
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-static bool fill_row(struct hr__stats_row *row, const struct stats_grouping *grouping, uint32_t group,
+static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping, uint32_t group,
                      const struct tally *tally, double *run_s) {
   *row = (struct hr__stats_row){.name = strdup(group_name(grouping, group)),
                                 .jobs = tally->jobs,
                                 .failed = tally->failed,
                                 .cancelled = tally->cancelled,
                                 .gpu_hours = hr__gpu_hours_of(tally->gpu_time)};
-  row->run_s = hr__spread_of(run_s, tally->jobs);
+  row->run_s = spread_of(run_s, tally->jobs);
   if (!row->name) return false;
   if (grouping->by != HR__STATS_BY_SIZE) return true;
   row->curve_s = malloc(HR__CURVE_POINTS * sizeof *row->curve_s);
   if (!row->curve_s) return false;
-  hr__curve_of(run_s, tally->jobs, row->curve_s);
+  curve_of(run_s, tally->jobs, row->curve_s);
   return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
@@ -541,7 +541,7 @@ static int compare_rows(const void *a, const void *b) {
   return strcmp(first->name, other->name);
 }
 
-static bool fill_rows(const struct stats_grouping *grouping, struct tally *tallies, double *run_s,
+static bool fill_rows(const struct grouping *grouping, struct tally *tallies, double *run_s,
                       struct hr__stats_rows *rows) {
   rows->at = calloc((size_t)grouping->n_groups + 1, sizeof *rows->at);
   if (!rows->at) return false;
@@ -558,12 +558,11 @@ static bool fill_rows(const struct stats_grouping *grouping, struct tally *talli
 }
 
 /* Computes its part; returns false if out of memory. */
-static bool hr__stats_group(struct hr_trace_stats *stats) {
+static bool group_jobs(struct hr_trace_stats *stats) {
   double *run_s = malloc(((size_t)stats->trace->n_jobs + 1) * sizeof *run_s);
   bool done = run_s != NULL;
   for (unsigned by = 0; by < HR__N_STATS_BY && done; by++) {
-    struct stats_grouping grouping = {stats->trace, (enum hr__stats_by)by,
-                                      count_groups(stats->trace, (enum hr__stats_by)by)};
+    struct grouping grouping = {stats->trace, (enum hr__stats_by)by, count_groups(stats->trace, (enum hr__stats_by)by)};
     if (grouping.n_groups == 0) continue;
     struct tally *tallies = calloc(grouping.n_groups, sizeof *tallies);
     done = tallies && fill_rows(&grouping, tallies, run_s, &stats->by[by]);

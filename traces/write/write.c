@@ -17,12 +17,12 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum write_packing { PLAIN, GZIP, ZSTD };
+enum write_packed { PLAIN, GZIP, ZSTD };
 
 struct hr__encoder {
   struct hr__output_file file;
   const char *path;
-  enum write_packing packing;
+  enum write_packed packing;
   z_stream gzip;
   ZSTD_CCtx *zstd;
   bool failed; /* the compressor failed */
@@ -37,14 +37,14 @@ static bool ends_with(const char *path, size_t length, const char *ending) {
   return length > n && strcasecmp(path + length - n, ending) == 0;
 }
 
-static enum write_packing packing_of(const char *path) {
+static enum write_packed packing_of(const char *path) {
   size_t length = strlen(path);
   if (ends_with(path, length, ".gz")) return GZIP;
   return ends_with(path, length, ".zst") ? ZSTD : PLAIN;
 }
 
 /* Length of `path` without a compression suffix. */
-static size_t hr__plain_name_length(const char *path) {
+static size_t plain_name_length(const char *path) {
   static const size_t ending_length[] = {[PLAIN] = 0, [GZIP] = sizeof ".gz" - 1, [ZSTD] = sizeof ".zst" - 1};
   return strlen(path) - ending_length[packing_of(path)];
 }
@@ -208,7 +208,7 @@ uint64_t hr__encoder_count(const struct hr__encoder *encoder) {
 #define WRITER_TABLE(X)                                                                                                \
   X("csv", ".csv", true, hr__write_csv, "Headroom's own CSV, with all fields")                                         \
   X("swf", ".swf", true, hr__write_swf, "Standard Workload Format: GPUs as processors, whole seconds, numbered names") \
-  X("packed", ".hrt", false, hr__write_packed, "memory-mapped columns, with all fields")
+  X("packed", ".hrt", false, hr__packed_write, "memory-mapped columns, with all fields")
 
 static const struct hr_trace_format formats[] = {
 #define FORMAT_ENTRY(name, ending, compresses, writer, summary) {name, summary},
@@ -266,7 +266,7 @@ static enum hr_status unknown_ending(const char *path, const char *ending, size_
 
 /* NULL with an error if the suffix is unknown. */
 static const struct hr_trace_format *format_of_name(const char *path, struct hr_error *error) {
-  size_t length = hr__plain_name_length(path);
+  size_t length = plain_name_length(path);
   const char *ending = ending_of(path, length);
   if (!ending) return formats;
   size_t n = (size_t)(path + length - ending);
@@ -280,7 +280,7 @@ static const struct hr_trace_format *format_of_name(const char *path, struct hr_
 static enum hr_status check_compression(const struct hr_trace_format *format, const char *path,
                                         struct hr_error *error) {
   static const char *const others[] = {".xz", ".bz2", ".zip", ".lz4", ".7z", ".br", ".lzma"};
-  size_t length = hr__plain_name_length(path);
+  size_t length = plain_name_length(path);
   const char *ending = ending_of(path, length);
   for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
     if (is_ending(ending, (size_t)(path + length - ending), others[i]))
@@ -311,7 +311,7 @@ enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_e
                    "%s: SWF would lose fields of generated jobs; write CSV, and convert it with 'headroom trace "
                    "convert', which reports what is lost",
                    path);
-  *job_by_job = strcmp(format->name, "csv") == 0 && hr__plain_name_length(path) == strlen(path);
+  *job_by_job = strcmp(format->name, "csv") == 0 && plain_name_length(path) == strlen(path);
   return HR_OK;
 }
 
@@ -337,7 +337,7 @@ const char *hr_loss_name(enum hr_loss_kind kind) {
   return (unsigned)kind < HR_N_LOSSES ? names[kind] : "";
 }
 
-void hr__lose(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs) {
+void hr__count_loss(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs) {
   if (!n_jobs) return;
   uint32_t i = 0;
   while (i < written->n_losses && (written->losses[i].kind != kind || strcmp(written->losses[i].field, field) != 0))

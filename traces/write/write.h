@@ -19,11 +19,11 @@ enum hr_status hr__write_csv(const struct hr_trace *trace, const char *path, str
                              struct hr_error *error);
 enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                              struct hr_error *error);
-enum hr_status hr__write_packed(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+enum hr_status hr__packed_write(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                                 struct hr_error *error);
 
 /* Adds a loss of `n_jobs` jobs; nothing if it is 0. */
-void hr__lose(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs);
+void hr__count_loss(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs);
 
 /* A text file that appears complete or not at all; compressed if its name ends with `.gz` or `.zst`. Errors are
    remembered and returned by hr__encoder_commit(). */

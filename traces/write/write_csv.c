@@ -16,7 +16,7 @@
 struct csv {
   const struct hr_trace *trace;
   struct hr__encoder *out;
-  bool told[HR__N_FIELDS]; /* columns to write */
+  bool known[HR__N_FIELDS]; /* columns to write */
   struct hr_job_record blank;
   bool zoned;
 };
@@ -132,7 +132,7 @@ static bool put_field(const struct csv *csv, const struct hr_job_record *record,
 static void put_header(const struct csv *csv) {
   const char *comma = "";
   for (size_t field = 0; field < HR__N_FIELDS; field++) {
-    if (!csv->told[field]) continue;
+    if (!csv->known[field]) continue;
     hr__encode_text(csv->out, comma);
     hr__encode_text(csv->out, hr__fields[field].name);
     comma = ",";
@@ -140,7 +140,7 @@ static void put_header(const struct csv *csv) {
   hr__encode_byte(csv->out, '\n');
 }
 
-static enum hr_status cannot_tell(const struct csv *csv, const char *id, size_t field, struct hr_error *error) {
+static enum hr_status cannot_write(const struct csv *csv, const char *id, size_t field, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: cannot write its '%s' as CSV: %s", csv->trace->source, id,
                  hr__fields[field].field, csv->trace->dated ? "the year is not from 1 to 9999" : "it is before 0 s");
 }
@@ -152,11 +152,11 @@ static enum hr_status put_row(const struct csv *csv, uint32_t job, struct hr_err
   bool first = true;
   hr_trace_job_record(csv->trace, (hr_job){job}, &record, id);
   for (size_t field = 0; field < HR__N_FIELDS; field++) {
-    if (!csv->told[field]) continue;
+    if (!csv->known[field]) continue;
     if (!first) hr__encode_byte(csv->out, ',');
     first = false;
-    bool told = hr__fields[field].must_exist || hr__field_is_told(&record, &csv->blank, field);
-    if (told && !put_field(csv, &record, field)) return cannot_tell(csv, record.id.at, field, error);
+    bool known = hr__fields[field].must_exist || hr__field_is_known(&record, &csv->blank, field);
+    if (known && !put_field(csv, &record, field)) return cannot_write(csv, record.id.at, field, error);
   }
   hr__encode_byte(csv->out, '\n');
   if (hr__encoder_count(csv->out) - begin <= HR__LONGEST_LINE) return HR_OK;
@@ -185,7 +185,7 @@ enum hr_status hr__write_csv(const struct hr_trace *trace, const char *path, str
                              struct hr_error *error) {
   struct csv csv = {.trace = trace, .zoned = !hr_trace_has_local_dates(trace)};
   hr_job_record_init(&csv.blank);
-  hr__fields_told(trace, csv.told);
+  hr__known_fields(trace, csv.known);
   enum hr_status status = hr__encoder_open(path, &csv.out, error);
   if (status != HR_OK) return status;
   status = put_rows(&csv, error);

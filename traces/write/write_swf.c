@@ -21,7 +21,7 @@ struct numbering {
 _Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES,
                "each field has room for a dropped, a rounded and a renumbered loss");
 
-struct write_swf_swf {
+struct swf_file {
   const struct hr_trace *trace;
   struct hr__encoder *out;
   struct hr_trace_written *written;
@@ -55,37 +55,37 @@ static int64_t round_s(int64_t us) {
   return (us + HR_SECOND_US / 2) / HR_SECOND_US;
 }
 
-static void lose_part(struct write_swf_swf *swf, const char *field, int64_t us) {
-  hr__lose(swf->written, HR_LOSS_ROUNDED, field, us % HR_SECOND_US != 0);
+static void count_partial_losses(struct swf_file *swf, const char *field, int64_t us) {
+  hr__count_loss(swf->written, HR_LOSS_ROUNDED, field, us % HR_SECOND_US != 0);
 }
 
-static void put(struct write_swf_swf *swf, int64_t value) {
+static void put(struct swf_file *swf, int64_t value) {
   hr__encode_byte(swf->out, ' ');
   hr__encode_i64(swf->out, value);
 }
 
-static void put_unknown(struct write_swf_swf *swf, unsigned count) {
+static void put_unknown(struct swf_file *swf, unsigned count) {
   for (unsigned i = 0; i < count; i++) hr__encode_text(swf->out, " -1");
 }
 
-static void put_limit(struct write_swf_swf *swf, int64_t limit_us) {
+static void put_limit(struct swf_file *swf, int64_t limit_us) {
   if (limit_us <= 0) {
-    hr__lose(swf->written, HR_LOSS_DROPPED, "limit", limit_us == 0);
+    hr__count_loss(swf->written, HR_LOSS_DROPPED, "limit", limit_us == 0);
     put_unknown(swf, 1);
     return;
   }
   int64_t limit_s = round_s(limit_us);
-  lose_part(swf, "limit", limit_us);
+  count_partial_losses(swf, "limit", limit_us);
   put(swf, limit_s ? limit_s : 1);
 }
 
-static void put_status(struct write_swf_swf *swf, uint8_t outcome) {
+static void put_status(struct swf_file *swf, uint8_t outcome) {
   static const int64_t status[] = {
       [HR_OUTCOME_UNKNOWN] = -1, [HR_OUTCOME_COMPLETED] = 1, [HR_OUTCOME_FAILED] = 0, [HR_OUTCOME_CANCELLED] = 5};
   put(swf, status[outcome]);
 }
 
-static void put_name(struct write_swf_swf *swf, const struct numbering *numbering, const uint32_t *column, uint32_t job,
+static void put_name(struct swf_file *swf, const struct numbering *numbering, const uint32_t *column, uint32_t job,
                      const char *field) {
   uint32_t name = column ? column[job] : HR_NONE;
   if (name == HR_NONE) {
@@ -94,29 +94,29 @@ static void put_name(struct write_swf_swf *swf, const struct numbering *numberin
     hr__encode_byte(swf->out, ' ');
     hr__encode_text(swf->out, numbering->names->text[name]);
   } else {
-    hr__lose(swf->written, HR_LOSS_RENUMBERED, field, 1);
+    hr__count_loss(swf->written, HR_LOSS_RENUMBERED, field, 1);
     put(swf, (int64_t)name + 1);
   }
 }
 
 /* Ids are assigned when written, so skipped jobs get none. */
-static void put_id(struct write_swf_swf *swf, struct hr_text id) {
+static void put_id(struct swf_file *swf, struct hr_text id) {
   if (swf->ids_are_numbers) {
     hr__encode_bytes(swf->out, id.at, id.length);
     return;
   }
-  hr__lose(swf->written, HR_LOSS_RENUMBERED, "job_id", 1);
+  hr__count_loss(swf->written, HR_LOSS_RENUMBERED, "job_id", 1);
   hr__encode_i64(swf->out, (int64_t)swf->written->n_jobs + 1);
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 /* Fields that a line of SWF can store. */
-static bool is_held(size_t field) {
-  static const char *const held[] = {"job_id", "submit", "duration", "gpus", "user",
-                                     "tenant", "limit",  "status",   "start"};
-  for (size_t i = 0; i < sizeof held / sizeof *held; i++)
-    if (strcmp(hr__fields[field].field, held[i]) == 0) return true;
+static bool is_stored(size_t field) {
+  static const char *const stored[] = {"job_id", "submit", "duration", "gpus", "user",
+                                       "tenant", "limit",  "status",   "start"};
+  for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
+    if (strcmp(hr__fields[field].field, stored[i]) == 0) return true;
   return false;
 }
 
@@ -127,25 +127,25 @@ static bool is_no_bound(const struct hr_job_record *record, size_t field) {
          (offset == offsetof(struct hr_job_record, max_gpus) && record->max_gpus == record->gpus);
 }
 
-static void lose_others(struct write_swf_swf *swf, const struct hr_job_record *record,
-                        const bool others[HR__N_FIELDS]) {
+static void count_other_losses(struct swf_file *swf, const struct hr_job_record *record,
+                               const bool others[HR__N_FIELDS]) {
   for (size_t field = 0; field < HR__N_FIELDS; field++)
-    if (others[field] && hr__field_is_told(record, &swf->blank, field) && !is_no_bound(record, field))
-      hr__lose(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
+    if (others[field] && hr__field_is_known(record, &swf->blank, field) && !is_no_bound(record, field))
+      hr__count_loss(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
 }
 
-static void put_job(struct write_swf_swf *swf, uint32_t job, const struct hr_job_record *record) {
+static void put_job(struct swf_file *swf, uint32_t job, const struct hr_job_record *record) {
   const struct hr_trace *trace = swf->trace;
   const bool started = record->recorded_start_us != INT64_MIN;
   int64_t submit_us = record->submit_us - swf->zero_us;
   int64_t start_us = started ? record->recorded_start_us - swf->zero_us : 0;
   put_id(swf, record->id);
   put(swf, round_s(submit_us));
-  lose_part(swf, "submit", submit_us);
+  count_partial_losses(swf, "submit", submit_us);
   put(swf, started ? round_s(start_us) - round_s(submit_us) : -1);
-  if (started) lose_part(swf, "start", start_us);
+  if (started) count_partial_losses(swf, "start", start_us);
   put(swf, round_s(record->work_us));
-  lose_part(swf, "duration", record->work_us);
+  count_partial_losses(swf, "duration", record->work_us);
   put(swf, record->gpus); /* 5: allocated processors */
   put_unknown(swf, 2);    /* processor time and memory used */
   put(swf, record->gpus); /* 8: requested processors */
@@ -159,7 +159,7 @@ static void put_job(struct write_swf_swf *swf, uint32_t job, const struct hr_job
 }
 
 /* Dates may be further apart than SWF times may be. */
-static enum hr_status check_times(const struct write_swf_swf *swf, const struct hr_job_record *record,
+static enum hr_status check_times(const struct swf_file *swf, const struct hr_job_record *record,
                                   struct hr_error *error) {
   const char *wrong = NULL;
   if (record->submit_us < swf->zero_us) wrong = "it is before 0 s";
@@ -171,10 +171,10 @@ static enum hr_status check_times(const struct write_swf_swf *swf, const struct 
                  record->id.at, wrong);
 }
 
-static enum hr_status put_jobs(struct write_swf_swf *swf, struct hr_error *error) {
+static enum hr_status put_jobs(struct swf_file *swf, struct hr_error *error) {
   bool others[HR__N_FIELDS];
-  hr__fields_told(swf->trace, others);
-  for (size_t field = 0; field < HR__N_FIELDS; field++) others[field] = others[field] && !is_held(field);
+  hr__known_fields(swf->trace, others);
+  for (size_t field = 0; field < HR__N_FIELDS; field++) others[field] = others[field] && !is_stored(field);
   for (uint32_t job = 0; job < swf->trace->n_jobs; job++) {
     struct hr_job_record record;
     char id[HR_JOB_ID_BUFFER];
@@ -182,10 +182,10 @@ static enum hr_status put_jobs(struct write_swf_swf *swf, struct hr_error *error
     enum hr_status status = check_times(swf, &record, error);
     if (status != HR_OK) return status;
     if (record.gpus == 0) {
-      hr__lose(swf->written, HR_LOSS_LEFT_OUT, "gpus", 1);
+      hr__count_loss(swf->written, HR_LOSS_LEFT_OUT, "gpus", 1);
       continue;
     }
-    lose_others(swf, &record, others);
+    count_other_losses(swf, &record, others);
     put_job(swf, job, &record);
     swf->written->n_jobs++;
   }
@@ -196,7 +196,7 @@ static enum hr_status put_jobs(struct write_swf_swf *swf, struct hr_error *error
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-static void put_header(const struct write_swf_swf *swf) {
+static void put_header(const struct swf_file *swf) {
   const struct hr_trace *trace = swf->trace;
   uint32_t n_jobs = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) n_jobs += trace->gpus[job] > 0;
@@ -220,14 +220,14 @@ static int64_t first_second_us(const struct hr_trace *trace) {
 
 enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                              struct hr_error *error) {
-  struct write_swf_swf swf = {.trace = trace,
-                              .written = written,
-                              .zero_us = trace->dated ? first_second_us(trace) : 0,
-                              .ids_are_numbers = ids_are_numbers(trace),
-                              .users = numbering_of(&trace->users),
-                              .tenants = numbering_of(&trace->tenants)};
+  struct swf_file swf = {.trace = trace,
+                         .written = written,
+                         .zero_us = trace->dated ? first_second_us(trace) : 0,
+                         .ids_are_numbers = ids_are_numbers(trace),
+                         .users = numbering_of(&trace->users),
+                         .tenants = numbering_of(&trace->tenants)};
   hr_job_record_init(&swf.blank);
-  if (hr_trace_has_local_dates(trace)) hr__lose(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
+  if (hr_trace_has_local_dates(trace)) hr__count_loss(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
   enum hr_status status = hr__encoder_open(path, &swf.out, error);
   if (status != HR_OK) return status;
   put_header(&swf);
