@@ -5,8 +5,7 @@
 #include "expected.h"
 #include "files.h"
 #include "samples.h"
-#include "traces/formats/job_facts.h"
-#include "traces/formats/slurm.h"
+#include "traces/formats/formats.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fits against values worked by hand, samples whose distribution is known, and their own likelihood nearby. */
 
-#include "traces/tools/fit.h"
+#include "traces/tools/stats.h"
 
 #include "harness.h"
 

@@ -77,7 +77,7 @@ void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to)
   if (column->spooled_bytes && begin < end) (void)madvise((char *)column->at + begin, end - begin, MADV_DONTNEED);
 }
 
-void hr__column_free(struct hr__column *column) {
+static void free_column(struct hr__column *column) {
   if (column->spooled_bytes) {
     munmap(column->at, column->spooled_bytes);
     close(column->file);
@@ -117,22 +117,20 @@ struct hr_trace_builder *hr_trace_builder_create(const char *source, const char 
   return NULL;
 }
 
+static void free_id_blocks(struct hr__id_block *blocks);
+
 void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
   if (!builder) return;
-  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&builder->column[id]);
+  for (int id = 0; id < HR__N_COLUMNS; id++) free_column(&builder->column[id]);
   for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&builder->names[id]);
   for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) free(builder->skipped[i].reason);
-  hr__id_blocks_free(builder->id_blocks);
+  free_id_blocks(builder->id_blocks);
   hr_notes_finish(&builder->notes);
   free(builder->skipped);
   free(builder->jumps);
   free(builder->source);
   free(builder->format);
   free(builder);
-}
-
-void hr__builder_stream(struct hr_trace_builder *builder) {
-  builder->streamed = true;
 }
 
 struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
@@ -426,19 +424,20 @@ struct hr__id_block {
   char text[];
 };
 
-static struct hr__id_block *add_id_block(struct hr__id_block **blocks, size_t bytes) {
+static struct hr__id_block *add_id_block(struct hr_trace_builder *builder, size_t bytes) {
   size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
   struct hr__id_block *block = malloc(sizeof *block + size);
   if (!block) return NULL;
-  block->next = *blocks;
+  block->next = builder->id_blocks;
   block->used = 0;
   block->size = size;
-  return *blocks = block;
+  builder->id_bytes += sizeof *block + size;
+  return builder->id_blocks = block;
 }
 
-static char *store_id(struct hr__id_block **blocks, const char *text, size_t length) {
-  struct hr__id_block *block = *blocks;
-  if (!block || block->size - block->used < length + 1) block = add_id_block(blocks, length + 1);
+static char *store_id(struct hr_trace_builder *builder, const char *text, size_t length) {
+  struct hr__id_block *block = builder->id_blocks;
+  if (!block || block->size - block->used < length + 1) block = add_id_block(builder, length + 1);
   if (!block) return NULL;
   char *stored = block->text + block->used;
   memcpy(stored, text, length);
@@ -447,13 +446,7 @@ static char *store_id(struct hr__id_block **blocks, const char *text, size_t len
   return stored;
 }
 
-uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks) {
-  uint64_t bytes = 0;
-  for (; blocks; blocks = blocks->next) bytes += sizeof *blocks + blocks->size;
-  return bytes;
-}
-
-void hr__id_blocks_free(struct hr__id_block *blocks) {
+static void free_id_blocks(struct hr__id_block *blocks) {
   while (blocks) {
     struct hr__id_block *next = blocks->next;
     free(blocks);
@@ -471,7 +464,7 @@ static bool ids_to_text(struct hr_trace_builder *builder) {
   for (uint32_t row = 0; row < builder->n; row++) {
     char buffer[HR_JOB_ID_BUFFER];
     int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
-    text[row] = store_id(&builder->id_blocks, buffer, (size_t)length);
+    text[row] = store_id(builder, buffer, (size_t)length);
     if (!text[row]) {
       free(text);
       return false;
@@ -521,6 +514,24 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
   if (is_number) return put_id_number(builder, number);
   if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
   char **column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = store_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));
+  column[builder->n] = store_id(builder, id.at, strnlen(id.at, id.length));
   return column[builder->n] != NULL;
+}
+
+/* ---- Finished traces ---------------------------------------------------------------------------------- */
+
+void hr_trace_destroy(struct hr_trace *trace) {
+  if (!trace) return;
+  struct hr__owned_trace *owned = (struct hr__owned_trace *)trace;
+  for (int id = 0; id < HR__N_COLUMNS; id++) free_column(&owned->column[id]);
+  for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&owned->names[id]);
+  for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) free(trace->skipped[i].reason);
+  free(trace->skipped);
+  hr_notes_finish(&trace->notes);
+  free_id_blocks(owned->id_blocks);
+  if (owned->map) munmap(owned->map, owned->map_bytes);
+  free(owned->row);
+  free(owned->source);
+  free(owned->format);
+  free(owned);
 }

@@ -31,7 +31,6 @@ enum {
 /* Releases the memory of rows [from, to) of a spooled column; `from` begins a block. The data is read again from its
    file on the next access. */
 void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to);
-void hr__column_free(struct hr__column *column);
 
 /* Columns: id, member of struct hr_trace, bytes per entry, value that means "unknown", value in a record. A column is
    created only if some row has a known value. The first three columns always exist. Common columns are checked for
@@ -121,6 +120,7 @@ struct hr_trace_builder {
   bool ids_increase; /* ids are increasing numbers, so duplicates are impossible */
   int64_t last_id;
   struct hr__id_block *id_blocks;
+  uint64_t id_bytes; /* of all id blocks */
   struct hr__line_jump *jumps;
   size_t n_jumps, jumps_capacity;
   struct hr_notes notes;
@@ -130,14 +130,14 @@ struct hr_trace_builder {
 };
 
 /* Makes the trace a streamed one. Call before the first row. */
-void hr__builder_stream(struct hr_trace_builder *builder);
+static inline void hr__builder_stream(struct hr_trace_builder *builder) {
+  builder->streamed = true;
+}
 /* Adds a job that hr_job_record_fault() has accepted. Errors as for hr_trace_builder_add(). */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);
 /* Line of a row in the input file. */
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row);
-uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks);
-void hr__id_blocks_free(struct hr__id_block *blocks);
 
 /* A trace with the memory that it owns; hr_trace_destroy() frees it. Columns and names that belong to another object
    (a packed file, another trace) are visible in `trace` but NULL here. */

@@ -265,7 +265,7 @@ static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder 
   trace->id_text = builder->ids == HR__IDS_TEXT ? ids : NULL;
   owned->id_blocks = builder->id_blocks;
   builder->id_blocks = NULL;
-  trace->column_bytes += hr__id_blocks_bytes(owned->id_blocks);
+  trace->column_bytes += builder->id_bytes;
 }
 
 void hr__owned_trace_show_names(struct hr__owned_trace *owned) {
@@ -332,20 +332,4 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   take_metadata(owned, builder);
   *trace = &owned->trace;
   return HR_OK;
-}
-
-void hr_trace_destroy(struct hr_trace *trace) {
-  if (!trace) return;
-  struct hr__owned_trace *owned = (struct hr__owned_trace *)trace;
-  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&owned->column[id]);
-  for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&owned->names[id]);
-  for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) free(trace->skipped[i].reason);
-  free(trace->skipped);
-  hr_notes_finish(&trace->notes);
-  hr__id_blocks_free(owned->id_blocks);
-  if (owned->map) munmap(owned->map, owned->map_bytes);
-  free(owned->row);
-  free(owned->source);
-  free(owned->format);
-  free(owned);
 }

@@ -123,17 +123,6 @@ enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__num
   return scale(&number, rule, value);
 }
 
-bool hr__number_has_comma(struct hr_text text) {
-  bool comma = false;
-  for (size_t i = 0; i < text.length; i++) {
-    bool between = i > 0 && i + 1 < text.length && is_digit(text.at[i - 1]) && is_digit(text.at[i + 1]);
-    bool sign = i == 0 && (text.at[i] == '-' || text.at[i] == '+');
-    if (!is_digit(text.at[i]) && !sign && !((text.at[i] == ',' || text.at[i] == '.') && between)) return false;
-    comma = comma || text.at[i] == ',';
-  }
-  return comma;
-}
-
 bool hr__integer_parse(struct hr_text text, int64_t *value) {
   const char *at = text.at, *end = text.at + text.length;
   bool negative = at < end && *at == '-';

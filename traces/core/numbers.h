@@ -23,9 +23,6 @@ struct hr__number_rule {
 /* Parses "12", "+0.5", "5.", "1.5e3"; anything else (nan, inf, hexadecimal, empty) is HR__NUMBER_BAD. */
 enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value);
 
-/* Whether the text is a number with commas: "0,5", "1,000". */
-bool hr__number_has_comma(struct hr_text text);
-
 /* Parses an integer in canonical form: no plus sign, no leading zeros, within int64_t. */
 bool hr__integer_parse(struct hr_text text, int64_t *value);
 

@@ -46,9 +46,21 @@ struct hr__count_words {
 };
 /* Adds a note that begins with `count`; none if it is 0. */
 enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, struct hr__count_words words);
-enum hr_status hr__reader_note(const struct hr__reader *reader, const char *text);
 /* Adds the job if it is valid; otherwise reports a bad row. */
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line);
 enum hr_status hr__reader_no_memory(const struct hr__reader *reader);
+
+/* Parameter of a format, given after its name as in `azure-llm:decode=50,prefill=10000`: a whole number from `min` to
+   `max`, or a text if `number` is NULL. Values that are not given are not changed. */
+struct hr__reader_param {
+  const char *key;
+  uint64_t min, max;
+  uint64_t *number;
+  struct hr_text *text;
+};
+
+/* Parses `reader->params`; an unknown key is an error. */
+enum hr_status hr__reader_params(const struct hr__reader *reader, const char *format,
+                                 const struct hr__reader_param *params, size_t n_params);
 
 #endif

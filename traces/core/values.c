@@ -28,6 +28,22 @@ static const struct number_kind number_kinds[] = {
 
 static const char with_comma[] = "not a number: write a decimal point instead of a comma, and no thousands separators";
 
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* Whether the text is a number with commas: "0,5", "1,000". */
+static bool has_comma(struct hr_text text) {
+  bool comma = false;
+  for (size_t i = 0; i < text.length; i++) {
+    bool between = i > 0 && i + 1 < text.length && is_digit(text.at[i - 1]) && is_digit(text.at[i + 1]);
+    bool sign = i == 0 && (text.at[i] == '-' || text.at[i] == '+');
+    if (!is_digit(text.at[i]) && !sign && !((text.at[i] == ',' || text.at[i] == '.') && between)) return false;
+    comma = comma || text.at[i] == ',';
+  }
+  return comma;
+}
+
 static void store(void *member, size_t width, uint64_t value) {
   uint32_t narrow = (uint32_t)value;
   if (width == sizeof narrow)
@@ -43,7 +59,7 @@ static const char *read_number(enum hr__kind kind, uint64_t unit_us, struct hr_t
   uint64_t value = 0;
   enum hr__number_fault fault = hr__number_parse(text, rule, &value);
   if (fault == HR__NUMBER_TOO_LARGE) return number->too_large;
-  if (fault == HR__NUMBER_BAD && hr__number_has_comma(text)) return with_comma;
+  if (fault == HR__NUMBER_BAD && has_comma(text)) return with_comma;
   if (fault != HR__NUMBER_FINE || value < number->min) return number->not_right;
   store(member, number->width, value);
   return NULL;
@@ -61,7 +77,7 @@ static const char *read_instant(struct hr__value_reader *reader, uint64_t unit_u
     us = (int64_t)seconds_us;
   else if (fault == HR__NUMBER_BAD && hr__date_parse(text, &us, &zoned))
     clock = zoned ? HR__CLOCK_ZONED_DATES : HR__CLOCK_LOCAL_DATES;
-  else if (fault == HR__NUMBER_BAD && hr__number_has_comma(text))
+  else if (fault == HR__NUMBER_BAD && has_comma(text))
     return with_comma;
   else
     return "not a number of seconds of at least 0, nor an ISO 8601 date like 2026-11-21T08:30:00Z";

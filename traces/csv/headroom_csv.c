@@ -5,7 +5,6 @@
 #include "traces/csv/headroom_csv.h"
 
 #include "traces/core/numbers.h"
-#include "traces/formats/formats.h"
 
 #include <stdlib.h>
 #include <string.h>

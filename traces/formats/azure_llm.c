@@ -57,7 +57,7 @@ enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
   /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 concurrent requests per GPU. See
      docs/reference/formats.md. */
   struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
-  const struct hr__format_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
+  const struct hr__reader_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
                                             {"decode", 1, 1000000000, &llm.decode_per_s, NULL},
                                             {"gpu_milli", 1, 1000, &llm.gpu_milli, NULL}};
   static const struct request blank = {0};
@@ -70,7 +70,7 @@ enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
                                         .row_bytes = sizeof row,
                                         .on_row = on_request,
                                         .self = &llm};
-  enum hr_status status = hr__format_params_read(reader, "azure-llm", params, sizeof params / sizeof *params);
+  enum hr_status status = hr__reader_params(reader, "azure-llm", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__csv_read_rows(reader, &schema);
   return status == HR_OK ? note_speeds(&llm) : status;
 }

@@ -238,9 +238,9 @@ static enum hr_status note_all(const struct batsim *batsim) {
 enum hr_status hr__read_batsim(struct hr__reader *reader) {
   static const char *const streamed[] = {"jobs", "profiles", NULL};
   struct batsim batsim = {.get = {.reader = reader}, .mflops = 1000};
-  const struct hr__format_param params[] = {{"mflops", 1, 1000000000000, &batsim.mflops, NULL}};
+  const struct hr__reader_param params[] = {{"mflops", 1, 1000000000000, &batsim.mflops, NULL}};
   const struct hr__json_schema schema = {.streamed = streamed, .on_item = on_item, .self = &batsim};
-  enum hr_status status = hr__format_params_read(reader, "batsim", params, sizeof params / sizeof *params);
+  enum hr_status status = hr__reader_params(reader, "batsim", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__json_stream_read(reader, &schema);
   for (uint32_t i = 0; status == HR_OK && i < batsim.n_jobs; i++) status = add_job(&batsim, &batsim.jobs[i]);
   if (status == HR_OK) status = note_all(&batsim);

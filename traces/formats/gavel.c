@@ -157,8 +157,8 @@ static enum hr_status note_reference(const struct gavel *gavel, const char *gpu,
 
 enum hr_status hr__read_gavel(struct hr__reader *reader) {
   struct hr_text file = {NULL, 0}, reference = {"v100", strlen("v100")};
-  const struct hr__format_param params[] = {{"throughputs", 0, 0, NULL, &file}, {"reference", 0, 0, NULL, &reference}};
-  enum hr_status status = hr__format_params_read(reader, "gavel", params, sizeof params / sizeof *params);
+  const struct hr__reader_param params[] = {{"throughputs", 0, 0, NULL, &file}, {"reference", 0, 0, NULL, &reference}};
+  enum hr_status status = hr__reader_params(reader, "gavel", params, sizeof params / sizeof *params);
   if (status != HR_OK) return status;
   if (!file.length)
     return hr_fail(reader->error, HR_BAD_INPUT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "traces/formats/job_facts.h"
+#include "traces/formats/formats.h"
 
 #include <string.h>
 

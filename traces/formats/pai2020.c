@@ -14,7 +14,6 @@
 #include "traces/core/reader.h"
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
-#include "traces/formats/job_facts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -393,9 +392,9 @@ static enum hr_status note_what_is_assumed(const struct pai *pai) {
 /* Reads the tables that the parameters name. */
 static enum hr_status read_job_tables(struct pai *pai) {
   struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
-  const struct hr__format_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
+  const struct hr__reader_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
   const struct hr__reader *reader = pai->reader;
-  enum hr_status status = hr__format_params_read(reader, "pai2020", params, sizeof params / sizeof *params);
+  enum hr_status status = hr__reader_params(reader, "pai2020", params, sizeof params / sizeof *params);
   if (status != HR_OK || (!jobs.length && !tags.length)) return status;
   if (!jobs.length)
     return hr_fail(reader->error, HR_BAD_INPUT,

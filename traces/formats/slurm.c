@@ -13,15 +13,12 @@
  * Formats of "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit" are those of sacct(1).
  */
 
-#include "traces/formats/slurm.h"
-
 #include "base/array.h"
 #include "base/names.h"
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
-#include "traces/formats/job_facts.h"
 
 #include <stdlib.h>
 #include <string.h>

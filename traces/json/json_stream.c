@@ -341,5 +341,6 @@ enum hr_status hr__get_note_clock(struct hr__json_get *get) {
   enum hr__clock clock = get->values.clock;
   get->reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
   if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
-  return hr__reader_note(get->reader, HR__LOCAL_DATES_NOTE);
+  enum hr_status status = hr_notes_add(get->reader->notes, "%s", HR__LOCAL_DATES_NOTE);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(get->reader);
 }

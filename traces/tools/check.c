@@ -5,132 +5,10 @@
 
 #include "traces/tools/check.h"
 
-#include "base/sort.h"
-#include "base/text.h"
 #include "headroom/unstable/trace_check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool hr__pairs_sort(struct hr__job_value *pairs, size_t count) {
-  struct hr__keyed_row *rows = malloc((count + 1) * sizeof *rows);
-  struct hr__job_value *unsorted = malloc((count + 1) * sizeof *unsorted);
-  bool done = rows && unsorted;
-  for (size_t i = 0; done && i < count; i++) {
-    rows[i] = (struct hr__keyed_row){(uint64_t)pairs[i].key, (uint32_t)i};
-    unsorted[i] = pairs[i];
-  }
-  done = done && hr__sort_keyed_rows(rows, count);
-  for (size_t i = 0; done && i < count; i++) pairs[i] = unsorted[rows[i].row];
-  free(rows);
-  free(unsorted);
-  return done;
-}
-
-/* ---- Sets of hashes ---------------------------------------------------------------------------------- */
-
-bool hr__hash_set_init(struct hr__hash_set *set, size_t count) {
-  uint64_t size = 16;
-  while (size < 2 * (uint64_t)count) size *= 2;
-  *set = (struct hr__hash_set){.slot = calloc(size, sizeof *set->slot), .mask = size - 1};
-  return set->slot != NULL;
-}
-
-void hr__hash_set_finish(struct hr__hash_set *set) {
-  free(set->slot);
-}
-
-static uint64_t slot_of(const struct hr__hash_set *set, uint64_t hash) {
-  uint64_t at = hash & set->mask;
-  while (set->slot[at] && set->slot[at] != hash) at = (at + 1) & set->mask;
-  return at;
-}
-
-bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  return set->slot[slot_of(set, hash)] == hash;
-}
-
-bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  uint64_t at = slot_of(set, hash);
-  if (set->slot[at]) return false;
-  set->slot[at] = hash;
-  return true;
-}
-
-uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-  hash ^= hash >> 32;
-  hash *= UINT64_C(0xD6E8FEB86659FD93);
-  return hash ^ hash >> 32;
-}
-
-/* ---- Helpers of several parts ------------------------------------------------------------------------ */
-
-const char *hr__check_share_text(double share, char *buffer) {
-  double percent = 100 * share;
-  if (percent > 0 && percent < 0.0001)
-    snprintf(buffer, HR__SHARE_BYTES, "less than 0.0001 %%");
-  else
-    snprintf(buffer, HR__SHARE_BYTES, percent >= 9.95 ? "%.0f %%" : "%.2g %%", percent);
-  return buffer;
-}
-
-bool hr__is_service(const struct hr_trace *trace, uint32_t job) {
-  return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
-}
-
-int64_t hr__check_limit_us(const struct hr_trace *trace, uint32_t job) {
-  return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
-}
-
-uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin) {
-  uint32_t most = 0;
-  *begin = from;
-  while (from > 0 && values[from - 1].key == values[from].key) from--;
-  for (uint32_t i = from; i < count;) {
-    uint32_t end = i + 1;
-    while (end < count && values[end].key == values[i].key) end++;
-    if (end - i >= most) {
-      most = end - i;
-      *begin = i;
-    }
-    i = end;
-  }
-  return most;
-}
-
-uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count) {
-  int64_t first = count ? pairs[0].value : HR_NONE;
-  for (uint32_t i = 1; i < count; i++)
-    if (pairs[i].value < first) first = pairs[i].value;
-  return (uint32_t)first;
-}
-
-int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us) {
-  static const int64_t steps_us[] = {1,
-                                     1000,
-                                     10 * INT64_C(1000),
-                                     100 * INT64_C(1000),
-                                     HR_SECOND_US,
-                                     10 * HR_SECOND_US,
-                                     HR__MINUTE_US,
-                                     5 * HR__MINUTE_US,
-                                     15 * HR__MINUTE_US,
-                                     HR__HOUR_US,
-                                     HR__DAY_US};
-  int64_t grain_us = 1;
-  for (size_t step = 0; step < sizeof steps_us / sizeof *steps_us; step++) {
-    uint32_t others = 0;
-    for (uint32_t i = 0; i < count && others <= count / 100; i++)
-      others += (values[i] + origin_us) % steps_us[step] != 0;
-    if (others > count / 100) break; /* steps are multiples of each other, so larger ones fail too */
-    grain_us = steps_us[step];
-  }
-  return grain_us;
-}
 
 /* Names of findings, what each means for a simulation, and what to do; details are in docs/reference/trace-check.md. */
 
@@ -298,50 +176,6 @@ enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], stru
 
 /* ---- Findings -------------------------------------------------------------------------------------- */
 
-static bool grow(struct hr_trace_check *check) {
-  size_t capacity = check->capacity ? 2 * check->capacity : 16;
-  struct hr_finding *grown = realloc(check->findings, capacity * sizeof *grown);
-  if (!grown) return false;
-  check->findings = grown;
-  check->capacity = capacity;
-  return true;
-}
-
-static char *format_text(const char *format, va_list arguments) {
-  va_list again;
-  va_copy(again, arguments);
-  int length = vsnprintf(NULL, 0, format, again);
-  va_end(again);
-  char *text = length < 0 ? NULL : malloc((size_t)length + 1);
-  if (text) vsnprintf(text, (size_t)length + 1, format, arguments);
-  return text;
-}
-
-void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
-                   const struct hr__check_subject *where, const char *format, ...) {
-  struct hr_trace_check *check = checker->check;
-  if (check->config.allowed[code]) return;
-  va_list arguments;
-  va_start(arguments, format);
-  char *text = format_text(format, arguments);
-  va_end(arguments);
-  char *subject = where->subject ? strdup(where->subject) : NULL;
-  if (!text || (where->subject && !subject) || (check->n_findings == check->capacity && !grow(check))) {
-    free(text);
-    free(subject);
-    checker->out_of_memory = true;
-    return;
-  }
-  check->findings[check->n_findings++] = (struct hr_finding){.code = code,
-                                                             .severity = severity,
-                                                             .text = text,
-                                                             .subject = subject,
-                                                             .count = where->count,
-                                                             .of = where->of,
-                                                             .line = where->line,
-                                                             .job = {where->job}};
-}
-
 /* By severity, highest first, then by code, then in the order in which they were added. */
 static bool goes_before(const struct hr_finding *a, const struct hr_finding *b) {
   return a->severity != b->severity ? a->severity > b->severity : a->code < b->code;
@@ -367,10 +201,8 @@ enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, s
                                     .check = calloc(1, sizeof **check),
                                     .n = trace->n_jobs,
                                     .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
-  static void (*const parts[])(struct hr__check_state *) = {
-      hr__check_rows,     hr__check_run_times, hr__check_units,    hr__check_limits,  hr__check_arrivals,
-      hr__check_gaps,     hr__check_clock,     hr__check_end,      hr__check_copies,  hr__check_shares,
-      hr__check_outcomes, hr__check_sizes,     hr__check_recorded, hr__check_cluster, hr__check_missing};
+  static void (*const parts[])(struct hr__check_state *) = {hr__check_jobs, hr__check_arrivals, hr__check_rows,
+                                                            hr__check_cluster};
   *check = checker.check;
   if (!*check) return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
   (*check)->config = *config;

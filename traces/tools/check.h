@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 struct hr__job_value {
   int64_t key; /* at least 0 */
@@ -24,13 +25,45 @@ struct hr__hash_set {
   uint64_t *slot; /* [mask + 1]; 0: empty slot */
   uint64_t mask;
 };
+
 /* Makes room for `count` hashes. Returns false if out of memory. */
-bool hr__hash_set_init(struct hr__hash_set *set, size_t count);
-void hr__hash_set_finish(struct hr__hash_set *set);
-bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash);
+static inline bool hr__hash_set_init(struct hr__hash_set *set, size_t count) {
+  uint64_t size = 16;
+  while (size < 2 * (uint64_t)count) size *= 2;
+  *set = (struct hr__hash_set){.slot = calloc(size, sizeof *set->slot), .mask = size - 1};
+  return set->slot != NULL;
+}
+
+static inline void hr__hash_set_finish(struct hr__hash_set *set) {
+  free(set->slot);
+}
+
+static inline uint64_t hr__hash_slot(const struct hr__hash_set *set, uint64_t hash) {
+  uint64_t at = hash & set->mask;
+  while (set->slot[at] && set->slot[at] != hash) at = (at + 1) & set->mask;
+  return at;
+}
+
+static inline bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash) {
+  if (hash == 0) hash = 1;
+  return set->slot[hr__hash_slot(set, hash)] == hash;
+}
+
 /* Adds a hash; returns whether it was new. */
-bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash);
-uint64_t hr__hash_combine(uint64_t hash, uint64_t value);
+static inline bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
+  if (hash == 0) hash = 1;
+  uint64_t at = hr__hash_slot(set, hash);
+  if (set->slot[at]) return false;
+  set->slot[at] = hash;
+  return true;
+}
+
+static inline uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+  hash ^= hash >> 32;
+  hash *= UINT64_C(0xD6E8FEB86659FD93);
+  return hash ^ hash >> 32;
+}
 
 /* The result of a check. */
 
@@ -72,31 +105,23 @@ enum { HR__SHARE_BYTES = 32 };
 const char *hr__check_share_text(double share, char *buffer);
 
 bool hr__is_service(const struct hr_trace *trace, uint32_t job);
-/* The job's limit; HR_UNKNOWN_US if the trace has none. */
-int64_t hr__check_limit_us(const struct hr_trace *trace, uint32_t job);
 /* The most frequent of ascending values at or after index `from`; sets its number and where it begins. */
 uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
 /* The first job of some pairs: the minimum of their values. */
-uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count);
+static inline uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count) {
+  int64_t first = count ? pairs[0].value : HR_NONE;
+  for (uint32_t i = 1; i < count; i++)
+    if (pairs[i].value < first) first = pairs[i].value;
+  return (uint32_t)first;
+}
 /* The largest of several steps (1 us to a day) of which at least 99 % of the values are multiples, offset by
    `origin_us`. */
 int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
 
-/* Each part adds its findings. */
-void hr__check_rows(struct hr__check_state *checker);
-void hr__check_run_times(struct hr__check_state *checker); /* sets work, work_grain_us, clamp_us, constant */
-void hr__check_units(struct hr__check_state *checker);
-void hr__check_limits(struct hr__check_state *checker);
+/* Parts of the check; each adds its findings. They run in this order. */
+void hr__check_jobs(struct hr__check_state *checker); /* sets work, work_grain_us, clamp_us, constant */
 void hr__check_arrivals(struct hr__check_state *checker);
-void hr__check_gaps(struct hr__check_state *checker);
-void hr__check_clock(struct hr__check_state *checker);
-void hr__check_end(struct hr__check_state *checker);
-void hr__check_copies(struct hr__check_state *checker);
-void hr__check_shares(struct hr__check_state *checker);
-void hr__check_outcomes(struct hr__check_state *checker);
-void hr__check_sizes(struct hr__check_state *checker);
-void hr__check_recorded(struct hr__check_state *checker);
+void hr__check_rows(struct hr__check_state *checker);
 void hr__check_cluster(struct hr__check_state *checker);
-void hr__check_missing(struct hr__check_state *checker);
 
 #endif

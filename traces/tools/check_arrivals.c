@@ -107,7 +107,7 @@ static void check_short(struct hr__check_state *checker) {
                 hr__duration_text(hr__seconds(checker->span_us), span));
 }
 
-void hr__check_arrivals(struct hr__check_state *checker) {
+static void check_arrivals_part(struct hr__check_state *checker) {
   check_instant(checker);
   check_hour(checker);
   check_rounded(checker);
@@ -199,7 +199,7 @@ static void check_night(struct hr__check_state *checker, int64_t day, int hour, 
       count, hour, hour + 1, spring ? "set forward" : "set back", mean);
 }
 
-void hr__check_clock(struct hr__check_state *checker) {
+static void check_clock_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   if (!trace->dated || checker->span_us > MAX_YEARS * 366 * HR__DAY_US || trace->origin_us < 0) return;
   int64_t first = trace->origin_us / HR__DAY_US, last = (trace->origin_us + checker->span_us) / HR__DAY_US;
@@ -285,7 +285,7 @@ static struct gap worst_gap(const struct hr__check_state *checker, const struct 
   return worst;
 }
 
-void hr__check_gaps(struct hr__check_state *checker) {
+static void check_gaps_part(struct hr__check_state *checker) {
   enum { GAPS_MIN_DAYS = 4 };
   struct hourly hours;
   uint32_t count = 0;
@@ -397,7 +397,7 @@ static void check_missing(struct hr__check_state *checker, const struct marks *m
                 last == 1 ? " is" : "s are", hr__count_text(min, then));
 }
 
-void hr__check_end(struct hr__check_state *checker) {
+static void check_end_part(struct hr__check_state *checker) {
   struct marks marks;
   if (!checker->n_work || checker->constant || checker->span_us == 0) return;
   check_cut(checker);
@@ -407,4 +407,12 @@ void hr__check_end(struct hr__check_state *checker) {
     checker->out_of_memory = true;
   free(marks.begin);
   free(marks.end);
+}
+
+/* ---- All parts ---- */
+
+void hr__check_arrivals(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_arrivals_part, check_gaps_part, check_clock_part,
+                                                            check_end_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

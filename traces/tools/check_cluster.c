@@ -399,7 +399,7 @@ static void check_idle(struct hr__check_state *checker, const struct busy_gpus *
                 hr__count_text(count, text), hr__check_share_text((double)count / known, of));
 }
 
-void hr__check_recorded(struct hr__check_state *checker) {
+static void check_recorded_part(struct hr__check_state *checker) {
   if (!checker->trace->recorded_start_us) return;
   check_starts(checker);
   if (!checker->cluster || checker->out_of_memory) return;
@@ -504,7 +504,7 @@ static void hr__check_fit(struct hr__check_state *checker, const struct hr__reco
   free(lists);
 }
 
-void hr__check_cluster(struct hr__check_state *checker) {
+static void check_cluster_part(struct hr__check_state *checker) {
   if (!checker->cluster) return;
   struct hr__recorded_comparison against = {0};
   if (open_cluster(checker, &against) && find_refusals(checker, &against)) {
@@ -515,4 +515,11 @@ void hr__check_cluster(struct hr__check_state *checker) {
   }
   free(against.refusal);
   hr__arena_finish(&against.arena);
+}
+
+/* ---- All parts ---- */
+
+void hr__check_cluster(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_recorded_part, check_cluster_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

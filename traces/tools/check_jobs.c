@@ -139,7 +139,7 @@ static void check_extremes(struct hr__check_state *checker) {
   report_count(checker, HR_FINDING_LONG_RUN_TIMES, 0, endless, first_endless, "ran for more than a year");
 }
 
-void hr__check_run_times(struct hr__check_state *checker) {
+static void check_run_times_part(struct hr__check_state *checker) {
   if (!order_run_times(checker) || !find_grain(checker)) {
     checker->out_of_memory = true;
     return;
@@ -249,7 +249,7 @@ static void check_deadlines(struct hr__check_state *checker) {
                 hr__plural(late), hr__check_share_text(share, of));
 }
 
-void hr__check_limits(struct hr__check_state *checker) {
+static void check_limits_part(struct hr__check_state *checker) {
   check_deadlines(checker);
   if (!checker->trace->limit_us) return;
   struct limits limits;
@@ -335,7 +335,7 @@ static void check_none(struct hr__check_state *checker) {
                 hr__check_share_text((double)without / checker->n, of), without == 1 ? "s" : "");
 }
 
-void hr__check_sizes(struct hr__check_state *checker) {
+static void check_sizes_part(struct hr__check_state *checker) {
   check_odd(checker);
   check_single(checker);
   check_none(checker);
@@ -402,7 +402,7 @@ static void check_unrun(struct hr__check_state *checker, const struct outcomes *
                 hr__plural(outcomes->unrun), hr__check_share_text(share, of), outcomes->unrun == 1 ? "was" : "were");
 }
 
-void hr__check_outcomes(struct hr__check_state *checker) {
+static void check_outcomes_part(struct hr__check_state *checker) {
   struct outcomes outcomes;
   if (!checker->trace->outcome) return;
   if (outcomes_gather(checker, &outcomes)) {
@@ -464,8 +464,16 @@ static void check_overlap(struct hr__check_state *checker) {
       busy_s / span_s);
 }
 
-void hr__check_units(struct hr__check_state *checker) {
+static void check_units_part(struct hr__check_state *checker) {
   check_median(checker);
   check_epoch(checker);
   check_overlap(checker);
+}
+
+/* ---- All parts ---- */
+
+void hr__check_jobs(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_run_times_part, check_units_part, check_limits_part,
+                                                            check_outcomes_part, check_sizes_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

@@ -59,7 +59,7 @@ static void check_order(struct hr__check_state *checker) {
   free(job_of_row);
 }
 
-void hr__check_rows(struct hr__check_state *checker) {
+static void check_rows_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   for (uint32_t i = 0; i < trace->n_skipped_reasons; i++)
     report_skipped(checker, &trace->skipped[i], trace->n_jobs + trace->n_skipped);
@@ -113,7 +113,7 @@ static void report_missing(struct hr__check_state *checker, const struct field_f
                   hr__check_share_text((double)missing / checker->n, share), missing == 1 ? "has" : "have", fact->word);
 }
 
-void hr__check_missing(struct hr__check_state *checker) {
+static void check_missing_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t n = checker->n;
   const struct field_fact facts[] = {
@@ -133,12 +133,16 @@ void hr__check_missing(struct hr__check_state *checker) {
 
 enum { MIN_JOBS = 50, MIN_DISTINCT = 50, MIN_RUN_S = 600, MAX_SAMPLE = 200000 };
 
+static int64_t limit_us(const struct hr_trace *trace, uint32_t job) {
+  return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
+}
+
 /* Long enough to be distinct, and not ended by a bound that many jobs reached. */
 static bool is_distinctive(const struct hr__check_state *checker, uint32_t job) {
   const struct hr_trace *trace = checker->trace;
   int64_t work_us = trace->work_us[job];
-  return work_us >= MIN_RUN_S * HR_SECOND_US && work_us != checker->clamp_us &&
-         work_us != hr__check_limit_us(trace, job) && !hr__is_service(trace, job);
+  return work_us >= MIN_RUN_S * HR_SECOND_US && work_us != checker->clamp_us && work_us != limit_us(trace, job) &&
+         !hr__is_service(trace, job);
 }
 
 static uint64_t hash_of(const struct hr_trace *trace, uint32_t job, int64_t work_us) {
@@ -213,7 +217,7 @@ static void report_jobs(struct hr__check_state *checker, const struct copies *co
       hr__check_share_text(chance, other));
 }
 
-void hr__check_copies(struct hr__check_state *checker) {
+static void check_copies_part(struct hr__check_state *checker) {
   struct copies copies = {0};
   struct hr__hash_set jobs;
   if (checker->constant || checker->n < 2) return;
@@ -313,7 +317,7 @@ static void check_owners(struct hr__check_state *checker, const struct owners *o
   free(shares);
 }
 
-void hr__check_shares(struct hr__check_state *checker) {
+static void check_shares_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   const struct owners users = {HR_FINDING_ONE_USER, "user", trace->user, &trace->users};
   const struct owners tenants = {HR_FINDING_ONE_TENANT, "tenant", trace->tenant, &trace->tenants};
@@ -322,4 +326,12 @@ void hr__check_shares(struct hr__check_state *checker) {
   check_heavy(checker, all_h);
   check_owners(checker, &users, all_h);
   check_owners(checker, &tenants, all_h);
+}
+
+/* ---- All parts ---- */
+
+void hr__check_rows(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_rows_part, check_copies_part, check_shares_part,
+                                                            check_missing_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

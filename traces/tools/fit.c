@@ -7,7 +7,7 @@
  * distance taken at MAX_POINTS points.
  */
 
-#include "traces/tools/fit.h"
+#include "traces/tools/stats.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>

@@ -60,17 +60,3 @@ void hr__record_move(struct hr_job_record *record, int64_t later_us) {
   if (record->deadline_us != INT64_MIN) record->deadline_us += later_us;
   if (record->recorded_start_us != INT64_MIN) record->recorded_start_us += later_us;
 }
-
-enum hr_status hr__rebuild_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
-                                 struct hr_trace **made, struct hr_error *error) {
-  struct hr__rebuild rebuild;
-  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
-  for (size_t i = 0; status == HR_OK && i < count; i++) {
-    struct hr_job_record record;
-    char id[HR_JOB_ID_BUFFER];
-    hr_trace_job_record(trace, (hr_job){list[i].row}, &record, id);
-    hr__record_move(&record, (int64_t)list[i].key - trace->submit_us[list[i].row]);
-    status = hr__rebuild_add(&rebuild, trace, (hr_job){list[i].row}, &record, error);
-  }
-  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
-}

@@ -33,10 +33,6 @@ enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status statu
 /* Moves submit time, deadline and recorded start by `later_us`. */
 void hr__record_move(struct hr_job_record *record, int64_t later_us);
 
-/* Builds a trace from `count` jobs of `list`; keys are submit times in microseconds from the first submit. */
-enum hr_status hr__rebuild_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
-                                 struct hr_trace **made, struct hr_error *error);
-
 enum hr_status hr__no_memory_for(const struct hr_trace *trace, struct hr_error *error);
 
 #endif

@@ -171,6 +171,21 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
   return status;
 }
 
+/* Builds a trace from `count` jobs of `list`; keys are submit times in microseconds from the first submit. */
+static enum hr_status build_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
+                                  struct hr_trace **made, struct hr_error *error) {
+  struct hr__rebuild rebuild;
+  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
+  for (size_t i = 0; status == HR_OK && i < count; i++) {
+    struct hr_job_record record;
+    char id[HR_JOB_ID_BUFFER];
+    hr_trace_job_record(trace, (hr_job){list[i].row}, &record, id);
+    hr__record_move(&record, (int64_t)list[i].key - trace->submit_us[list[i].row]);
+    status = hr__rebuild_add(&rebuild, trace, (hr_job){list[i].row}, &record, error);
+  }
+  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+}
+
 /* ---- Scaling ----------------------------------------------------------------------------------------- */
 
 const char *hr_scaling_name(enum hr_scaling scaling) {
@@ -312,7 +327,7 @@ static enum hr_status compress(struct scale *scale, struct hr_trace **made, stru
                      scale->spec->load);
     scale->list[job] = (struct hr__keyed_row){(uint64_t)us, job};
   }
-  return hr__rebuild_moved(trace, scale->list, trace->n_jobs, made, error);
+  return build_moved(trace, scale->list, trace->n_jobs, made, error);
 }
 
 static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_scale_spec *spec,
@@ -388,7 +403,7 @@ static enum hr_status place_jobs(const struct hr_trace *trace, const uint32_t *j
   struct hr__keyed_row *list = malloc(trace->n_jobs * sizeof *list);
   if (!list) return hr__no_memory_for(trace, error);
   for (uint32_t i = 0; i < trace->n_jobs; i++) list[i] = (struct hr__keyed_row){(uint64_t)trace->submit_us[i], jobs[i]};
-  enum hr_status status = hr__rebuild_moved(trace, list, trace->n_jobs, made, error);
+  enum hr_status status = build_moved(trace, list, trace->n_jobs, made, error);
   free(list);
   return status;
 }

@@ -2,7 +2,7 @@
 /* Converts a job of a trace back to a record, using the builder's table of columns, and finds out which fields are
    known. */
 
-#include "traces/write/record.h"
+#include "traces/write/write.h"
 
 #include "traces/core/builder.h"
 

@@ -5,7 +5,7 @@
 /* Writers of trace formats, and the text encoder that they share. write.c selects a writer; each writer is a file of
    its own. */
 
-#include "headroom/trace_files.h"
+#include "traces/csv/headroom_csv.h"
 
 struct hr__trace_writer {
   const char *ending; /* of a file name, before a compression suffix */
@@ -21,9 +21,6 @@ enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, str
                              struct hr_error *error);
 enum hr_status hr__packed_write(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                                 struct hr_error *error);
-
-/* Adds a loss of `n_jobs` jobs; nothing if it is 0. */
-void hr__count_loss(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs);
 
 /* A text file that appears complete or not at all; compressed if its name ends with `.gz` or `.zst`. Errors are
    remembered and returned by hr__encoder_commit(). */
@@ -42,9 +39,15 @@ void hr__encode_bytes(struct hr__encoder *encoder, const char *bytes, size_t cou
 void hr__encode_text(struct hr__encoder *encoder, const char *text);
 void hr__encode_byte(struct hr__encoder *encoder, char byte);
 void hr__encode_i64(struct hr__encoder *encoder, int64_t value);
-/* Writes `value` / 10^`decimals` exactly, without trailing zeros. */
-void hr__encode_decimal(struct hr__encoder *encoder, uint64_t value, unsigned decimals);
+/* Length of `path` without a compression suffix. */
+size_t hr__encoder_plain_name_length(const char *path);
 /* Bytes of text written so far. */
 uint64_t hr__encoder_count(const struct hr__encoder *encoder);
+
+/* Whether hr__fields[field] of the record is known; `blank` has all fields unknown. */
+bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_record *blank, size_t field);
+
+/* Sets known[i] if field i of any job is known. Ids are known unless they are generated row numbers. */
+void hr__known_fields(const struct hr_trace *trace, bool known[HR__N_FIELDS]);
 
 #endif

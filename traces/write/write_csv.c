@@ -7,7 +7,6 @@
 
 #include "traces/core/dates.h"
 #include "traces/core/input.h"
-#include "traces/write/record.h"
 #include "traces/write/write.h"
 
 #include <stdlib.h>
@@ -22,6 +21,21 @@ struct csv {
 };
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
+
+/* Writes `value` / 10^`decimals` exactly, without trailing zeros. */
+static void put_decimal(struct hr__encoder *out, uint64_t value, unsigned decimals) {
+  char digits[HR__ENCODER_NUMBER_BYTES], *at = digits;
+  uint64_t unit = 1;
+  for (unsigned i = 0; i < decimals; i++) unit *= 10;
+  hr__encode_i64(out, (int64_t)(value / unit));
+  uint64_t rest = value % unit;
+  if (rest) *at++ = '.';
+  for (; rest; rest %= unit) {
+    unit /= 10;
+    *at++ = (char)('0' + rest / unit);
+  }
+  hr__encode_bytes(out, digits, (size_t)(at - digits));
+}
 
 /* White space around an unquoted field is not part of its value. */
 static bool needs_quotes(struct hr_text text) {
@@ -49,7 +63,7 @@ static void put_text(struct hr__encoder *out, struct hr_text text) {
 static bool put_instant(const struct csv *csv, int64_t us) {
   if (!csv->trace->dated) {
     if (us < 0) return false;
-    hr__encode_decimal(csv->out, (uint64_t)us, 6);
+    put_decimal(csv->out, (uint64_t)us, 6);
     return true;
   }
   char date[HR__DATE_BYTES], *end = hr__date_put(date, us, csv->zoned);
@@ -59,7 +73,7 @@ static bool put_instant(const struct csv *csv, int64_t us) {
 
 static void put_gib(struct hr__encoder *out, uint64_t mib) {
   static const uint64_t ten_digits_of_a_mib = 9765625; /* 1/1024 */
-  hr__encode_decimal(out, mib * ten_digits_of_a_mib, 10);
+  put_decimal(out, mib * ten_digits_of_a_mib, 10);
 }
 
 static void put_word(const struct csv *csv, enum hr__kind kind, uint8_t value) {
@@ -79,10 +93,10 @@ static bool put_number(const struct csv *csv, enum hr__kind kind, const void *me
   memcpy(&narrow, member, sizeof narrow);
   switch (kind) {
   case HR__CPUS:
-    hr__encode_decimal(csv->out, narrow, 3);
+    put_decimal(csv->out, narrow, 3);
     return true;
   case HR__FRACTION:
-    hr__encode_decimal(csv->out, narrow, 6);
+    put_decimal(csv->out, narrow, 6);
     return true;
   case HR__PRIORITY:
     hr__encode_i64(csv->out, (int32_t)narrow);
@@ -98,7 +112,7 @@ static bool put_number(const struct csv *csv, enum hr__kind kind, const void *me
   memcpy(&wide, member, sizeof wide);
   if (kind == HR__INSTANT) return put_instant(csv, wide);
   if (kind == HR__DURATION)
-    hr__encode_decimal(csv->out, (uint64_t)wide, 6);
+    put_decimal(csv->out, (uint64_t)wide, 6);
   else
     put_gib(csv->out, (uint64_t)wide);
   return true;

@@ -6,7 +6,6 @@
  */
 
 #include "traces/core/numbers.h"
-#include "traces/write/record.h"
 #include "traces/write/write.h"
 
 #include <stdlib.h>
@@ -51,12 +50,22 @@ static bool ids_are_numbers(const struct hr_trace *trace) {
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
+/* Adds a loss of `n_jobs` jobs; nothing if it is 0. */
+static void count_loss(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs) {
+  if (!n_jobs) return;
+  uint32_t i = 0;
+  while (i < written->n_losses && (written->losses[i].kind != kind || strcmp(written->losses[i].field, field) != 0))
+    i++;
+  if (i == written->n_losses) written->losses[written->n_losses++] = (struct hr_trace_loss){kind, field, 0};
+  written->losses[i].n_jobs += n_jobs;
+}
+
 static int64_t round_s(int64_t us) {
   return (us + HR_SECOND_US / 2) / HR_SECOND_US;
 }
 
 static void count_partial_losses(struct swf_file *swf, const char *field, int64_t us) {
-  hr__count_loss(swf->written, HR_LOSS_ROUNDED, field, us % HR_SECOND_US != 0);
+  count_loss(swf->written, HR_LOSS_ROUNDED, field, us % HR_SECOND_US != 0);
 }
 
 static void put(struct swf_file *swf, int64_t value) {
@@ -70,7 +79,7 @@ static void put_unknown(struct swf_file *swf, unsigned count) {
 
 static void put_limit(struct swf_file *swf, int64_t limit_us) {
   if (limit_us <= 0) {
-    hr__count_loss(swf->written, HR_LOSS_DROPPED, "limit", limit_us == 0);
+    count_loss(swf->written, HR_LOSS_DROPPED, "limit", limit_us == 0);
     put_unknown(swf, 1);
     return;
   }
@@ -94,7 +103,7 @@ static void put_name(struct swf_file *swf, const struct numbering *numbering, co
     hr__encode_byte(swf->out, ' ');
     hr__encode_text(swf->out, numbering->names->text[name]);
   } else {
-    hr__count_loss(swf->written, HR_LOSS_RENUMBERED, field, 1);
+    count_loss(swf->written, HR_LOSS_RENUMBERED, field, 1);
     put(swf, (int64_t)name + 1);
   }
 }
@@ -105,7 +114,7 @@ static void put_id(struct swf_file *swf, struct hr_text id) {
     hr__encode_bytes(swf->out, id.at, id.length);
     return;
   }
-  hr__count_loss(swf->written, HR_LOSS_RENUMBERED, "job_id", 1);
+  count_loss(swf->written, HR_LOSS_RENUMBERED, "job_id", 1);
   hr__encode_i64(swf->out, (int64_t)swf->written->n_jobs + 1);
 }
 
@@ -131,7 +140,7 @@ static void count_other_losses(struct swf_file *swf, const struct hr_job_record 
                                const bool others[HR__N_FIELDS]) {
   for (size_t field = 0; field < HR__N_FIELDS; field++)
     if (others[field] && hr__field_is_known(record, &swf->blank, field) && !is_no_bound(record, field))
-      hr__count_loss(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
+      count_loss(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
 }
 
 static void put_job(struct swf_file *swf, uint32_t job, const struct hr_job_record *record) {
@@ -182,7 +191,7 @@ static enum hr_status put_jobs(struct swf_file *swf, struct hr_error *error) {
     enum hr_status status = check_times(swf, &record, error);
     if (status != HR_OK) return status;
     if (record.gpus == 0) {
-      hr__count_loss(swf->written, HR_LOSS_LEFT_OUT, "gpus", 1);
+      count_loss(swf->written, HR_LOSS_LEFT_OUT, "gpus", 1);
       continue;
     }
     count_other_losses(swf, &record, others);
@@ -227,7 +236,7 @@ enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, str
                          .users = numbering_of(&trace->users),
                          .tenants = numbering_of(&trace->tenants)};
   hr_job_record_init(&swf.blank);
-  if (hr_trace_has_local_dates(trace)) hr__count_loss(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
+  if (hr_trace_has_local_dates(trace)) count_loss(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
   enum hr_status status = hr__encoder_open(path, &swf.out, error);
   if (status != HR_OK) return status;
   put_header(&swf);
