@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The outermost value is taken apart here, character by character; each item is cut out by counting brackets outside of
- * texts, and only then looked at by the scanner and cJSON, which see it as a small file of its own.
+ * Splits the outermost list or object character by character. Items are cut out by counting brackets outside of
+ * strings, and then checked and parsed like files of their own, at their position in the file. The getters read
+ * members of an item.
  */
 
 #include "traces/json/json_stream.h"
@@ -19,12 +20,12 @@ enum { LARGEST_ITEM_MIB = 16, MAX_STREAMED = 8, MAX_KEY = 200 };
 struct stream {
   struct hr__reader *reader;
   const struct hr__json_schema *schema;
-  const char *at, *end;           /* of the text at hand */
-  bool ended;                     /* there is no more of it */
+  const char *at, *end;           /* rest of the current chunk */
+  bool ended;                     /* end of the file reached */
   struct hr__json_position place; /* of `at` */
-  char *text;                     /* of the value that was cut out */
+  char *text;                     /* text of the current value */
   size_t length, capacity;
-  struct hr__json_position begin; /* where it began */
+  struct hr__json_position begin; /* position of its beginning */
   bool seen[MAX_STREAMED];
 };
 
@@ -49,7 +50,7 @@ static enum hr_status refill(struct stream *stream) {
   return status;
 }
 
-/* The character that comes next, '\0' at the end of the file. */
+/* The next character; '\0' at the end of the file. */
 static enum hr_status peek(struct stream *stream, char *c) {
   enum hr_status status = refill(stream);
   *c = status == HR_OK && !stream->ended ? *stream->at : '\0';
@@ -60,7 +61,7 @@ static void pass(struct stream *stream) {
   if (*stream->at == '\n') {
     stream->place.line++;
     stream->place.column = 1;
-  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* not the rest of a character */
+  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* continuation byte of a character */
     stream->place.column++;
   }
   stream->at++;
@@ -93,7 +94,7 @@ struct cut {
   bool in_text, escaped;
 };
 
-/* Whether the value ends with this character (`*with_it`) or before it. */
+/* Whether the value ends with this character (`*with_it` set) or before it. */
 static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
   *with_it = true;
   if (cut->in_text) {
@@ -115,7 +116,7 @@ static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
   return cut->depth == 0 && !first && (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ':');
 }
 
-/* Cuts the next value out; what it is, the scanner will say. */
+/* Cuts out the next value; the scanner checks it later. */
 static enum hr_status cut_value(struct stream *stream) {
   struct cut cut = {0};
   char c;
@@ -162,7 +163,7 @@ static enum hr_status take_key(struct stream *stream, char key[MAX_KEY + 1]) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  if (c != '"') return fail(stream, "a key in double quotes is is_used here");
+  if (c != '"') return fail(stream, "expected a key in double quotes");
   cJSON *tree = NULL;
   status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
@@ -173,26 +174,25 @@ static enum hr_status take_key(struct stream *stream, char key[MAX_KEY + 1]) {
   if (!fits) return fail_at(stream, stream->begin, "a key of more than 200 characters");
   status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  if (c != ':') return fail(stream, "':' is wanted after a key");
+  if (c != ':') return fail(stream, "expected ':' after the key");
   pass(stream);
   return skip_space(stream, &c);
 }
 
-/* After a child of a list or an object: `*more` when another follows. */
+/* After a child of a list or an object: `*more` is set if another one follows. */
 static enum hr_status take_comma(struct stream *stream, char closing, bool *more) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
   *more = c == ',';
-  if (!*more && c != closing)
-    return fail(stream, closing == '}' ? "',' or '}' is wanted here" : "',' or ']' is wanted here");
+  if (!*more && c != closing) return fail(stream, closing == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
   pass(stream);
   return skip_space(stream, &c);
 }
 
 typedef enum hr_status take_child(struct stream *stream, const char *member, const char *key, uint32_t index);
 
-/* Takes a list or an object apart; the position is at its opening bracket. */
+/* Reads the children of a list or an object; the position is at its opening bracket. */
 static enum hr_status take_children(struct stream *stream, const char *member, take_child *child) {
   char opening, c, key[MAX_KEY + 1];
   enum hr_status status = peek(stream, &opening);
@@ -215,7 +215,7 @@ static enum hr_status take_item(struct stream *stream, const char *member, const
   return hand_over(stream, &item);
 }
 
-/* A member that nobody wants must be JSON all the same. */
+/* Members that are not needed must be valid JSON, too. */
 static enum hr_status pass_over(struct stream *stream) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);
@@ -232,7 +232,7 @@ static enum hr_status take_member(struct stream *stream, const char *outer, cons
   if (status != HR_OK) return status;
   for (size_t i = 0; i < MAX_STREAMED && schema->streamed[i]; i++) {
     if (strcmp(schema->streamed[i], key) != 0) continue;
-    if (stream->seen[i]) return fail(stream, "this member of the outermost object stands here for the second time");
+    if (stream->seen[i]) return fail(stream, "duplicate member of the outermost object");
     stream->seen[i] = true;
     if (c == '[' || c == '{') return take_children(stream, schema->streamed[i], take_item);
   }
@@ -245,11 +245,11 @@ static enum hr_status take_all(struct stream *stream) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  if (c != '[' && c != '{') return fail(stream, "a list [...] or an object {...} is wanted");
+  if (c != '[' && c != '{') return fail(stream, "expected a list [...] or an object {...}");
   status = take_children(stream, NULL, c == '[' ? take_item : take_member);
   if (status == HR_OK) status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  return stream->ended ? HR_OK : fail(stream, "something follows the end of the JSON value");
+  return stream->ended ? HR_OK : fail(stream, "unexpected text after the JSON value");
 }
 
 enum hr_status hr__json_stream_read(struct hr__reader *reader, const struct hr__json_schema *schema) {
@@ -299,11 +299,12 @@ bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *valu
   return false;
 }
 
-bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *path, bool must_be, struct hr_text *text) {
+bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *path, bool required,
+                  struct hr_text *text) {
   const cJSON *value = hr__get_member(object, path);
-  if (!value) return !must_be || hr__get_wrong(get, path, NULL, "missing");
+  if (!value) return !required || hr__get_wrong(get, path, NULL, "missing");
   if (!cJSON_IsString(value)) return hr__get_wrong(get, path, value, "not a text");
-  if (must_be && !*value->valuestring) return hr__get_wrong(get, path, NULL, "empty");
+  if (required && !*value->valuestring) return hr__get_wrong(get, path, NULL, "empty");
   *text = (struct hr_text){value->valuestring, strlen(value->valuestring)};
   return true;
 }
