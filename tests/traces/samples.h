@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_TRACES_SAMPLES_H
 #define HR_TESTS_TRACES_SAMPLES_H
 
-/* Small traces of each imported format, made by hand after the published schemas: no line of them is anybody's data. */
+/* Small traces of each imported format, made by hand from the published schemas; no line is anybody's data. */
 
 #define HELIOS_HEADER "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 #define HELIOS_SAMPLE                                                                                                  \

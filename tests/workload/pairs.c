@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sorting and hashing against what the C library does, and the values that parts of a check share. */
+/* Sorting and hashing compared with the C library, and helpers that several parts of a check use. */
 
 #include "harness.h"
 #include "planted.h"

@@ -286,7 +286,7 @@ static enum hr_status refuse_clash(const struct csv_header *header, const struct
   return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
                  (unsigned long long)line, quoted_name(header->names.text[first], a),
                  quoted_name(header->names.text[second], b), target->name,
-                 target->field ? "; choose one with --map" : "", target->field ? target->field : "",
+                 target->field ? "; choose one with --map " : "", target->field ? target->field : "",
                  target->field ? "=COLUMN" : "");
 }
 
@@ -342,7 +342,7 @@ static void append_remedy(struct sentence *sentence, const struct csv_header *he
     append(sentence, "; %s", schema->missing_hint);
     return;
   }
-  const char *before = "; name the column with --map";
+  const char *before = "; name the column with --map ";
   for (size_t i = 0; i < schema->n_columns; i++) {
     if (!is_missing(header, &schema->columns[i])) continue;
     append(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
