@@ -93,7 +93,7 @@ case_gang_larger_than_cluster() {
 
 case_binary_file() {
   head -c 5000 "$headroom" >t.csv
-  refuses_trace 't\.csv:1: is not text \(a NUL byte stands here\).*' t.csv
+  refuses_trace 't\.csv:1: not a text file: it contains a NUL byte.*' t.csv
 }
 
 case_truncated_gzip() {
