@@ -18,12 +18,6 @@ struct throughputs {
   const cJSON *gpu; /* of the requested type */
 };
 
-/* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", then by co-located job, "null"
-   meaning the job alone. */
-static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
-                                       struct hr_error *error);
-/* Steps per second of the job alone on `gpus` GPUs; 0 if the table has none. */
-static double throughput_of(const struct throughputs *throughputs, struct hr_text job_type, uint32_t gpus);
 static void hr__throughputs_finish(struct throughputs *throughputs);
 
 static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON *tree, struct hr_error *error) {
@@ -38,6 +32,8 @@ static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+/* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", then by co-located job, "null"
+   meaning the job alone. */
 static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
                                        struct hr_error *error) {
   enum hr_status status = hr__json_file_read(path, &throughputs->file, error);
@@ -50,6 +46,7 @@ static enum hr_status read_throughputs(const char *path, const char *gpu, struct
   return status;
 }
 
+/* Steps per second of the job alone on `gpus` GPUs; 0 if the table has none. */
 static double throughput_of(const struct throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
   enum { MAX_KEY = 300 };
   char key[MAX_KEY];

@@ -34,18 +34,6 @@ struct pai_jobs {
   } * tags;                      /* [instances.count]; NULL: the table was not read */
 };
 
-/* Reads both tables; `tags_path` may be NULL. Errors are written to `reader`; bad rows are errors even if it is
-   lenient. Must be finished even if it fails. */
-static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
-                                    struct pai_jobs *jobs);
-/* Returns NULL if there is no such job. */
-static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name);
-/* User of a job; empty if unknown. */
-static struct hr_text pai_job_user(const struct pai_jobs *jobs, const struct pai_job *job);
-static struct hr_text hr__pai_job_gpu_type(const struct pai_jobs *jobs, const struct pai_job *job);
-static struct hr_text hr__pai_job_workload(const struct pai_jobs *jobs, const struct pai_job *job);
-static void hr__pai_jobs_finish(struct pai_jobs *jobs);
-
 struct job_row {
   struct hr_text name, instance, user;
   int64_t submit_us;
@@ -178,6 +166,8 @@ static enum hr_status read_tags(struct pai_table *table, const char *path) {
   return read_table(table, path, names, &schema);
 }
 
+/* Reads both tables; `tags_path` may be NULL. Errors are written to `reader`; bad rows are errors even if it is
+   lenient. Must be finished even if it fails. */
 static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
                                     struct pai_jobs *jobs) {
   *jobs = (struct pai_jobs){0};
@@ -190,6 +180,7 @@ static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char 
 
 /* ---- Lookup ------------------------------------------------------------------------------------------ */
 
+/* Returns NULL if there is no such job. */
 static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name) {
   uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
   return job == HR_NONE ? NULL : &jobs->at[job];
@@ -200,6 +191,7 @@ static struct hr_text text_of(const struct hr__name_table *names, uint32_t numbe
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
+/* User of a job; empty if unknown. */
 static struct hr_text pai_job_user(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->users, job->user);
 }

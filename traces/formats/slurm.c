@@ -54,9 +54,6 @@ struct sacct_state {
 };
 
 static enum hr_status hr__sacct_read_rows(struct sacct_state *sacct);
-/* Stores the job with the row's texts. */
-static enum hr_status keep_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
-                               const char *types);
 
 /* ---- Notations of Slurm ------------------------------------------------------------------------------ */
 
@@ -225,6 +222,7 @@ static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, stru
   return true;
 }
 
+/* Stores the job with the row's texts. */
 static enum hr_status keep_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
                                const char *types) {
   struct hr_text id = row->id.length ? row->id : row->raw_id,

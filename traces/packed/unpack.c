@@ -36,33 +36,6 @@ struct unpacking {
   struct hr_error *error;
 };
 
-static enum hr_status no_memory(const struct unpacking *unpacking);
-static enum hr_status refuse(const struct unpacking *unpacking, const char *what);
-static enum hr_status refuse_section(const struct unpacking *unpacking, const struct hr__packed_section *section,
-                                     const char *what);
-
-/* The section with that name, marked as recognized; NULL if there is none. */
-static const struct hr__packed_section *find_section(struct unpacking *unpacking, const char *member);
-static enum hr_status check_sum(const struct unpacking *unpacking, const struct hr__packed_section *section);
-/* For streamed traces: releases the memory of pages of the file; they are read again on the next access. */
-static void drop_pages(const struct unpacking *unpacking, const char *at, size_t bytes);
-
-/* Reads the text sections: name tables, and ids. Ids stay in the file; only an array of pointers is built, and not
-   for streamed traces. */
-static enum hr_status read_names(struct unpacking *unpacking);
-static enum hr_status read_id_texts(struct unpacking *unpacking);
-static enum hr_status read_notes(struct unpacking *unpacking);
-static enum hr_status read_skipped(struct unpacking *unpacking);
-
-/* Whether `count` entries of a column are valid. The trace's name tables must be complete. */
-static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count);
-/* Whether submit times never decrease; `*last_us` is the previous one, and becomes the last of these. */
-static bool is_ascending(const int64_t *submit_us, uint32_t count, int64_t *last_us);
-/* Whether `row` is a permutation. Allocates memory; `*fine` is set if HR_OK is returned. */
-static enum hr_status is_permutation(const uint32_t *row, uint32_t n_jobs, bool *valid);
-/* Checks conditions across columns for some jobs. Returns a sentence on what is wrong, NULL if nothing is. */
-static const char *columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to);
-
 enum { BLOCK_BYTES = 1 << 18 };
 
 static enum hr_status no_memory(const struct unpacking *unpacking) {
@@ -81,6 +54,7 @@ static enum hr_status refuse_section(const struct unpacking *unpacking, const st
   return refuse(unpacking, text);
 }
 
+/* The section with that name, marked as recognized; NULL if there is none. */
 static const struct hr__packed_section *find_section(struct unpacking *unpacking, const char *member) {
   char name[HR_PACKED_NAME_BYTES];
   hr__packed_column_name(name, member);
@@ -92,6 +66,7 @@ static const struct hr__packed_section *find_section(struct unpacking *unpacking
   return NULL;
 }
 
+/* For streamed traces: releases the memory of pages of the file; they are read again on the next access. */
 static void drop_pages(const struct unpacking *unpacking, const char *at, size_t bytes) {
   if (!unpacking->streamed) return;
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
@@ -145,6 +120,8 @@ static enum hr_status take_names(struct unpacking *unpacking, const char *member
   return HR_OK;
 }
 
+/* Reads the text sections: name tables, and ids. Ids stay in the file; only an array of pointers is built, and not
+   for streamed traces. */
 static enum hr_status read_names(struct unpacking *unpacking) {
   struct hr__owned_trace *owned = unpacking->owned;
   enum hr_status status = HR_OK;
@@ -304,6 +281,7 @@ static const uint8_t widths[HR__N_COLUMNS] = {
 #undef WIDTH
         [HR__COLUMN_ID] = 8};
 
+/* Whether `count` entries of a column are valid. The trace's name tables must be complete. */
 static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
   struct value_range range = range_of(trace, id);
   switch (widths[id]) {
@@ -318,6 +296,7 @@ static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id,
   }
 }
 
+/* Whether submit times never decrease; `*last_us` is the previous one, and becomes the last of these. */
 static bool is_ascending(const int64_t *submit_us, uint32_t count, int64_t *last_us) {
   if (!count) return true;
   uint64_t falls = submit_us[0] < *last_us;
@@ -326,6 +305,7 @@ static bool is_ascending(const int64_t *submit_us, uint32_t count, int64_t *last
   return !falls;
 }
 
+/* Whether `row` is a permutation. Allocates memory; `*fine` is set if HR_OK is returned. */
 static enum hr_status is_permutation(const uint32_t *row, uint32_t n_jobs, bool *valid) {
   uint64_t *seen = calloc((size_t)n_jobs / 64 + 1, sizeof *seen);
   if (!seen) return HR_NO_MEMORY;
@@ -366,6 +346,7 @@ static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uin
   return valid;
 }
 
+/* Checks conditions across columns for some jobs. Returns a sentence on what is wrong, NULL if nothing is. */
 static const char *columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
   if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' in all jobs";
   if (trace->min_gpus && !bounds_are_valid(trace->min_gpus, trace->gpus, from, to))

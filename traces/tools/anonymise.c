@@ -19,14 +19,6 @@ struct pseudonyms {
   unsigned digits;
 };
 
-static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits);
-/* Writes the pseudonym of a name of a kind ("user", ...), which begins with the first letter of the kind. Returns the
-   length. */
-static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, struct hr_text name,
-                            char text[HR__PSEUDONYM_BYTES]);
-/* Erases the key from memory. */
-static void erase_key(struct pseudonyms *pseudonyms);
-
 /* The key is hashed once; each name continues from that state. */
 
 static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits) {
@@ -34,6 +26,8 @@ static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, siz
   pseudonyms->digits = digits;
 }
 
+/* Writes the pseudonym of a name of a kind ("user", ...), which begins with the first letter of the kind. Returns the
+   length. */
 static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, struct hr_text name,
                             char text[HR__PSEUDONYM_BYTES]) {
   static const char hexadecimal[] = "0123456789abcdef";
@@ -50,6 +44,7 @@ static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, str
   return (size_t)(at - text);
 }
 
+/* Erases the key from memory. */
 static void erase_key(struct pseudonyms *pseudonyms) {
   volatile unsigned char *at =
       (volatile unsigned char *)&pseudonyms->keyed; /* volatile, so that no store is optimized away */

@@ -28,9 +28,6 @@ struct hr__recorded_comparison {
   uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE if it can */
 };
 
-static void hr__check_fit(struct hr__check_state *checker, const struct hr__recorded_comparison *against);
-static void hr__check_load(struct hr__check_state *checker, const struct hr__recorded_comparison *against);
-
 /* ---- Offered load ------------------------------------------------------------------------------------ */
 
 enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };

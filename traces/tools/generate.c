@@ -36,11 +36,6 @@ struct generated_job {
   uint32_t number, gpus, user, tenant; /* each from 1 on */
 };
 
-/* Prepares a generator whose parameters were checked; it is borrowed. Finish it if HR_OK is returned. */
-static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error);
-static struct generated_job next_job(struct generation *work);
-static void hr__generation_finish(struct generation *work);
-
 enum { DAY_S = 86400, PEAK_S = 15 * 3600 };
 
 static const double full_turn = 6.283185307179586;
@@ -75,6 +70,7 @@ static void choose_gpu_counts(struct generation *work) {
   work->mean_gpus = gpus / work->gpu_weights;
 }
 
+/* Prepares a generator whose parameters were checked; it is borrowed. Finish it if HR_OK is returned. */
 static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
   *work = (struct generation){.g = g};
   choose_gpu_counts(work);
