@@ -90,6 +90,46 @@ static void free_column(struct hr__column *column) {
 
 enum { FIRST_CAPACITY = 1024, SPOOLED_BLOCKS = 4 };
 
+/* ---- Id texts ----------------------------------------------------------------------------------------- */
+
+enum { ID_BLOCK_BYTES = 1 << 18 };
+
+struct hr__id_block {
+  struct hr__id_block *next;
+  size_t used, size;
+  char text[];
+};
+
+static struct hr__id_block *add_id_block(struct hr_trace_builder *builder, size_t bytes) {
+  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
+  struct hr__id_block *block = malloc(sizeof *block + size);
+  if (!block) return NULL;
+  block->next = builder->id_blocks;
+  block->used = 0;
+  block->size = size;
+  builder->id_bytes += sizeof *block + size;
+  return builder->id_blocks = block;
+}
+
+static char *store_id(struct hr_trace_builder *builder, const char *text, size_t length) {
+  struct hr__id_block *block = builder->id_blocks;
+  if (!block || block->size - block->used < length + 1) block = add_id_block(builder, length + 1);
+  if (!block) return NULL;
+  char *stored = block->text + block->used;
+  memcpy(stored, text, length);
+  stored[length] = '\0';
+  block->used += length + 1;
+  return stored;
+}
+
+static void free_id_blocks(struct hr__id_block *blocks) {
+  while (blocks) {
+    struct hr__id_block *next = blocks->next;
+    free(blocks);
+    blocks = next;
+  }
+}
+
 /* ---- Creation and destruction ------------------------------------------------------------------------ */
 
 static const uint8_t column_width[HR__N_COLUMNS] = {
@@ -116,8 +156,6 @@ struct hr_trace_builder *hr_trace_builder_create(const char *source, const char 
   hr_trace_builder_destroy(builder);
   return NULL;
 }
-
-static void free_id_blocks(struct hr__id_block *blocks);
 
 void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
   if (!builder) return;
@@ -233,6 +271,70 @@ uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) 
   return builder->jumps[low].line + (row - builder->jumps[low].row);
 }
 
+/* ---- Ids -------------------------------------------------------------------------------------------- */
+
+/* Converts the numbers so far to texts. */
+static bool ids_to_text(struct hr_trace_builder *builder) {
+  const int64_t *number = builder->column[HR__COLUMN_ID].at;
+  char **text = malloc((size_t)builder->capacity * sizeof *text);
+  if (!text) return false;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    char buffer[HR_JOB_ID_BUFFER];
+    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
+    text[row] = store_id(builder, buffer, (size_t)length);
+    if (!text[row]) {
+      free(text);
+      return false;
+    }
+  }
+  free(builder->column[HR__COLUMN_ID].at);
+  builder->column[HR__COLUMN_ID].at = text;
+  builder->ids = HR__IDS_TEXT;
+  builder->ids_increase = false;
+  return true;
+}
+
+static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
+  int64_t *column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = id;
+  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
+  builder->last_id = id;
+  return true;
+}
+
+/* Stores the ids of the rows so far, which equal their row numbers. */
+static bool ids_to_numbers(struct hr_trace_builder *builder) {
+  struct hr__column *column = &builder->column[HR__COLUMN_ID];
+  if (!resize_column(builder, column, builder->capacity)) return false;
+  int64_t *number = column->at;
+  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
+  builder->last_id = builder->n;
+  builder->ids = HR__IDS_NUMBER;
+  return true;
+}
+
+static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
+  if (!id.length) return true;
+  if (builder->streamed) {
+    builder->ids = HR__IDS_COUNTED;
+    return true;
+  }
+  int64_t number = 0;
+  bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
+  if (builder->ids <= HR__IDS_COUNTED) {
+    if (is_number && number == (int64_t)builder->n + 1) {
+      builder->ids = HR__IDS_COUNTED;
+      return true;
+    }
+    if (!ids_to_numbers(builder)) return false;
+  }
+  if (is_number) return put_id_number(builder, number);
+  if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
+  char **column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = store_id(builder, id.at, strnlen(id.at, id.length));
+  return column[builder->n] != NULL;
+}
+
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
 void hr_job_record_init(struct hr_job_record *record) {
@@ -272,8 +374,6 @@ static bool is_common(const struct hr_trace_builder *builder, const struct hr_jo
   const size_t others = offsetof(struct hr_job_record, tasks);
   return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
 }
-
-static bool put_id(struct hr_trace_builder *builder, struct hr_text id);
 
 static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
   uint32_t name[HR__N_NAMES];
@@ -412,110 +512,6 @@ enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, cons
   struct hr_skipped_rows *rows = count_skipped(builder, reason, line);
   if (rows) rows->no_fault = true;
   return rows ? HR_OK : HR_NO_MEMORY;
-}
-
-enum { ID_BLOCK_BYTES = 1 << 18 };
-
-/* ---- Id texts ----------------------------------------------------------------------------------------- */
-
-struct hr__id_block {
-  struct hr__id_block *next;
-  size_t used, size;
-  char text[];
-};
-
-static struct hr__id_block *add_id_block(struct hr_trace_builder *builder, size_t bytes) {
-  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
-  struct hr__id_block *block = malloc(sizeof *block + size);
-  if (!block) return NULL;
-  block->next = builder->id_blocks;
-  block->used = 0;
-  block->size = size;
-  builder->id_bytes += sizeof *block + size;
-  return builder->id_blocks = block;
-}
-
-static char *store_id(struct hr_trace_builder *builder, const char *text, size_t length) {
-  struct hr__id_block *block = builder->id_blocks;
-  if (!block || block->size - block->used < length + 1) block = add_id_block(builder, length + 1);
-  if (!block) return NULL;
-  char *stored = block->text + block->used;
-  memcpy(stored, text, length);
-  stored[length] = '\0';
-  block->used += length + 1;
-  return stored;
-}
-
-static void free_id_blocks(struct hr__id_block *blocks) {
-  while (blocks) {
-    struct hr__id_block *next = blocks->next;
-    free(blocks);
-    blocks = next;
-  }
-}
-
-/* ---- Ids -------------------------------------------------------------------------------------------- */
-
-/* Converts the numbers so far to texts. */
-static bool ids_to_text(struct hr_trace_builder *builder) {
-  const int64_t *number = builder->column[HR__COLUMN_ID].at;
-  char **text = malloc((size_t)builder->capacity * sizeof *text);
-  if (!text) return false;
-  for (uint32_t row = 0; row < builder->n; row++) {
-    char buffer[HR_JOB_ID_BUFFER];
-    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
-    text[row] = store_id(builder, buffer, (size_t)length);
-    if (!text[row]) {
-      free(text);
-      return false;
-    }
-  }
-  free(builder->column[HR__COLUMN_ID].at);
-  builder->column[HR__COLUMN_ID].at = text;
-  builder->ids = HR__IDS_TEXT;
-  builder->ids_increase = false;
-  return true;
-}
-
-static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
-  int64_t *column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = id;
-  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
-  builder->last_id = id;
-  return true;
-}
-
-/* Stores the ids of the rows so far, which equal their row numbers. */
-static bool ids_to_numbers(struct hr_trace_builder *builder) {
-  struct hr__column *column = &builder->column[HR__COLUMN_ID];
-  if (!resize_column(builder, column, builder->capacity)) return false;
-  int64_t *number = column->at;
-  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
-  builder->last_id = builder->n;
-  builder->ids = HR__IDS_NUMBER;
-  return true;
-}
-
-static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
-  if (!id.length) return true;
-  if (builder->streamed) {
-    builder->ids = HR__IDS_COUNTED;
-    return true;
-  }
-  int64_t number = 0;
-  bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
-  if (builder->ids <= HR__IDS_COUNTED) {
-    if (is_number && number == (int64_t)builder->n + 1) {
-      builder->ids = HR__IDS_COUNTED;
-      return true;
-    }
-    if (!ids_to_numbers(builder)) return false;
-  }
-  if (is_number) return put_id_number(builder, number);
-  if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
-  char **column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = store_id(builder, id.at, strnlen(id.at, id.length));
-  return column[builder->n] != NULL;
 }
 
 /* ---- Finished traces ---------------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ static uint64_t count_lines(const char *at, size_t length) {
   return count;
 }
 
-/* NUL stands in no text and in nearly every binary file. */
+/* Text contains no NUL; nearly every binary file does. */
 static enum hr_status refuse_binary(const struct hr__input *input, size_t from, struct hr_error *error) {
   const char *nul = memchr(input->window + from, '\0', input->end - from);
   if (!nul) return HR_OK;

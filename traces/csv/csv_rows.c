@@ -18,22 +18,231 @@
 #include <string.h>
 #include <strings.h>
 
-enum { HR__MAX_CSV_COLUMNS = 4096, HR__MAX_SCHEMA_COLUMNS = 64 };
+enum { MAX_CSV_COLUMNS = 4096, MAX_SCHEMA_COLUMNS = 64 };
 
 struct csv_header {
   uint32_t n; /* number of columns in the file */
   struct hr__name_table names;
-  uint32_t column_of[HR__MAX_CSV_COLUMNS];  /* by name number */
-  uint8_t first_use[HR__MAX_CSV_COLUMNS];   /* by column: schema column that uses it + 1; 0: none */
-  uint8_t next_use[HR__MAX_SCHEMA_COLUMNS]; /* next schema column that uses the same column + 1; 0: none */
+  uint32_t column_of[MAX_CSV_COLUMNS];  /* by name number */
+  uint8_t first_use[MAX_CSV_COLUMNS];   /* by column: schema column that uses it + 1; 0: none */
+  uint8_t next_use[MAX_SCHEMA_COLUMNS]; /* next schema column that uses the same column + 1; 0: none */
 };
 
+/* ---- Messages ---------------------------------------------------------------------------------------- */
+
+struct sentence {
+  char text[700];
+  size_t length;
+};
+
+static HR_PRINTF(2, 3) void append(struct sentence *sentence, const char *format, ...) {
+  size_t space = sizeof sentence->text - sentence->length;
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(sentence->text + sentence->length, space, format, args);
+  va_end(args);
+  if (length > 0) sentence->length += (size_t)length < space ? (size_t)length : space - 1;
+}
+
+static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
+  return hr__quote((struct hr_text){name, strlen(name)}, buffer);
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------- */
+
 static enum hr_status header_add(struct csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                 uint64_t line);
+                                 uint64_t line) {
+  unsigned long long at = line;
+  if (header->n == MAX_CSV_COLUMNS)
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: the header has more than %d columns", reader->path, at,
+                   MAX_CSV_COLUMNS);
+  uint32_t known = header->names.count;
+  uint32_t number = hr__names_intern(&header->names, name.length ? name.at : "", name.length);
+  if (number == HR_NONE) return hr__reader_no_memory(reader);
+  if (number < known && name.length) {
+    char buffer[HR__QUOTE_BYTES];
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: column '%s' is in the header twice", reader->path, at,
+                   hr__quote(name, buffer));
+  }
+  header->column_of[number] = header->n++;
+  return HR_OK;
+}
+
+/* "submit_time(us)" in a column map also matches "submit_time": the map then gives the unit, which the file does
+   not. */
+static size_t length_without_unit(const char *name) {
+  size_t length = strlen(name);
+  const char *open = strrchr(name, '(');
+  if (!open || name[length - 1] != ')') return length;
+  while (open > name && open[-1] == ' ') open--;
+  return (size_t)(open - name);
+}
+
+static bool is_but_for_case(const char *name, const char *target, size_t length) {
+  return strlen(name) == length && strncasecmp(name, target, length) == 0;
+}
+
+/* The first name at or after `from` that matches ignoring case. */
+static uint32_t find_but_for_case(const struct csv_header *header, const struct hr__csv_column *target, uint32_t from) {
+  size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
+  for (uint32_t i = from; i < header->names.count; i++)
+    if (is_but_for_case(header->names.text[i], target->name, length) ||
+        is_but_for_case(header->names.text[i], target->name, shorter))
+      return i;
+  return HR_NONE;
+}
+
+static uint32_t find_exactly(const struct csv_header *header, const struct hr__csv_column *target) {
+  uint32_t number = hr__names_find(&header->names, target->name, strlen(target->name));
+  if (number == HR_NONE && target->field)
+    number = hr__names_find(&header->names, target->name, length_without_unit(target->name));
+  return number;
+}
+
+static uint32_t find_column(const struct csv_header *header, const struct hr__csv_column *target) {
+  uint32_t number = find_exactly(header, target);
+  if (number == HR_NONE) number = find_but_for_case(header, target, 0);
+  return number == HR_NONE ? HR_NONE : header->column_of[number];
+}
+
+/* Reports two names that match only when case is ignored, which is ambiguous. */
+static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
+                                   const struct hr__csv_column *target, uint64_t line) {
+  uint32_t first = find_exactly(header, target) == HR_NONE ? find_but_for_case(header, target, 0) : HR_NONE;
+  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, target, first + 1);
+  char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
+  if (second == HR_NONE) return HR_OK;
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
+                 (unsigned long long)line, quoted_name(header->names.text[first], a),
+                 quoted_name(header->names.text[second], b), target->name,
+                 target->field ? "; choose one with --map " : "", target->field ? target->field : "",
+                 target->field ? "=COLUMN" : "");
+}
+
+/* ---- Missing columns --------------------------------------------------------------------------------- */
+
+/* The nearest unused column of the file, for "did you mean". */
+static const char *nearest_unused(const struct csv_header *header, const char *name) {
+  const char *words[MAX_CSV_COLUMNS + 1];
+  size_t n = 0;
+  for (uint32_t i = 0; i < header->names.count; i++)
+    if (!header->first_use[header->column_of[i]]) words[n++] = header->names.text[i];
+  words[n] = NULL;
+  return hr_nearest_word(name, words);
+}
+
+static bool is_missing(const struct csv_header *header, const struct hr__csv_column *target) {
+  return target->must_exist && find_column(header, target) == HR_NONE;
+}
+
+static void append_missing(struct sentence *sentence, const struct csv_header *header,
+                           const struct hr__csv_schema *schema, size_t n_missing) {
+  append(sentence, n_missing > 1 ? "missing columns" : "missing column");
+  const char *separator = "";
+  for (size_t i = 0; i < schema->n_columns; i++) {
+    if (!is_missing(header, &schema->columns[i])) continue;
+    append(sentence, "%s '%s'", separator, schema->columns[i].name);
+    char buffer[HR__QUOTE_BYTES];
+    const char *nearest = nearest_unused(header, schema->columns[i].name);
+    if (nearest) append(sentence, " (did you mean '%s'?)", quoted_name(nearest, buffer));
+    separator = ",";
+  }
+}
+
+static void append_columns(struct sentence *sentence, const struct csv_header *header) {
+  const size_t enough = 400;
+  append(sentence, "; the file has: ");
+  for (uint32_t i = 0; i < header->names.count; i++) {
+    char buffer[HR__QUOTE_BYTES];
+    append(sentence, "%s%s", i ? ", " : "", quoted_name(header->names.text[i], buffer));
+    if (sentence->length < enough) continue;
+    append(sentence, ", ...");
+    break;
+  }
+}
+
+static void append_remedy(struct sentence *sentence, const struct csv_header *header,
+                          const struct hr__csv_schema *schema) {
+  if (!schema->separator && header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
+    append(sentence, "; columns must be separated by commas, not by ';' or tabs");
+    return;
+  }
+  if (schema->missing_hint) {
+    append(sentence, "; %s", schema->missing_hint);
+    return;
+  }
+  const char *before = "; name the column with --map ";
+  for (size_t i = 0; i < schema->n_columns; i++) {
+    if (!is_missing(header, &schema->columns[i])) continue;
+    append(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
+    before = ",";
+  }
+}
+
+static enum hr_status missing_columns(const struct csv_header *header, const struct hr__reader *reader,
+                                      const struct hr__csv_schema *schema, size_t n_missing, uint64_t line) {
+  struct sentence sentence = {.length = 0};
+  append_missing(&sentence, header, schema, n_missing);
+  append_columns(&sentence, header);
+  append_remedy(&sentence, header, schema);
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s", reader->path, (unsigned long long)line, sentence.text);
+}
+
+/* ---- Unknown columns --------------------------------------------------------------------------------- */
+
+static bool is_ignored(const struct hr__csv_schema *schema, const char *name) {
+  for (const char *const *ignored = schema->ignored; ignored && *ignored; ignored++)
+    if (strcasecmp(*ignored, name) == 0) return true;
+  return false;
+}
+
+static const char *nearest_unfed(const struct csv_header *header, const struct hr__csv_schema *schema,
+                                 const char *name) {
+  const char *words[MAX_SCHEMA_COLUMNS + 1];
+  size_t n = 0;
+  for (size_t i = 0; i < schema->n_columns; i++)
+    if (find_column(header, &schema->columns[i]) == HR_NONE) words[n++] = schema->columns[i].name;
+  words[n] = NULL;
+  return hr_nearest_word(name, words);
+}
+
+static enum hr_status note_unknown_columns(const struct csv_header *header, struct hr__reader *reader,
+                                           const struct hr__csv_schema *schema) {
+  for (uint32_t i = 0; i < header->names.count; i++) {
+    const char *name = header->names.text[i];
+    if (!*name || header->first_use[header->column_of[i]] || is_ignored(schema, name)) continue;
+    char buffer[HR__QUOTE_BYTES];
+    const char *nearest = nearest_unfed(header, schema, name);
+    enum hr_status status =
+        hr_notes_add(reader->notes, "unknown column '%s' is ignored%s%s%s", quoted_name(name, buffer),
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    if (status != HR_OK) return hr__reader_no_memory(reader);
+  }
+  return HR_OK;
+}
+
 /* Finds the schema's columns in the header, once it is complete. */
 static enum hr_status header_bind(struct csv_header *header, struct hr__reader *reader,
-                                  const struct hr__csv_schema *schema, uint64_t line);
-static void header_finish(struct csv_header *header);
+                                  const struct hr__csv_schema *schema, uint64_t line) {
+  size_t n_missing = 0;
+  for (size_t i = 0; i < schema->n_columns; i++) {
+    uint32_t column = find_column(header, &schema->columns[i]);
+    enum hr_status status = refuse_clash(header, reader, &schema->columns[i], line);
+    if (status != HR_OK) return status;
+    n_missing += is_missing(header, &schema->columns[i]);
+    if (column == HR_NONE) continue;
+    header->next_use[i] = header->first_use[column];
+    header->first_use[column] = (uint8_t)(i + 1);
+  }
+  if (n_missing) return missing_columns(header, reader, schema, n_missing, line);
+  return note_unknown_columns(header, reader, schema);
+}
+
+static void header_finish(struct csv_header *header) {
+  hr__names_finish(&header->names);
+}
+
+/* ---- Feeds ------------------------------------------------------------------------------------------- */
 
 /* Destination of a column's values; a linked list if several members use the same column. */
 struct feed {
@@ -50,7 +259,7 @@ struct csv_rows {
   const struct hr__csv_schema *schema;
   struct csv_header header;
   const struct feed **feed_of; /* by column; NULL entries are ignored */
-  struct feed feeds[HR__MAX_SCHEMA_COLUMNS];
+  struct feed feeds[MAX_SCHEMA_COLUMNS];
   bool have_header;
   uint64_t n_rows; /* rows below the header */
   struct hr__value_reader values;
@@ -201,213 +410,4 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
   hr__csv_blocks_close(blocks);
   free(rows);
   return status;
-}
-
-struct sentence {
-  char text[700];
-  size_t length;
-};
-
-static HR_PRINTF(2, 3) void append(struct sentence *sentence, const char *format, ...) {
-  size_t space = sizeof sentence->text - sentence->length;
-  va_list args;
-  va_start(args, format);
-  int length = vsnprintf(sentence->text + sentence->length, space, format, args);
-  va_end(args);
-  if (length > 0) sentence->length += (size_t)length < space ? (size_t)length : space - 1;
-}
-
-static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
-  return hr__quote((struct hr_text){name, strlen(name)}, buffer);
-}
-
-static enum hr_status header_add(struct csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                 uint64_t line) {
-  unsigned long long at = line;
-  if (header->n == HR__MAX_CSV_COLUMNS)
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: the header has more than %d columns", reader->path, at,
-                   HR__MAX_CSV_COLUMNS);
-  uint32_t known = header->names.count;
-  uint32_t number = hr__names_intern(&header->names, name.length ? name.at : "", name.length);
-  if (number == HR_NONE) return hr__reader_no_memory(reader);
-  if (number < known && name.length) {
-    char buffer[HR__QUOTE_BYTES];
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: column '%s' is in the header twice", reader->path, at,
-                   hr__quote(name, buffer));
-  }
-  header->column_of[number] = header->n++;
-  return HR_OK;
-}
-
-/* "submit_time(us)" in a column map also matches "submit_time": the map then gives the unit, which the file does
-   not. */
-static size_t length_without_unit(const char *name) {
-  size_t length = strlen(name);
-  const char *open = strrchr(name, '(');
-  if (!open || name[length - 1] != ')') return length;
-  while (open > name && open[-1] == ' ') open--;
-  return (size_t)(open - name);
-}
-
-static bool is_but_for_case(const char *name, const char *target, size_t length) {
-  return strlen(name) == length && strncasecmp(name, target, length) == 0;
-}
-
-/* The first name at or after `from` that matches ignoring case. */
-static uint32_t find_but_for_case(const struct csv_header *header, const struct hr__csv_column *target, uint32_t from) {
-  size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
-  for (uint32_t i = from; i < header->names.count; i++)
-    if (is_but_for_case(header->names.text[i], target->name, length) ||
-        is_but_for_case(header->names.text[i], target->name, shorter))
-      return i;
-  return HR_NONE;
-}
-
-static uint32_t find_exactly(const struct csv_header *header, const struct hr__csv_column *target) {
-  uint32_t number = hr__names_find(&header->names, target->name, strlen(target->name));
-  if (number == HR_NONE && target->field)
-    number = hr__names_find(&header->names, target->name, length_without_unit(target->name));
-  return number;
-}
-
-static uint32_t find_column(const struct csv_header *header, const struct hr__csv_column *target) {
-  uint32_t number = find_exactly(header, target);
-  if (number == HR_NONE) number = find_but_for_case(header, target, 0);
-  return number == HR_NONE ? HR_NONE : header->column_of[number];
-}
-
-/* Reports two names that match only when case is ignored, which is ambiguous. */
-static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
-                                   const struct hr__csv_column *target, uint64_t line) {
-  uint32_t first = find_exactly(header, target) == HR_NONE ? find_but_for_case(header, target, 0) : HR_NONE;
-  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, target, first + 1);
-  char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
-  if (second == HR_NONE) return HR_OK;
-  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
-                 (unsigned long long)line, quoted_name(header->names.text[first], a),
-                 quoted_name(header->names.text[second], b), target->name,
-                 target->field ? "; choose one with --map " : "", target->field ? target->field : "",
-                 target->field ? "=COLUMN" : "");
-}
-
-/* ---- Missing columns --------------------------------------------------------------------------------- */
-
-/* The nearest unused column of the file, for "did you mean". */
-static const char *nearest_unused(const struct csv_header *header, const char *name) {
-  const char *words[HR__MAX_CSV_COLUMNS + 1];
-  size_t n = 0;
-  for (uint32_t i = 0; i < header->names.count; i++)
-    if (!header->first_use[header->column_of[i]]) words[n++] = header->names.text[i];
-  words[n] = NULL;
-  return hr_nearest_word(name, words);
-}
-
-static bool is_missing(const struct csv_header *header, const struct hr__csv_column *target) {
-  return target->must_exist && find_column(header, target) == HR_NONE;
-}
-
-static void append_missing(struct sentence *sentence, const struct csv_header *header,
-                           const struct hr__csv_schema *schema, size_t n_missing) {
-  append(sentence, n_missing > 1 ? "missing columns" : "missing column");
-  const char *separator = "";
-  for (size_t i = 0; i < schema->n_columns; i++) {
-    if (!is_missing(header, &schema->columns[i])) continue;
-    append(sentence, "%s '%s'", separator, schema->columns[i].name);
-    char buffer[HR__QUOTE_BYTES];
-    const char *nearest = nearest_unused(header, schema->columns[i].name);
-    if (nearest) append(sentence, " (did you mean '%s'?)", quoted_name(nearest, buffer));
-    separator = ",";
-  }
-}
-
-static void append_columns(struct sentence *sentence, const struct csv_header *header) {
-  const size_t enough = 400;
-  append(sentence, "; the file has: ");
-  for (uint32_t i = 0; i < header->names.count; i++) {
-    char buffer[HR__QUOTE_BYTES];
-    append(sentence, "%s%s", i ? ", " : "", quoted_name(header->names.text[i], buffer));
-    if (sentence->length < enough) continue;
-    append(sentence, ", ...");
-    break;
-  }
-}
-
-static void append_remedy(struct sentence *sentence, const struct csv_header *header,
-                          const struct hr__csv_schema *schema) {
-  if (!schema->separator && header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
-    append(sentence, "; columns must be separated by commas, not by ';' or tabs");
-    return;
-  }
-  if (schema->missing_hint) {
-    append(sentence, "; %s", schema->missing_hint);
-    return;
-  }
-  const char *before = "; name the column with --map ";
-  for (size_t i = 0; i < schema->n_columns; i++) {
-    if (!is_missing(header, &schema->columns[i])) continue;
-    append(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
-    before = ",";
-  }
-}
-
-static enum hr_status missing_columns(const struct csv_header *header, const struct hr__reader *reader,
-                                      const struct hr__csv_schema *schema, size_t n_missing, uint64_t line) {
-  struct sentence sentence = {.length = 0};
-  append_missing(&sentence, header, schema, n_missing);
-  append_columns(&sentence, header);
-  append_remedy(&sentence, header, schema);
-  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s", reader->path, (unsigned long long)line, sentence.text);
-}
-
-/* ---- Unknown columns --------------------------------------------------------------------------------- */
-
-static bool is_ignored(const struct hr__csv_schema *schema, const char *name) {
-  for (const char *const *ignored = schema->ignored; ignored && *ignored; ignored++)
-    if (strcasecmp(*ignored, name) == 0) return true;
-  return false;
-}
-
-static const char *nearest_unfed(const struct csv_header *header, const struct hr__csv_schema *schema,
-                                 const char *name) {
-  const char *words[HR__MAX_SCHEMA_COLUMNS + 1];
-  size_t n = 0;
-  for (size_t i = 0; i < schema->n_columns; i++)
-    if (find_column(header, &schema->columns[i]) == HR_NONE) words[n++] = schema->columns[i].name;
-  words[n] = NULL;
-  return hr_nearest_word(name, words);
-}
-
-static enum hr_status note_unknown_columns(const struct csv_header *header, struct hr__reader *reader,
-                                           const struct hr__csv_schema *schema) {
-  for (uint32_t i = 0; i < header->names.count; i++) {
-    const char *name = header->names.text[i];
-    if (!*name || header->first_use[header->column_of[i]] || is_ignored(schema, name)) continue;
-    char buffer[HR__QUOTE_BYTES];
-    const char *nearest = nearest_unfed(header, schema, name);
-    enum hr_status status =
-        hr_notes_add(reader->notes, "unknown column '%s' is ignored%s%s%s", quoted_name(name, buffer),
-                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    if (status != HR_OK) return hr__reader_no_memory(reader);
-  }
-  return HR_OK;
-}
-
-static enum hr_status header_bind(struct csv_header *header, struct hr__reader *reader,
-                                  const struct hr__csv_schema *schema, uint64_t line) {
-  size_t n_missing = 0;
-  for (size_t i = 0; i < schema->n_columns; i++) {
-    uint32_t column = find_column(header, &schema->columns[i]);
-    enum hr_status status = refuse_clash(header, reader, &schema->columns[i], line);
-    if (status != HR_OK) return status;
-    n_missing += is_missing(header, &schema->columns[i]);
-    if (column == HR_NONE) continue;
-    header->next_use[i] = header->first_use[column];
-    header->first_use[column] = (uint8_t)(i + 1);
-  }
-  if (n_missing) return missing_columns(header, reader, schema, n_missing, line);
-  return note_unknown_columns(header, reader, schema);
-}
-
-static void header_finish(struct csv_header *header) {
-  hr__names_finish(&header->names);
 }

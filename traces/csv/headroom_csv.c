@@ -17,7 +17,7 @@ const struct hr__csv_column hr__fields[HR__N_FIELDS] = {
 #undef FIELD
 };
 
-_Static_assert(HR__N_FIELDS <= 64, "a schema has at most HR__MAX_SCHEMA_COLUMNS columns");
+_Static_assert(HR__N_FIELDS <= 64, "a schema has at most MAX_SCHEMA_COLUMNS columns");
 
 const struct hr_trace_field *hr_trace_fields(void) {
   static const struct hr_trace_field fields[HR__N_FIELDS + 1] = {

@@ -18,8 +18,6 @@ struct throughputs {
   const cJSON *gpu; /* of the requested type */
 };
 
-static void hr__throughputs_finish(struct throughputs *throughputs);
-
 static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON *tree, struct hr_error *error) {
   enum { MAX_TYPES = 16 };
   const char *types[MAX_TYPES + 1];
@@ -32,6 +30,11 @@ static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+static void finish_throughputs(struct throughputs *throughputs) {
+  hr__json_file_finish(&throughputs->file);
+  throughputs->gpu = NULL;
+}
+
 /* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", then by co-located job, "null"
    meaning the job alone. */
 static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
@@ -42,7 +45,7 @@ static enum hr_status read_throughputs(const char *path, const char *gpu, struct
   throughputs->gpu = cJSON_IsObject(tree) ? cJSON_GetObjectItemCaseSensitive(tree, gpu) : NULL;
   if (cJSON_IsObject(throughputs->gpu)) return HR_OK;
   status = no_such_gpu(path, gpu, tree, error);
-  hr__throughputs_finish(throughputs);
+  finish_throughputs(throughputs);
   return status;
 }
 
@@ -56,11 +59,6 @@ static double throughput_of(const struct throughputs *throughputs, struct hr_tex
   const cJSON *measured = cJSON_GetObjectItemCaseSensitive(throughputs->gpu, key);
   const cJSON *alone = cJSON_GetObjectItemCaseSensitive(measured, "null");
   return cJSON_IsNumber(alone) && alone->valuedouble > 0 ? alone->valuedouble : 0;
-}
-
-static void hr__throughputs_finish(struct throughputs *throughputs) {
-  hr__json_file_finish(&throughputs->file);
-  throughputs->gpu = NULL;
 }
 
 /* ---- Jobs -------------------------------------------------------------------------------------------- */
@@ -175,6 +173,6 @@ enum hr_status hr__read_gavel(struct hr__reader *reader) {
   status = read_throughputs(path, gpu, &gavel.throughputs, reader->error);
   if (status != HR_OK) return status;
   status = read_rows(&gavel, header);
-  hr__throughputs_finish(&gavel.throughputs);
+  finish_throughputs(&gavel.throughputs);
   return status == HR_OK ? note_reference(&gavel, gpu, path) : status;
 }

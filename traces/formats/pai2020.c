@@ -201,15 +201,15 @@ static struct hr__pai_tag tag_of(const struct pai_jobs *jobs, const struct pai_j
   return jobs->tags[job->instance];
 }
 
-static struct hr_text hr__pai_job_gpu_type(const struct pai_jobs *jobs, const struct pai_job *job) {
+static struct hr_text pai_job_gpu_type(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).gpu_type);
 }
 
-static struct hr_text hr__pai_job_workload(const struct pai_jobs *jobs, const struct pai_job *job) {
+static struct hr_text pai_job_workload(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).workload);
 }
 
-static void hr__pai_jobs_finish(struct pai_jobs *jobs) {
+static void finish_pai_jobs(struct pai_jobs *jobs) {
   hr__names_finish(&jobs->names);
   hr__names_finish(&jobs->users);
   hr__names_finish(&jobs->instances);
@@ -277,8 +277,8 @@ static void add_submission(struct pai *pai, const struct pai_row *row, struct hr
   task->recorded_start_us = row->start_us;
   if (!job) return;
   task->user = pai_job_user(&pai->jobs, job);
-  task->model = hr__pai_job_workload(&pai->jobs, job);
-  if (pai->jobs.tags && task->gpus) task->gpu_types = hr__pai_job_gpu_type(&pai->jobs, job);
+  task->model = pai_job_workload(&pai->jobs, job);
+  if (pai->jobs.tags && task->gpus) task->gpu_types = pai_job_gpu_type(&pai->jobs, job);
 }
 
 static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8_t outcome, uint64_t line) {
@@ -405,6 +405,6 @@ enum hr_status hr__read_pai2020(struct hr__reader *reader) {
   enum hr_status status = read_job_tables(&pai);
   if (status == HR_OK) status = read_rows(&pai);
   if (status == HR_OK) status = note_what_is_assumed(&pai);
-  hr__pai_jobs_finish(&pai.jobs);
+  finish_pai_jobs(&pai.jobs);
   return status;
 }

@@ -53,8 +53,6 @@ struct sacct_state {
       n_per_node, n_priorities, n_early, n_shares;
 };
 
-static enum hr_status hr__sacct_read_rows(struct sacct_state *sacct);
-
 /* ---- Notations of Slurm ------------------------------------------------------------------------------ */
 
 static struct hr_text without(struct hr_text text, size_t count) {
@@ -232,85 +230,6 @@ static enum hr_status keep_job(struct sacct_state *sacct, struct sacct_job *job,
   job->types = keep(&sacct->texts, (struct hr_text){types, strlen(types)});
   bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && put_job(sacct, job, id);
   return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
-}
-
-/* ---- Conversion to jobs ------------------------------------------------------------------------------ */
-
-static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) {
-  const struct sacct_job *job = &sacct->jobs[number];
-  if (job->left_out) return hr__reader_leave_out(sacct->reader, job->left_out, job->line);
-  struct hr_job_record record;
-  hr_job_record_init(&record);
-  record.id = stored(&sacct->ids, number);
-  record.user = stored(&sacct->texts, job->user);
-  record.tenant = stored(&sacct->texts, job->tenant);
-  record.gpu_types = stored(&sacct->texts, job->types);
-  record.submit_us = job->submit_us;
-  record.recorded_start_us = job->start_us;
-  record.work_us = job->work_us;
-  record.limit_us = job->limit_us;
-  record.gpus = job->gpus;
-  record.tasks = job->tasks;
-  record.cpu_milli = job->cpu_milli;
-  record.mem_mib = job->mem_mib;
-  record.priority = job->priority;
-  record.outcome = job->outcome;
-  return hr__reader_add(sacct->reader, &record, job->line);
-}
-
-static enum hr_status add_jobs(const struct sacct_state *sacct) {
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; status == HR_OK && i < sacct->n_jobs; i++) status = add_job(sacct, i);
-  return status;
-}
-
-static enum hr_status note_all(const struct sacct_state *sacct) {
-  const struct {
-    uint64_t count;
-    struct hr__count_words words;
-  } notes[] = {
-      {sacct->n_steps,
-       {"row is a step of a job, which is part of that job", "rows are steps of jobs, which are part of their jobs",
-        ""}},
-      {sacct->n_attempts,
-       {"row is a further attempt at a job that was", "rows are further attempts at jobs that were",
-        " requeued: each job is replayed once, submitted with the first and run as the last attempt"}},
-      {sacct->n_restarts,
-       {"restart of a job is", "restarts of jobs are", " in column 'Restarts'; earlier attempts are not replayed"}},
-      {sacct->n_components,
-       {"row is a component of a heterogeneous job, whose components",
-        "rows are components of heterogeneous jobs, which", " started together; each is replayed as a job of its own"}},
-      {sacct->n_eligible_later,
-       {"row became eligible after it was submitted", "rows became eligible after they were submitted",
-        " (dependencies, holds, begin times): that time is used as submit time"}},
-      {sacct->n_partition_limits,
-       {"row has its partition's limit", "rows have their partition's limit", ", which is not in the file"}},
-      {sacct->n_uneven,
-       {"row has", "rows have", " GPUs that cannot be divided evenly among the nodes: each is one task"}},
-      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which are accepted in a replay"}},
-      {sacct->n_per_node, {"row has its", "rows have their", " GPUs in GRES only, taken as a number per node"}},
-      {sacct->n_early,
-       {"row started before it was", "rows started before they were", " submitted: the start is treated as unknown"}},
-      {sacct->n_shares,
-       {"row has", "rows have",
-        " shares of GPUs (gres/shard, gres/mps), which are ignored: without whole GPUs they have none"}},
-      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is ignored"}},
-  };
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
-    status = hr__reader_note_count(sacct->reader, notes[i].count, notes[i].words);
-  return status;
-}
-
-enum hr_status hr__read_sacct(struct hr__reader *reader) {
-  struct sacct_state sacct = {.reader = reader};
-  enum hr_status status = hr__sacct_read_rows(&sacct);
-  if (status == HR_OK) status = add_jobs(&sacct);
-  if (status == HR_OK) status = note_all(&sacct);
-  hr__names_finish(&sacct.ids);
-  hr__names_finish(&sacct.texts);
-  free(sacct.jobs);
-  return status;
 }
 
 /* ---- Rows -------------------------------------------------------------------------------------------- */
@@ -568,7 +487,7 @@ static enum hr_status check_header(struct sacct_state *sacct) {
                  reader->path);
 }
 
-static enum hr_status hr__sacct_read_rows(struct sacct_state *sacct) {
+static enum hr_status read_rows(struct sacct_state *sacct) {
   static const struct sacct_row blank = {
       .submit_us = INT64_MIN, .eligible_us = INT64_MIN, .start_us = INT64_MIN, .end_us = INT64_MIN};
   struct sacct_row row;
@@ -585,4 +504,83 @@ static enum hr_status hr__sacct_read_rows(struct sacct_state *sacct) {
                                         .self = sacct};
   enum hr_status status = check_header(sacct);
   return status == HR_OK ? hr__csv_read_rows(sacct->reader, &schema) : status;
+}
+
+/* ---- Conversion to jobs ------------------------------------------------------------------------------ */
+
+static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) {
+  const struct sacct_job *job = &sacct->jobs[number];
+  if (job->left_out) return hr__reader_leave_out(sacct->reader, job->left_out, job->line);
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.id = stored(&sacct->ids, number);
+  record.user = stored(&sacct->texts, job->user);
+  record.tenant = stored(&sacct->texts, job->tenant);
+  record.gpu_types = stored(&sacct->texts, job->types);
+  record.submit_us = job->submit_us;
+  record.recorded_start_us = job->start_us;
+  record.work_us = job->work_us;
+  record.limit_us = job->limit_us;
+  record.gpus = job->gpus;
+  record.tasks = job->tasks;
+  record.cpu_milli = job->cpu_milli;
+  record.mem_mib = job->mem_mib;
+  record.priority = job->priority;
+  record.outcome = job->outcome;
+  return hr__reader_add(sacct->reader, &record, job->line);
+}
+
+static enum hr_status add_jobs(const struct sacct_state *sacct) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; status == HR_OK && i < sacct->n_jobs; i++) status = add_job(sacct, i);
+  return status;
+}
+
+static enum hr_status note_all(const struct sacct_state *sacct) {
+  const struct {
+    uint64_t count;
+    struct hr__count_words words;
+  } notes[] = {
+      {sacct->n_steps,
+       {"row is a step of a job, which is part of that job", "rows are steps of jobs, which are part of their jobs",
+        ""}},
+      {sacct->n_attempts,
+       {"row is a further attempt at a job that was", "rows are further attempts at jobs that were",
+        " requeued: each job is replayed once, submitted with the first and run as the last attempt"}},
+      {sacct->n_restarts,
+       {"restart of a job is", "restarts of jobs are", " in column 'Restarts'; earlier attempts are not replayed"}},
+      {sacct->n_components,
+       {"row is a component of a heterogeneous job, whose components",
+        "rows are components of heterogeneous jobs, which", " started together; each is replayed as a job of its own"}},
+      {sacct->n_eligible_later,
+       {"row became eligible after it was submitted", "rows became eligible after they were submitted",
+        " (dependencies, holds, begin times): that time is used as submit time"}},
+      {sacct->n_partition_limits,
+       {"row has its partition's limit", "rows have their partition's limit", ", which is not in the file"}},
+      {sacct->n_uneven,
+       {"row has", "rows have", " GPUs that cannot be divided evenly among the nodes: each is one task"}},
+      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which are accepted in a replay"}},
+      {sacct->n_per_node, {"row has its", "rows have their", " GPUs in GRES only, taken as a number per node"}},
+      {sacct->n_early,
+       {"row started before it was", "rows started before they were", " submitted: the start is treated as unknown"}},
+      {sacct->n_shares,
+       {"row has", "rows have",
+        " shares of GPUs (gres/shard, gres/mps), which are ignored: without whole GPUs they have none"}},
+      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is ignored"}},
+  };
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
+    status = hr__reader_note_count(sacct->reader, notes[i].count, notes[i].words);
+  return status;
+}
+
+enum hr_status hr__read_sacct(struct hr__reader *reader) {
+  struct sacct_state sacct = {.reader = reader};
+  enum hr_status status = read_rows(&sacct);
+  if (status == HR_OK) status = add_jobs(&sacct);
+  if (status == HR_OK) status = note_all(&sacct);
+  hr__names_finish(&sacct.ids);
+  hr__names_finish(&sacct.texts);
+  free(sacct.jobs);
+  return status;
 }

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__recorded_comparison {
+struct cluster_comparison {
   struct hr_arena arena;
   struct hr__speed_table speeds;
   struct hr_cluster cluster;
@@ -35,7 +35,7 @@ enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };
 
 struct sets {
   const struct hr__check_state *checker;
-  const struct hr__recorded_comparison *against;
+  const struct cluster_comparison *against;
   uint32_t n_pools, count;
   uint8_t *row;     /* [MAX_SETS][n_pools] */
   uint32_t *set_of; /* [accept classes]; HR_NONE: not seen yet, or more than MAX_SETS */
@@ -238,7 +238,7 @@ static bool measure(struct hr__check_state *checker, struct sets *sets) {
   return true;
 }
 
-static void hr__check_load(struct hr__check_state *checker, const struct hr__recorded_comparison *against) {
+static void check_load(struct hr__check_state *checker, const struct cluster_comparison *against) {
   struct sets sets = {.checker = checker, .against = against, .n_pools = checker->cluster->n_pools};
   if (checker->span_us == 0) return;
   if (!open_sets(&sets) || !measure(checker, &sets)) checker->out_of_memory = true;
@@ -416,7 +416,7 @@ static void check_recorded_part(struct hr__check_state *checker) {
 
 enum { REASONS = 256, MAX_TYPES = 8 };
 
-static bool open_cluster(const struct hr__check_state *checker, struct hr__recorded_comparison *against) {
+static bool open_cluster(const struct hr__check_state *checker, struct cluster_comparison *against) {
   const struct hr_trace_check_config *config = &checker->check->config;
   const struct hr_trace *trace = checker->trace;
   return hr__speeds_init(&against->speeds, &against->arena, config->speeds, config->cluster, trace) == HR_OK &&
@@ -424,7 +424,7 @@ static bool open_cluster(const struct hr__check_state *checker, struct hr__recor
                           &against->speeds) == HR_OK;
 }
 
-static bool find_refusals(const struct hr__check_state *checker, struct hr__recorded_comparison *against) {
+static bool find_refusals(const struct hr__check_state *checker, struct cluster_comparison *against) {
   against->refusal = malloc(checker->n * sizeof *against->refusal);
   for (uint32_t i = 0; against->refusal && i < checker->n; i++)
     against->refusal[i] = (uint8_t)hr__cluster_never_fits(&against->cluster, (hr_job){i});
@@ -440,7 +440,7 @@ static void add(struct never_group *group, uint32_t job) {
 }
 
 /* Whether the reason is the job's list of GPU types. */
-static bool is_of_type(const struct hr_trace *trace, const struct hr__recorded_comparison *against, uint32_t job) {
+static bool is_of_type(const struct hr_trace *trace, const struct cluster_comparison *against, uint32_t job) {
   return against->refusal[job] == HR_REASON_NO_GPU_TYPE && trace->gpu_types && trace->gpu_types[job] != HR_NONE;
 }
 
@@ -483,7 +483,7 @@ static void report_types(struct hr__check_state *checker, const struct never_gro
   if (rest.count) report_type(checker, "other types", &rest);
 }
 
-static void hr__check_fit(struct hr__check_state *checker, const struct hr__recorded_comparison *against) {
+static void check_fit(struct hr__check_state *checker, const struct cluster_comparison *against) {
   const struct hr_trace *trace = checker->trace;
   struct never_group reasons[REASONS] = {{0}};
   struct never_group *lists = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *lists);
@@ -503,10 +503,10 @@ static void hr__check_fit(struct hr__check_state *checker, const struct hr__reco
 
 static void check_cluster_part(struct hr__check_state *checker) {
   if (!checker->cluster) return;
-  struct hr__recorded_comparison against = {0};
+  struct cluster_comparison against = {0};
   if (open_cluster(checker, &against) && find_refusals(checker, &against)) {
-    hr__check_fit(checker, &against);
-    hr__check_load(checker, &against);
+    check_fit(checker, &against);
+    check_load(checker, &against);
   } else {
     checker->out_of_memory = true;
   }

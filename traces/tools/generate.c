@@ -87,7 +87,7 @@ static enum hr_status begin_generation(struct generation *work, const struct hr_
   return HR_OK;
 }
 
-static void hr__generation_finish(struct generation *work) {
+static void finish_generation(struct generation *work) {
   free(work->user_cumulated);
 }
 
@@ -289,6 +289,6 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   status = begin_generation(&work, generator, error);
   if (status != HR_OK) return status;
   status = job_by_job ? write_rows(&work, path, error) : write_via_builder(&work, path, error);
-  hr__generation_finish(&work);
+  finish_generation(&work);
   return status;
 }

@@ -51,7 +51,7 @@ static hr_amount gpu_time_of(const struct hr_trace *trace, uint32_t job) {
   return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
 }
 
-static double hr__gpu_hours_of(hr_amount gpu_time) {
+static double gpu_hours_of(hr_amount gpu_time) {
   return (double)gpu_time / (1000.0 * 3600 * (double)HR_SECOND_US);
 }
 
@@ -111,44 +111,7 @@ static void fill_sums(struct hr_trace_stats *stats) {
   stats->span_s = hr__seconds(size.span_us);
 }
 
-/* ---- Parts ------------------------------------------------------------------------------------------- */
-
-static bool add_arrivals(struct hr_trace_stats *stats);
-
-static bool hr__stats_concentration(struct hr_trace_stats *stats);
-
-static bool hr__stats_correlation(struct hr_trace_stats *stats);
-
-static bool group_jobs(struct hr_trace_stats *stats);
-
-enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
-                                   struct hr_error *error) {
-  struct hr_trace_stats *made = calloc(1, sizeof *made);
-  *stats = made;
-  if (made) made->trace = trace;
-  if (made && fill_values(made) && group_jobs(made) && add_arrivals(made) && hr__stats_concentration(made) &&
-      hr__stats_correlation(made)) {
-    fill_sums(made);
-    return HR_OK;
-  }
-  hr_trace_stats_destroy(made);
-  *stats = NULL;
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for its statistics", trace->source);
-}
-
-void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
-  if (!stats) return;
-  for (unsigned by = 0; by < HR__N_STATS_BY; by++) {
-    for (size_t i = 0; i < stats->by[by].count; i++) {
-      free(stats->by[by].at[i].name);
-      free(stats->by[by].at[i].curve_s);
-    }
-    free(stats->by[by].at);
-  }
-  free(stats);
-}
-
-/* Arrivals: by hour of the clock and day of the week, and how uneven they are. */
+/* ---- Arrivals: by hour of the clock and day of the week, and how uneven they are ----------------------- */
 
 #define UNKNOWN ((double)NAN)
 
@@ -313,13 +276,13 @@ static bool concentrate_jobs(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   double *amounts = malloc(((size_t)trace->n_jobs + 1) * sizeof *amounts);
   if (!amounts) return false;
-  for (uint32_t job = 0; job < trace->n_jobs; job++) amounts[job] = hr__gpu_hours_of(gpu_time_of(trace, job));
+  for (uint32_t job = 0; job < trace->n_jobs; job++) amounts[job] = gpu_hours_of(gpu_time_of(trace, job));
   stats->concentration[HR__GPU_TIME_OF_JOBS] = concentration_of(amounts, trace->n_jobs);
   free(amounts);
   return true;
 }
 
-static bool hr__stats_concentration(struct hr_trace_stats *stats) {
+static bool add_concentration(struct hr_trace_stats *stats) {
   return concentrate_by(stats, HR__JOBS_OF_USERS, HR__STATS_BY_USER, true) &&
          concentrate_by(stats, HR__GPU_TIME_OF_USERS, HR__STATS_BY_USER, false) &&
          concentrate_by(stats, HR__GPU_TIME_OF_TENANTS, HR__STATS_BY_TENANT, false) && concentrate_jobs(stats);
@@ -413,7 +376,7 @@ static bool explain_by_user(struct hr_trace_stats *stats) {
   return true;
 }
 
-static bool hr__stats_correlation(struct hr_trace_stats *stats) {
+static bool add_correlation(struct hr_trace_stats *stats) {
   return correlate_sizes(stats) && explain_by_user(stats);
 }
 
@@ -522,7 +485,7 @@ static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping,
                                 .jobs = tally->jobs,
                                 .failed = tally->failed,
                                 .cancelled = tally->cancelled,
-                                .gpu_hours = hr__gpu_hours_of(tally->gpu_time)};
+                                .gpu_hours = gpu_hours_of(tally->gpu_time)};
   row->run_s = spread_of(run_s, tally->jobs);
   if (!row->name) return false;
   if (grouping->by != HR__STATS_BY_SIZE) return true;
@@ -570,4 +533,33 @@ static bool group_jobs(struct hr_trace_stats *stats) {
   }
   free(run_s);
   return done;
+}
+
+/* ---- Whole ------------------------------------------------------------------------------------------- */
+
+enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
+                                   struct hr_error *error) {
+  struct hr_trace_stats *made = calloc(1, sizeof *made);
+  *stats = made;
+  if (made) made->trace = trace;
+  if (made && fill_values(made) && group_jobs(made) && add_arrivals(made) && add_concentration(made) &&
+      add_correlation(made)) {
+    fill_sums(made);
+    return HR_OK;
+  }
+  hr_trace_stats_destroy(made);
+  *stats = NULL;
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for its statistics", trace->source);
+}
+
+void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
+  if (!stats) return;
+  for (unsigned by = 0; by < HR__N_STATS_BY; by++) {
+    for (size_t i = 0; i < stats->by[by].count; i++) {
+      free(stats->by[by].at[i].name);
+      free(stats->by[by].at[i].curve_s);
+    }
+    free(stats->by[by].at);
+  }
+  free(stats);
 }
