@@ -454,7 +454,7 @@ static bool fits_flags(const struct hr_job_record *record) {
 }
 
 /* Names that reports use for cost lines without a tenant. */
-static bool is_line_of_reports(struct hr_text name) {
+static bool is_reserved_name(struct hr_text name) {
   static const char *const lines[] = {"(idle)", "(shared)", "(services)"};
   for (size_t i = 0; name.length && name.at[0] == '(' && i < sizeof lines / sizeof *lines; i++)
     if (name.length == strlen(lines[i]) && memcmp(name.at, lines[i], name.length) == 0) return true;
@@ -462,7 +462,7 @@ static bool is_line_of_reports(struct hr_text name) {
 }
 
 const char *hr_job_record_fault(const struct hr_job_record *record) {
-  if (is_line_of_reports(record->tenant)) return "the tenant's name is reserved for cost lines without a tenant";
+  if (is_reserved_name(record->tenant)) return "the tenant's name is reserved for cost lines without a tenant";
   if (record->gpus > HR_MAX_GPUS) return "the job requests more than 4000000 GPUs";
   if (record->tasks == 0 || record->gpus % record->tasks)
     return "'gpus', which counts all tasks together, is not a multiple of 'tasks'";

@@ -251,7 +251,7 @@ void hr__owned_trace_show_columns(struct hr__owned_trace *owned) {
     if (owned->column[id].at) trace->column_bytes += (size_t)trace->n_jobs * owned->column[id].width;
 }
 
-static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+static void move_columns(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   struct hr_trace *trace = &owned->trace;
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     owned->column[id] = builder->column[id];
@@ -277,13 +277,13 @@ void hr__owned_trace_show_names(struct hr__owned_trace *owned) {
   for (int id = 0; id < HR__N_NAMES; id++) owned->trace.column_bytes += owned->names[id].bytes;
 }
 
-static void take_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+static void move_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   memcpy(owned->names, builder->names, sizeof owned->names);
   memset(builder->names, 0, sizeof builder->names);
   hr__owned_trace_show_names(owned);
 }
 
-static void take_metadata(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+static void move_metadata(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   struct hr_trace *trace = &owned->trace;
   trace->source = owned->source = builder->source;
   trace->format = owned->format = builder->format;
@@ -327,9 +327,9 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   owned->trace.ids_told = builder->ids != HR__IDS_NONE;
   owned->trace.row = owned->row = order;
   owned->trace.column_bytes = order ? builder->n * sizeof *order : 0;
-  take_columns(owned, builder);
-  take_names(owned, builder);
-  take_metadata(owned, builder);
+  move_columns(owned, builder);
+  move_names(owned, builder);
+  move_metadata(owned, builder);
   *trace = &owned->trace;
   return HR_OK;
 }

@@ -23,7 +23,7 @@ struct moment {
   bool zoned;
 };
 
-static bool take(struct cursor *cursor, char expected) {
+static bool accept(struct cursor *cursor, char expected) {
   if (cursor->at == cursor->end || *cursor->at != expected) return false;
   cursor->at++;
   return true;
@@ -33,7 +33,7 @@ static bool next_is_digit(const struct cursor *cursor) {
   return cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
 }
 
-static bool take_number(struct cursor *cursor, int n_digits, int min, int max, int *value) {
+static bool parse_number(struct cursor *cursor, int n_digits, int min, int max, int *value) {
   *value = 0;
   for (int i = 0; i < n_digits; i++) {
     if (!next_is_digit(cursor)) return false;
@@ -51,14 +51,14 @@ static int days_in_month(int year, int month) {
   return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-static bool take_day(struct cursor *cursor, struct moment *moment) {
-  return take_number(cursor, 4, 1, 9999, &moment->year) && take(cursor, '-') &&
-         take_number(cursor, 2, 1, 12, &moment->month) && take(cursor, '-') &&
-         take_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
+static bool parse_day(struct cursor *cursor, struct moment *moment) {
+  return parse_number(cursor, 4, 1, 9999, &moment->year) && accept(cursor, '-') &&
+         parse_number(cursor, 2, 1, 12, &moment->month) && accept(cursor, '-') &&
+         parse_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
 }
 
 /* Digits after the point, rounded half up at the seventh. */
-static bool take_fraction(struct cursor *cursor, int64_t *us) {
+static bool parse_fraction(struct cursor *cursor, int64_t *us) {
   if (!next_is_digit(cursor)) return false;
   int64_t unit = HR_SECOND_US;
   for (; next_is_digit(cursor); cursor->at++) {
@@ -70,24 +70,24 @@ static bool take_fraction(struct cursor *cursor, int64_t *us) {
   return true;
 }
 
-static bool take_clock(struct cursor *cursor, struct moment *moment) {
-  if (!take_number(cursor, 2, 0, 23, &moment->hour) || !take(cursor, ':')) return false;
-  if (!take_number(cursor, 2, 0, 59, &moment->minute)) return false;
-  if (!take(cursor, ':')) return true;
-  if (!take_number(cursor, 2, 0, 59, &moment->second)) return false;
-  return !take(cursor, '.') || take_fraction(cursor, &moment->fraction_us);
+static bool parse_clock(struct cursor *cursor, struct moment *moment) {
+  if (!parse_number(cursor, 2, 0, 23, &moment->hour) || !accept(cursor, ':')) return false;
+  if (!parse_number(cursor, 2, 0, 59, &moment->minute)) return false;
+  if (!accept(cursor, ':')) return true;
+  if (!parse_number(cursor, 2, 0, 59, &moment->second)) return false;
+  return !accept(cursor, '.') || parse_fraction(cursor, &moment->fraction_us);
 }
 
-static bool take_zone(struct cursor *cursor, struct moment *moment) {
+static bool parse_zone(struct cursor *cursor, struct moment *moment) {
   moment->zoned = true;
-  if (take(cursor, 'Z') || take(cursor, 'z')) return true;
+  if (accept(cursor, 'Z') || accept(cursor, 'z')) return true;
   bool west = cursor->at < cursor->end && *cursor->at == '-';
-  if (!west && !take(cursor, '+')) return false;
-  if (west) take(cursor, '-');
+  if (!west && !accept(cursor, '+')) return false;
+  if (west) accept(cursor, '-');
   int hours, minutes = 0;
-  if (!take_number(cursor, 2, 0, 23, &hours)) return false;
-  bool colon = take(cursor, ':');
-  if ((colon || cursor->at < cursor->end) && !take_number(cursor, 2, 0, 59, &minutes)) return false;
+  if (!parse_number(cursor, 2, 0, 23, &hours)) return false;
+  bool colon = accept(cursor, ':');
+  if ((colon || cursor->at < cursor->end) && !parse_number(cursor, 2, 0, 59, &minutes)) return false;
   moment->offset_minutes = (west ? -1 : 1) * (hours * 60 + minutes);
   return true;
 }
@@ -107,11 +107,11 @@ static int64_t moment_us(const struct moment *moment) {
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
   struct cursor cursor = {text.at, text.at + text.length};
   struct moment moment = {0};
-  if (!take_day(&cursor, &moment)) return false;
+  if (!parse_day(&cursor, &moment)) return false;
   if (cursor.at < cursor.end) {
-    if (!take(&cursor, 'T') && !take(&cursor, 't') && !take(&cursor, ' ')) return false;
-    if (!take_clock(&cursor, &moment)) return false;
-    if (cursor.at < cursor.end && !take_zone(&cursor, &moment)) return false;
+    if (!accept(&cursor, 'T') && !accept(&cursor, 't') && !accept(&cursor, ' ')) return false;
+    if (!parse_clock(&cursor, &moment)) return false;
+    if (cursor.at < cursor.end && !parse_zone(&cursor, &moment)) return false;
   }
   *us = moment_us(&moment);
   *zoned = moment.zoned;
@@ -177,7 +177,7 @@ char *hr__date_put(char *at, int64_t us, bool zoned) {
 
 /* The length of the unit at `*at`, which moves past it; 0: not a unit. A number without a unit (`alone`) is in
    seconds. */
-static int64_t take_unit(const char **at, bool alone) {
+static int64_t parse_unit(const char **at, bool alone) {
   static const struct {
     char letter;
     int64_t us;
@@ -196,7 +196,7 @@ static int64_t take_unit(const char **at, bool alone) {
 }
 
 /* A number with up to six decimals, in millionths. */
-static bool take_millionths(const char **at, int64_t *value) {
+static bool parse_millionths(const char **at, int64_t *value) {
   int64_t unit = HR_SECOND_US;
   const char *begin = *at;
   *value = 0;
@@ -219,8 +219,8 @@ static bool parse_span(const char *text, int64_t *us) {
   do {
     bool alone = text == begin;
     int64_t millionths, unit_us, part_us;
-    if (!take_millionths(&text, &millionths)) return false;
-    unit_us = take_unit(&text, alone);
+    if (!parse_millionths(&text, &millionths)) return false;
+    unit_us = parse_unit(&text, alone);
     if (!unit_us || __builtin_mul_overflow(millionths, unit_us / HR_SECOND_US, &part_us)) return false;
     if (part_us > HR_MAX_INPUT_US - *us) return false;
     *us += part_us;

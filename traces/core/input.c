@@ -74,21 +74,21 @@ static enum hr_status refill(struct hr__input *input, struct hr_error *error) {
 
 enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error) {
   *input = NULL;
-  struct hr__input *made = malloc(sizeof *made);
-  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  made->path = path;
-  made->begin = made->end = 0;
-  made->line = 0;
-  made->ended = false;
-  enum hr_status status = hr__decoder_open(path, &made->decoder, error);
-  if (status == HR_OK) status = refill(made, error);
-  if (status == HR_OK && made->end == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: the file is empty", path);
+  struct hr__input *created = malloc(sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->path = path;
+  created->begin = created->end = 0;
+  created->line = 0;
+  created->ended = false;
+  enum hr_status status = hr__decoder_open(path, &created->decoder, error);
+  if (status == HR_OK) status = refill(created, error);
+  if (status == HR_OK && created->end == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: the file is empty", path);
   if (status != HR_OK) {
-    hr__input_close(made);
+    hr__input_close(created);
     return status;
   }
-  if (made->end >= 3 && memcmp(made->window, "\xEF\xBB\xBF", 3) == 0) made->begin = 3; /* byte order mark */
-  *input = made;
+  if (created->end >= 3 && memcmp(created->window, "\xEF\xBB\xBF", 3) == 0) created->begin = 3; /* byte order mark */
+  *input = created;
   return HR_OK;
 }
 
@@ -102,7 +102,8 @@ struct hr_text hr__input_peek(const struct hr__input *input) {
   return (struct hr_text){input->window + input->begin, input->end - input->begin};
 }
 
-static enum hr_status take_line(struct hr__input *input, size_t length, struct hr_text *line, struct hr_error *error) {
+static enum hr_status next_whole_line(struct hr__input *input, size_t length, struct hr_text *line,
+                                      struct hr_error *error) {
   input->line++;
   if (length > HR__LONGEST_LINE)
     return hr_fail(error, HR_BAD_INPUT, "%s:%llu: line %llu is longer than 1 MiB; expected one job per line",
@@ -116,15 +117,16 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
   size_t searched = 0;
   for (;;) {
     const char *at = input->window + input->begin;
-    size_t there = input->end - input->begin;
-    const char *newline = memchr(at + searched, '\n', there - searched);
-    if (newline) return take_line(input, (size_t)(newline - at) + 1, line, error);
-    if (there > HR__LONGEST_LINE || (input->ended && there)) return take_line(input, there, line, error);
+    size_t available = input->end - input->begin;
+    const char *newline = memchr(at + searched, '\n', available - searched);
+    if (newline) return next_whole_line(input, (size_t)(newline - at) + 1, line, error);
+    if (available > HR__LONGEST_LINE || (input->ended && available))
+      return next_whole_line(input, available, line, error);
     if (input->ended) {
       *line = (struct hr_text){NULL, 0};
       return HR_OK;
     }
-    searched = there;
+    searched = available;
     enum hr_status status = refill(input, error);
     if (status != HR_OK) return status;
   }
@@ -288,16 +290,16 @@ static enum hr_status open_file(struct hr__decoder *decoder, struct hr_error *er
 
 enum hr_status hr__decoder_open(const char *path, struct hr__decoder **decoder, struct hr_error *error) {
   *decoder = NULL;
-  struct hr__decoder *made = calloc(1, sizeof *made);
-  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  made->path = path;
-  made->between = true;
-  enum hr_status status = open_file(made, error);
-  if (status == HR_OK) status = recognise(made, error);
+  struct hr__decoder *created = calloc(1, sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->path = path;
+  created->between = true;
+  enum hr_status status = open_file(created, error);
+  if (status == HR_OK) status = recognise(created, error);
   if (status == HR_OK)
-    *decoder = made;
+    *decoder = created;
   else
-    hr__decoder_close(made);
+    hr__decoder_close(created);
   return status;
 }
 

@@ -24,7 +24,7 @@ static bool is_digit(char c) {
 }
 
 /* Accumulates digits into `number`; `step` is subtracted from the exponent for each digit. */
-static const char *take_digits(struct decimal *number, const char *at, const char *end, int step) {
+static const char *parse_digits(struct decimal *number, const char *at, const char *end, int step) {
   const uint64_t full = (UINT64_MAX - 9) / 10;
   for (; at < end && is_digit(*at); at++) {
     unsigned digit = (unsigned)(*at - '0');
@@ -40,7 +40,7 @@ static const char *take_digits(struct decimal *number, const char *at, const cha
 }
 
 /* Parses the exponent after `e`; NULL if it is not a whole number. */
-static const char *take_exponent(struct decimal *number, const char *at, const char *end) {
+static const char *parse_exponent(struct decimal *number, const char *at, const char *end) {
   bool negative = at < end && *at == '-';
   if (at < end && (*at == '-' || *at == '+')) at++;
   if (at == end) return NULL;
@@ -54,14 +54,14 @@ static const char *take_exponent(struct decimal *number, const char *at, const c
 /* Parses a number without its sign. */
 static bool read_decimal(struct decimal *number, const char *at, const char *end) {
   const char *whole = at;
-  at = take_digits(number, at, end, 0);
+  at = parse_digits(number, at, end, 0);
   bool any = at > whole;
   if (at < end && *at == '.') {
     const char *fraction = ++at;
-    at = take_digits(number, at, end, 1);
+    at = parse_digits(number, at, end, 1);
     any = any || at > fraction;
   }
-  if (any && at < end && (*at == 'e' || *at == 'E')) at = take_exponent(number, at + 1, end);
+  if (any && at < end && (*at == 'e' || *at == 'E')) at = parse_exponent(number, at + 1, end);
   return any && at == end;
 }
 

@@ -61,7 +61,7 @@ enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_rec
 
 enum { MAX_PARAMS = 8 };
 
-static struct hr_text take_until(struct hr_text *rest, char end) {
+static struct hr_text split_at(struct hr_text *rest, char end) {
   const char *stop = memchr(rest->at, end, rest->length);
   struct hr_text taken = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
   size_t used = stop ? taken.length + 1 : taken.length;
@@ -106,7 +106,7 @@ enum hr_status hr__reader_params(const struct hr__reader *reader, const char *fo
   struct hr_text rest = {reader->params, reader->params ? strlen(reader->params) : 0};
   bool seen[MAX_PARAMS] = {false};
   while (rest.length) {
-    struct hr_text value = take_until(&rest, ','), key = take_until(&value, '=');
+    struct hr_text value = split_at(&rest, ','), key = split_at(&value, '=');
     size_t i = 0;
     while (i < n_params && (strlen(params[i].key) != key.length || memcmp(params[i].key, key.at, key.length) != 0)) i++;
     if (i == n_params) return unknown_key(reader, format, key, params, n_params);

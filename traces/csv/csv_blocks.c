@@ -37,12 +37,12 @@ struct hr__csv_blocks {
   size_t n_made, n_done; /* blocks filled and blocks released so far */
   bool stop;
   pthread_mutex_t lock;
-  pthread_cond_t made, done;
+  pthread_cond_t created, done;
 
   /* State of the caller. */
   pthread_t thread;
   bool threaded;
-  bool in_hand; /* the caller is using block n_done */
+  bool in_use; /* the caller is using block n_done */
 };
 
 static enum hr_status out_of_memory(const struct hr__csv_blocks *blocks, struct hr_error *error) {
@@ -189,10 +189,10 @@ static struct hr__csv_block *make_block(struct hr__csv_blocks *blocks) {
 /* ---- The ring --------------------------------------------------------------------------------------- */
 
 /* Publishes the block and starts the next one once the ring has room. */
-static bool hand_over(struct hr__csv_blocks *blocks, bool last) {
+static bool publish_block(struct hr__csv_blocks *blocks, bool last) {
   pthread_mutex_lock(&blocks->lock);
   blocks->n_made++;
-  pthread_cond_signal(&blocks->made);
+  pthread_cond_signal(&blocks->created);
   while (!last && !blocks->stop && blocks->n_made - blocks->n_done == N_BLOCKS)
     pthread_cond_wait(&blocks->done, &blocks->lock);
   bool more = !last && !blocks->stop;
@@ -202,7 +202,7 @@ static bool hand_over(struct hr__csv_blocks *blocks, bool last) {
 
 static void *make_blocks(void *data) {
   struct hr__csv_blocks *blocks = data;
-  while (hand_over(blocks, make_block(blocks)->last)) continue;
+  while (publish_block(blocks, make_block(blocks)->last)) continue;
   return NULL;
 }
 
@@ -216,14 +216,14 @@ static void release_block(struct hr__csv_blocks *blocks) {
 
 static void wait_for_block(struct hr__csv_blocks *blocks) {
   pthread_mutex_lock(&blocks->lock);
-  while (blocks->n_made == blocks->n_done) pthread_cond_wait(&blocks->made, &blocks->lock);
+  while (blocks->n_made == blocks->n_done) pthread_cond_wait(&blocks->created, &blocks->lock);
   pthread_mutex_unlock(&blocks->lock);
 }
 
 enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,
                                    struct hr_error *error) {
   *block = NULL;
-  if (blocks->in_hand) {
+  if (blocks->in_use) {
     const struct hr__csv_block *before = &blocks->ring[blocks->n_done % N_BLOCKS];
     if (before->last) {
       if (before->status != HR_OK && error) *error = before->error;
@@ -238,7 +238,7 @@ enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct h
     make_block(blocks);
     blocks->n_made++;
   }
-  blocks->in_hand = true;
+  blocks->in_use = true;
   *block = &blocks->ring[blocks->n_done % N_BLOCKS];
   return HR_OK;
 }
@@ -253,7 +253,7 @@ struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *
   csv_set_delim(&blocks->parser, (unsigned char)separator);
   if (unquoted) csv_set_quote(&blocks->parser, '\0'); /* disables quotes: NUL cannot occur in the text */
   pthread_mutex_init(&blocks->lock, NULL);
-  pthread_cond_init(&blocks->made, NULL);
+  pthread_cond_init(&blocks->created, NULL);
   pthread_cond_init(&blocks->done, NULL);
   blocks->input = input;
   blocks->path = path;
@@ -278,7 +278,7 @@ void hr__csv_blocks_close(struct hr__csv_blocks *blocks) {
   }
   csv_free(&blocks->parser);
   pthread_cond_destroy(&blocks->done);
-  pthread_cond_destroy(&blocks->made);
+  pthread_cond_destroy(&blocks->created);
   pthread_mutex_destroy(&blocks->lock);
   free(blocks);
 }

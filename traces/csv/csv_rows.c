@@ -268,7 +268,7 @@ struct csv_rows {
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
-static void take_value(struct csv_rows *rows, const struct feed *feed, struct hr_text text, uint64_t line) {
+static void store_value(struct csv_rows *rows, const struct feed *feed, struct hr_text text, uint64_t line) {
   for (; feed; feed = feed->next) {
     const char *fault = NULL;
     if (text.length)
@@ -326,7 +326,7 @@ static struct hr_text field_text(const struct hr__csv_block *block, uint32_t fie
   return (struct hr_text){bytes + begin, block->bound[field + 1] - begin};
 }
 
-static enum hr_status take_header(struct csv_rows *rows, const struct hr__csv_block *block,
+static enum hr_status read_header(struct csv_rows *rows, const struct hr__csv_block *block,
                                   const struct hr__csv_row *row) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < row->n_fields; i++)
@@ -346,7 +346,7 @@ static enum hr_status use_schema_header(struct csv_rows *rows) {
   return status == HR_OK ? bind_feeds(rows) : status;
 }
 
-static enum hr_status take_row(struct csv_rows *rows, const struct hr__csv_block *block,
+static enum hr_status read_row(struct csv_rows *rows, const struct hr__csv_block *block,
                                const struct hr__csv_row *row) {
   rows->n_rows++;
   if (row->n_fields != rows->header.n) return wrong_field_count(rows, row);
@@ -355,25 +355,25 @@ static enum hr_status take_row(struct csv_rows *rows, const struct hr__csv_block
   rows->fault.fault = NULL;
   for (uint32_t column = 0; column < row->n_fields; column++)
     if (rows->feed_of[column])
-      take_value(rows, rows->feed_of[column], field_text(block, row->first_field + column), row->line);
+      store_value(rows, rows->feed_of[column], field_text(block, row->first_field + column), row->line);
   if (rows->fault.fault) return hr__reader_bad_row(rows->reader, &rows->fault);
   return rows->schema->on_row(rows->schema->self, rows->schema->row, row->line);
 }
 
-static enum hr_status take_block(struct csv_rows *rows, const struct hr__csv_block *block) {
+static enum hr_status read_block(struct csv_rows *rows, const struct hr__csv_block *block) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < block->n_rows; i++)
-    status = rows->have_header ? take_row(rows, block, &block->rows[i]) : take_header(rows, block, &block->rows[i]);
+    status = rows->have_header ? read_row(rows, block, &block->rows[i]) : read_header(rows, block, &block->rows[i]);
   return status;
 }
 
-static enum hr_status take_blocks(struct csv_rows *rows, struct hr__csv_blocks *blocks) {
+static enum hr_status read_blocks(struct csv_rows *rows, struct hr__csv_blocks *blocks) {
   struct hr__reader *reader = rows->reader;
   const struct hr__csv_block *block;
   enum hr_status status = rows->schema->header ? use_schema_header(rows) : HR_OK;
   if (status != HR_OK) return status;
   while ((status = hr__csv_blocks_next(blocks, &block, reader->error)) == HR_OK && block) {
-    status = take_block(rows, block);
+    status = read_block(rows, block);
     if (status != HR_OK) return status;
   }
   if (status != HR_OK) return status;
@@ -399,7 +399,7 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
   if (rows && blocks) {
     rows->reader = reader;
     rows->schema = schema;
-    status = take_blocks(rows, blocks);
+    status = read_blocks(rows, blocks);
     if (status == HR_OK && note_clock(rows) != HR_OK) status = hr__reader_no_memory(reader);
     header_finish(&rows->header);
     free(rows->feed_of);

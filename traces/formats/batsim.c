@@ -69,7 +69,7 @@ static bool read_operations(struct hr__json_get *get, const cJSON *value, struct
 }
 
 /* A profile that no job uses may be of any type. */
-static bool keep_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
+static bool store_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
   profile->type = hr__names_intern(&batsim->names, type.at, type.length);
   return true;
 }
@@ -83,7 +83,7 @@ static bool read_profile(struct batsim *batsim, const cJSON *value, struct profi
   profile->fails = cJSON_IsNumber(code) && code->valuedouble != 0;
   profile->kind = kind_of(type);
   profile->delay_us = HR_UNKNOWN_US;
-  if (profile->kind == KIND_OTHER) return keep_type(batsim, type, profile);
+  if (profile->kind == KIND_OTHER) return store_type(batsim, type, profile);
   if (profile->kind != KIND_DELAY) return read_operations(get, value, profile);
   if (!hr__get_seconds(get, value, "delay", &profile->delay_us)) return false;
   return profile->delay_us >= 0 || hr__get_wrong(get, "delay", NULL, "missing");

@@ -66,7 +66,7 @@ static bool is_number(struct hr_text text) {
 
 enum { MAX_COLUMNS = 200 };
 
-/* Whether the header has all of the columns, in any order and case; `wanted` ends with NULL. */
+/* Whether the header has all of the columns, in any order and case; `required` ends with NULL. */
 static bool has_columns(struct hr_text line, char separator, const char *const *required) {
   struct hr_text field[MAX_COLUMNS];
   size_t n = split(line, separator, field, MAX_COLUMNS);

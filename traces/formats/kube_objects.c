@@ -30,8 +30,8 @@ static uint32_t name_at(struct hr__kube *kube, const cJSON *object, const char *
                                : HR_NONE;
 }
 
-static bool is_text(const cJSON *value, const char *wanted) {
-  return cJSON_IsString(value) && strcmp(value->valuestring, wanted) == 0;
+static bool is_text(const cJSON *value, const char *expected) {
+  return cJSON_IsString(value) && strcmp(value->valuestring, expected) == 0;
 }
 
 static bool is_true(const cJSON *condition) {
@@ -485,7 +485,7 @@ static bool read_word(struct hr__kube *kube, const cJSON *object, bool is_class,
          hr__get_date(&kube->get, object, "lastTimestamp", &word->admitted_us);
 }
 
-static enum hr_status take_word(struct hr__kube *kube, const cJSON *object, bool is_class) {
+static enum hr_status add_word(struct hr__kube *kube, const cJSON *object, bool is_class) {
   struct hr__kube_word word;
   if (!read_word(kube, object, is_class, &word)) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   if (word.subject == HR_NONE || (!is_class && !word.evicted && word.admitted_us == INT64_MIN)) return HR_OK;
@@ -500,7 +500,7 @@ static enum hr_status take_word(struct hr__kube *kube, const cJSON *object, bool
 
 /* ---- Items ------------------------------------------------------------------------------------------ */
 
-static enum hr_status take_object(struct hr__kube *kube, const struct hr__json_item *item, enum hr__kube_kind kind) {
+static enum hr_status add_object(struct hr__kube *kube, const struct hr__json_item *item, enum hr__kube_kind kind) {
   static bool (*const readers[])(struct hr__kube *, const cJSON *, struct hr__kube_object *) = {
       [HR__KUBE_JOB] = read_job, [HR__KUBE_WORKLOAD] = read_workload, [HR__KUBE_POD] = read_pod};
   struct hr__kube_object read = {.line = item->line,
@@ -531,11 +531,11 @@ enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_i
       (void)hr__get_wrong(&kube->get, "kind", NULL, "missing: expected an object {...}");
     return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   }
-  if (strcmp(kind.at, "Job") == 0) return take_object(kube, item, HR__KUBE_JOB);
-  if (strcmp(kind.at, "Workload") == 0) return take_object(kube, item, HR__KUBE_WORKLOAD);
-  if (strcmp(kind.at, "Pod") == 0) return take_object(kube, item, HR__KUBE_POD);
+  if (strcmp(kind.at, "Job") == 0) return add_object(kube, item, HR__KUBE_JOB);
+  if (strcmp(kind.at, "Workload") == 0) return add_object(kube, item, HR__KUBE_WORKLOAD);
+  if (strcmp(kind.at, "Pod") == 0) return add_object(kube, item, HR__KUBE_POD);
   bool is_class = strcmp(kind.at, "PriorityClass") == 0 || strcmp(kind.at, "WorkloadPriorityClass") == 0;
-  if (is_class || strcmp(kind.at, "Event") == 0) return take_word(kube, item->value, is_class);
+  if (is_class || strcmp(kind.at, "Event") == 0) return add_word(kube, item->value, is_class);
   kube->n_other++;
   return HR_OK;
 }

@@ -58,7 +58,7 @@ static enum hr_status add_kind(struct kinds *kinds, const struct nodes_node *nod
   return HR_OK;
 }
 
-static enum hr_status keep_node(struct kinds *kinds, uint32_t kind) {
+static enum hr_status add_node(struct kinds *kinds, uint32_t kind) {
   if (kinds->n_nodes == kinds->capacity) {
     uint32_t capacity = kinds->capacity ? 2 * kinds->capacity : 1024;
     uint32_t *grown = realloc(kinds->of_node, capacity * sizeof *grown);
@@ -84,10 +84,10 @@ static enum hr_status on_node(void *self, const void *row, uint64_t line) {
   for (uint32_t i = 0; i < kinds->n; i++) {
     if (!same_kind(&kinds->pool[i], node)) continue;
     kinds->pool[i].nodes++;
-    return keep_node(kinds, i);
+    return add_node(kinds, i);
   }
   enum hr_status status = add_kind(kinds, node, line);
-  return status == HR_OK ? keep_node(kinds, kinds->n - 1) : status;
+  return status == HR_OK ? add_node(kinds, kinds->n - 1) : status;
 }
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_s
 }
 
 /* Nodes are numbered pool by pool; `order` keeps the order of the list. */
-static enum hr_status keep_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
+static enum hr_status store_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
   uint32_t n_before = 0, first_pool = cluster->n_pools - kinds->n;
   for (uint32_t i = 0; i < first_pool; i++) n_before += cluster->pools[i].nodes;
   uint32_t *order = realloc(cluster->node_order, ((size_t)n_before + kinds->n_nodes) * sizeof *order);
@@ -136,7 +136,7 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
     enum hr_status status = add_pool(cluster, &kinds->pool[i], reader->error);
     if (status != HR_OK) return status;
   }
-  enum hr_status status = keep_order(kinds, cluster);
+  enum hr_status status = store_order(kinds, cluster);
   if (status != HR_OK) return status;
   return hr__reader_note_count(reader, kinds->n_without_gpu,
                                (struct hr__count_words){"node without GPUs is", "nodes without GPUs are", " left out"});

@@ -46,7 +46,7 @@ enum hr_status hr__read_philly(struct hr__reader *reader) {
 
 struct philly_log {
   struct hr__json_get get;
-  uint64_t n_retried, n_failed_attempts, n_untimed_attempts, n_early;
+  uint64_t n_retried, n_failed_attempts, n_attempts_without_times, n_early;
 };
 
 struct attempts {
@@ -126,7 +126,7 @@ static const char *why_left_out(const struct attempts *attempts) {
 static void fill_times(struct philly_log *log, const struct attempts *attempts, struct hr_job_record *job) {
   log->n_retried += attempts->n > 1;
   log->n_failed_attempts += attempts->n - 1;
-  log->n_untimed_attempts += attempts->n - attempts->n_timed;
+  log->n_attempts_without_times += attempts->n - attempts->n_timed;
   bool early = attempts->first_start_us < job->submit_us;
   log->n_early += early;
   if (!early) job->recorded_start_us = attempts->first_start_us;
@@ -170,7 +170,7 @@ static enum hr_status note_all(const struct philly_log *log) {
                                    (struct hr__count_words){"attempt at a job", "attempts at jobs", " failed"});
   if (status == HR_OK)
     status = hr__reader_note_count(
-        reader, log->n_untimed_attempts,
+        reader, log->n_attempts_without_times,
         (struct hr__count_words){"attempt has", "attempts have", " no start or no end: its run time is unknown"});
   if (status != HR_OK) return status;
   return hr__reader_note_count(

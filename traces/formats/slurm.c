@@ -89,7 +89,7 @@ bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of
 }
 
 /* Parses the whole number before `end`, or all of the text if it does not contain `end`. */
-static bool take_whole(struct hr_text *rest, char end, uint64_t *value) {
+static bool parse_whole(struct hr_text *rest, char end, uint64_t *value) {
   const char *stop = memchr(rest->at, end, rest->length);
   struct hr_text digits = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
   *rest = without(*rest, stop ? digits.length + 1 : digits.length);
@@ -100,9 +100,9 @@ bool hr__slurm_span_parse(struct hr_text text, int64_t *us) {
   uint64_t days = 0, part[3] = {0};
   size_t n = 0;
   bool has_days = text.length && memchr(text.at, '-', text.length);
-  if (has_days && !take_whole(&text, '-', &days)) return false;
+  if (has_days && !parse_whole(&text, '-', &days)) return false;
   while (text.length && n < 3)
-    if (!take_whole(&text, ':', &part[n++])) return false;
+    if (!parse_whole(&text, ':', &part[n++])) return false;
   if (text.length || n == 0 || (n == 1 && !has_days)) return false;
   uint64_t hours = n == 3 || has_days ? part[0] : 0, minutes = n == 3 || has_days ? part[1] : part[0];
   uint64_t seconds = n == 3 ? part[2] : has_days ? 0 : part[1];
@@ -128,7 +128,7 @@ static bool add_type(struct hr__tres *tres, struct hr_text type) {
 }
 
 /* Parses what follows "gpu": "=4", ":a100=4", ":4", ":a100:4", or nothing, meaning one. */
-static const char *take_gpus(struct hr__tres *tres, struct hr_text rest, uint64_t *typed) {
+static const char *parse_gpus(struct hr__tres *tres, struct hr_text rest, uint64_t *typed) {
   const char *not_right = "not a list of resources with a count of GPUs, like gres/gpu:a100=4";
   const char *note = memchr(rest.at, '(', rest.length);
   if (note) rest.length = (size_t)(note - rest.at);
@@ -148,12 +148,12 @@ static const char *take_gpus(struct hr__tres *tres, struct hr_text rest, uint64_
   return NULL;
 }
 
-static const char *take_item(struct hr__tres *tres, struct hr_text item, uint64_t *typed) {
+static const char *next_item(struct hr__tres *tres, struct hr_text item, uint64_t *typed) {
   enum hr__mem_of of;
   bool generic = hr__begins_with(item, "gres/") || hr__begins_with(item, "gres:");
   struct hr_text name = generic ? without(item, 5) : item, rest = name.length >= 3 ? without(name, 3) : name;
   if (hr__begins_with(name, "gpu") && (rest.length == 0 || *rest.at == '=' || *rest.at == ':'))
-    return take_gpus(tres, rest, typed);
+    return parse_gpus(tres, rest, typed);
   if (hr__begins_with(name, "shard") || hr__begins_with(name, "mps")) {
     tres->has_shares = true;
     return NULL;
@@ -176,7 +176,7 @@ const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres) {
   while (text.length) {
     const char *comma = memchr(text.at, ',', text.length);
     struct hr_text item = {text.at, comma ? (size_t)(comma - text.at) : text.length};
-    const char *fault = take_item(tres, item, &typed);
+    const char *fault = next_item(tres, item, &typed);
     if (fault) return fault;
     text = without(text, comma ? item.length + 1 : item.length);
   }
@@ -187,7 +187,7 @@ const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres) {
 
 /* ---- Stored jobs ------------------------------------------------------------------------------------- */
 
-static uint32_t keep(struct hr__name_table *names, struct hr_text text) {
+static uint32_t store_text(struct hr__name_table *names, struct hr_text text) {
   return hr__names_intern(names, text.length ? text.at : "", text.length);
 }
 
@@ -201,7 +201,7 @@ static bool is_later(const struct sacct_job *job, const struct sacct_job *than) 
 
 /* Keeps the last attempt of an id, in any order in the file, with the submit time of the first attempt. */
 static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, struct hr_text id) {
-  uint32_t number = keep(&sacct->ids, id);
+  uint32_t number = store_text(&sacct->ids, id);
   if (number == HR_NONE) return false;
   if (number < sacct->n_jobs) {
     struct sacct_job *known = &sacct->jobs[number], merged = is_later(job, known) ? *job : *known;
@@ -221,13 +221,13 @@ static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, stru
 }
 
 /* Stores the job with the row's texts. */
-static enum hr_status keep_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
-                               const char *types) {
+static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
+                                const char *types) {
   struct hr_text id = row->id.length ? row->id : row->raw_id,
                  tenant = row->account.length ? row->account : row->partition;
-  job->user = keep(&sacct->texts, row->user);
-  job->tenant = keep(&sacct->texts, tenant);
-  job->types = keep(&sacct->texts, (struct hr_text){types, strlen(types)});
+  job->user = store_text(&sacct->texts, row->user);
+  job->tenant = store_text(&sacct->texts, tenant);
+  job->types = store_text(&sacct->texts, (struct hr_text){types, strlen(types)});
   bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && put_job(sacct, job, id);
   return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
@@ -283,7 +283,7 @@ static bool is_word(struct hr_text text, const char *word) {
 /* ---- Requests ---------------------------------------------------------------------------------------- */
 
 struct request {
-  struct hr__tres given, wanted;
+  struct hr__tres allocated, requested;
   struct hr_job_record job; /* GPUs, tasks, CPUs and memory */
 };
 
@@ -321,12 +321,12 @@ static uint64_t at_most(uint64_t value, uint64_t max) {
 
 /* Totals of GPUs, CPUs and memory of all nodes; GRES are per node. */
 static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node) {
-  const struct hr__tres *gpus = request->given.has_gpus ? &request->given : &request->wanted;
-  const struct hr__tres *rest = request->given.has_cpus ? &request->given : &request->wanted;
+  const struct hr__tres *gpus = request->allocated.has_gpus ? &request->allocated : &request->requested;
+  const struct hr__tres *rest = request->allocated.has_cpus ? &request->allocated : &request->requested;
   uint64_t nodes = first_known(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
   if (total > HR_MAX_GPUS) return false;
   sacct->n_per_node += by_node && total;
-  sacct->n_shares += request->given.has_shares || request->wanted.has_shares;
+  sacct->n_shares += request->allocated.has_shares || request->requested.has_shares;
   uint64_t cpu_milli =
       rest->has_cpus ? rest->cpu_milli : first_known(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
   request->job.gpus = (uint32_t)total;
@@ -339,13 +339,13 @@ static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struc
 static bool read_request(struct sacct_state *sacct, const struct sacct_row *row, struct request *request,
                          struct hr__row_fault *fault) {
   hr_job_record_init(&request->job);
-  request->given = request->wanted = (struct hr__tres){0};
-  bool valid = read_tres(&request->given, row->alloc_tres, "AllocTRES", fault) &&
-               read_tres(&request->wanted, row->req_tres, "ReqTRES", fault);
+  request->allocated = request->requested = (struct hr__tres){0};
+  bool valid = read_tres(&request->allocated, row->alloc_tres, "AllocTRES", fault) &&
+               read_tres(&request->requested, row->req_tres, "ReqTRES", fault);
   if (!valid) return false;
-  bool by_node = !request->given.has_gpus && !request->wanted.has_gpus;
-  valid = (!by_node || read_tres(&request->given, row->alloc_gres, "AllocGRES", fault)) &&
-          (!by_node || read_tres(&request->wanted, row->req_gres, "ReqGRES", fault));
+  bool by_node = !request->allocated.has_gpus && !request->requested.has_gpus;
+  valid = (!by_node || read_tres(&request->allocated, row->alloc_gres, "AllocGRES", fault)) &&
+          (!by_node || read_tres(&request->requested, row->req_gres, "ReqGRES", fault));
   if (!valid) return false;
   enum hr__mem_of of;
   uint64_t mib;
@@ -357,7 +357,7 @@ static bool read_request(struct sacct_state *sacct, const struct sacct_row *row,
 }
 
 static const char *types_of(struct sacct_state *sacct, const struct request *request) {
-  const struct hr__tres *tres = sacct->has_request_columns ? &request->wanted : &request->given;
+  const struct hr__tres *tres = sacct->has_request_columns ? &request->requested : &request->allocated;
   if (!request->job.gpus) return "";
   sacct->n_mixed += tres->mixed;
   return tres->types;
@@ -452,12 +452,12 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
         job.left_out || (read_request(sacct, row, &request, &fault) && read_limit(sacct, row, &job.limit_us, &fault));
   if (!valid) return hr__reader_bad_row(sacct->reader, &fault);
   read_rest(sacct, row, &job);
-  if (job.left_out) return keep_job(sacct, &job, row, "");
+  if (job.left_out) return store_job(sacct, &job, row, "");
   job.gpus = request.job.gpus;
   job.tasks = request.job.tasks;
   job.cpu_milli = request.job.cpu_milli;
   job.mem_mib = request.job.mem_mib;
-  return keep_job(sacct, &job, row, types_of(sacct, &request));
+  return store_job(sacct, &job, row, types_of(sacct, &request));
 }
 
 /* ---- The header ------------------------------------------------------------------------------------- */

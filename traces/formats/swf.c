@@ -114,12 +114,12 @@ static const char *read_job(struct swf *swf, struct hr_job_record *job, int *bad
   static const struct {
     int field;
     const struct hr__number_rule *rule;
-  } wanted[] = {{JOB, &any},         {SUBMIT, &seconds}, {WAIT, &seconds}, {RUN, &seconds}, {ALLOCATED, &count},
+  } fields[] = {{JOB, &any},         {SUBMIT, &seconds}, {WAIT, &seconds}, {RUN, &seconds}, {ALLOCATED, &count},
                 {REQUESTED, &count}, {LIMIT, &seconds},  {STATUS, &any},   {USER, &any},    {GROUP, &any}};
   int64_t value[N_FIELDS];
-  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    *bad = wanted[i].field;
-    const char *fault = read_number(swf->field[*bad], wanted[i].rule, &value[*bad]);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    *bad = fields[i].field;
+    const char *fault = read_number(swf->field[*bad], fields[i].rule, &value[*bad]);
     if (fault) return fault;
   }
   *bad = JOB;
@@ -154,7 +154,7 @@ static struct hr_text header_value(struct hr_text line, const char *name) {
   return (struct hr_text){at, (size_t)(end - at)};
 }
 
-static void take_comment(struct swf *swf, struct hr_text line) {
+static void read_comment(struct swf *swf, struct hr_text line) {
   struct hr_text start = header_value(line, "UnixStartTime:"), zone = header_value(line, "TimeZoneString:");
   const int64_t max_s = HR_MAX_INPUT_US / HR_SECOND_US;
   if (start.length) {
@@ -176,7 +176,7 @@ static void set_dates(const struct swf *swf, struct hr_job_record *job) {
 static enum hr_status add_line(struct swf *swf, struct hr_text line) {
   struct hr__row_fault row = {.line = hr__input_line_number(swf->reader->input)};
   size_t n = split(line, swf->field);
-  if (n && swf->field[0].at[0] == ';' && !swf->has_jobs) take_comment(swf, line);
+  if (n && swf->field[0].at[0] == ';' && !swf->has_jobs) read_comment(swf, line);
   if (n == 0 || swf->field[0].at[0] == ';') return HR_OK;
   if (n < N_FIELDS) {
     char detail[60];

@@ -57,7 +57,7 @@ static enum hr_status peek(struct stream *stream, char *c) {
   return status;
 }
 
-static void pass(struct stream *stream) {
+static void advance(struct stream *stream) {
   if (*stream->at == '\n') {
     stream->place.line++;
     stream->place.column = 1;
@@ -69,13 +69,13 @@ static void pass(struct stream *stream) {
 
 static enum hr_status skip_space(struct stream *stream, char *c) {
   enum hr_status status;
-  while ((status = peek(stream, c)) == HR_OK && (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n')) pass(stream);
+  while ((status = peek(stream, c)) == HR_OK && (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n')) advance(stream);
   return status;
 }
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
-static enum hr_status keep(struct stream *stream, char c) {
+static enum hr_status append_char(struct stream *stream, char c) {
   if (stream->length + 1 >= stream->capacity) {
     size_t capacity = stream->capacity ? 2 * stream->capacity : 4096;
     if (capacity > (size_t)LARGEST_ITEM_MIB << 20)
@@ -129,13 +129,13 @@ static enum hr_status cut_value(struct stream *stream) {
     if (c == '\0') break;
     bool last = ends(&cut, c, stream->length == 0, &with_it);
     if (!last || with_it) {
-      status = keep(stream, c);
+      status = append_char(stream, c);
       if (status != HR_OK) return status;
-      pass(stream);
+      advance(stream);
     }
     if (last) break;
   }
-  enum hr_status status = keep(stream, '\0');
+  enum hr_status status = append_char(stream, '\0');
   stream->length--;
   return status;
 }
@@ -145,7 +145,7 @@ static enum hr_status parse(struct stream *stream, cJSON **tree) {
                              stream->reader->error);
 }
 
-static enum hr_status hand_over(struct stream *stream, struct hr__json_item *item) {
+static enum hr_status parse_item(struct stream *stream, struct hr__json_item *item) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
@@ -159,7 +159,7 @@ static enum hr_status hand_over(struct stream *stream, struct hr__json_item *ite
 /* ---- The outermost value ---------------------------------------------------------------------------- */
 
 /* Reads `"key" :`. */
-static enum hr_status take_key(struct stream *stream, char key[MAX_KEY + 1]) {
+static enum hr_status read_key(struct stream *stream, char key[MAX_KEY + 1]) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
@@ -175,48 +175,48 @@ static enum hr_status take_key(struct stream *stream, char key[MAX_KEY + 1]) {
   status = skip_space(stream, &c);
   if (status != HR_OK) return status;
   if (c != ':') return fail(stream, "expected ':' after the key");
-  pass(stream);
+  advance(stream);
   return skip_space(stream, &c);
 }
 
 /* After a child of a list or an object: `*more` is set if another one follows. */
-static enum hr_status take_comma(struct stream *stream, char closing, bool *more) {
+static enum hr_status read_comma(struct stream *stream, char closing, bool *more) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
   *more = c == ',';
   if (!*more && c != closing) return fail(stream, closing == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
-  pass(stream);
+  advance(stream);
   return skip_space(stream, &c);
 }
 
-typedef enum hr_status take_child(struct stream *stream, const char *member, const char *key, uint32_t index);
+typedef enum hr_status read_child(struct stream *stream, const char *member, const char *key, uint32_t index);
 
 /* Reads the children of a list or an object; the position is at its opening bracket. */
-static enum hr_status take_children(struct stream *stream, const char *member, take_child *child) {
+static enum hr_status read_children(struct stream *stream, const char *member, read_child *child) {
   char opening, c, key[MAX_KEY + 1];
   enum hr_status status = peek(stream, &opening);
   char closing = opening == '{' ? '}' : ']';
   if (status != HR_OK) return status;
-  pass(stream);
+  advance(stream);
   status = skip_space(stream, &c);
   bool more = status == HR_OK && c != closing;
-  if (status == HR_OK && !more) pass(stream);
+  if (status == HR_OK && !more) advance(stream);
   for (uint32_t index = 0; status == HR_OK && more; index++) {
-    if (opening == '{') status = take_key(stream, key);
+    if (opening == '{') status = read_key(stream, key);
     if (status == HR_OK) status = child(stream, member, opening == '{' ? key : NULL, index);
-    if (status == HR_OK) status = take_comma(stream, closing, &more);
+    if (status == HR_OK) status = read_comma(stream, closing, &more);
   }
   return status;
 }
 
-static enum hr_status take_item(struct stream *stream, const char *member, const char *key, uint32_t index) {
+static enum hr_status read_item(struct stream *stream, const char *member, const char *key, uint32_t index) {
   struct hr__json_item item = {.member = member, .index = index, .key = key};
-  return hand_over(stream, &item);
+  return parse_item(stream, &item);
 }
 
 /* Members that are not needed must be valid JSON, too. */
-static enum hr_status pass_over(struct stream *stream) {
+static enum hr_status skip_value(struct stream *stream) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
@@ -224,7 +224,7 @@ static enum hr_status pass_over(struct stream *stream) {
   return status;
 }
 
-static enum hr_status take_member(struct stream *stream, const char *outer, const char *key, uint32_t index) {
+static enum hr_status read_member(struct stream *stream, const char *outer, const char *key, uint32_t index) {
   (void)outer;
   const struct hr__json_schema *schema = stream->schema;
   char c;
@@ -234,19 +234,19 @@ static enum hr_status take_member(struct stream *stream, const char *outer, cons
     if (strcmp(schema->streamed[i], key) != 0) continue;
     if (stream->seen[i]) return fail(stream, "duplicate member of the outermost object");
     stream->seen[i] = true;
-    if (c == '[' || c == '{') return take_children(stream, schema->streamed[i], take_item);
+    if (c == '[' || c == '{') return read_children(stream, schema->streamed[i], read_item);
   }
-  if (!schema->is_used || !schema->is_used(key)) return pass_over(stream);
+  if (!schema->is_used || !schema->is_used(key)) return skip_value(stream);
   struct hr__json_item item = {.member = key, .index = index};
-  return hand_over(stream, &item);
+  return parse_item(stream, &item);
 }
 
-static enum hr_status take_all(struct stream *stream) {
+static enum hr_status read_all(struct stream *stream) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
   if (c != '[' && c != '{') return fail(stream, "expected a list [...] or an object {...}");
-  status = take_children(stream, NULL, c == '[' ? take_item : take_member);
+  status = read_children(stream, NULL, c == '[' ? read_item : read_member);
   if (status == HR_OK) status = skip_space(stream, &c);
   if (status != HR_OK) return status;
   return stream->ended ? HR_OK : fail(stream, "unexpected text after the JSON value");
@@ -254,7 +254,7 @@ static enum hr_status take_all(struct stream *stream) {
 
 enum hr_status hr__json_stream_read(struct hr__reader *reader, const struct hr__json_schema *schema) {
   struct stream stream = {.reader = reader, .schema = schema, .place = {1, 1}};
-  enum hr_status status = take_all(&stream);
+  enum hr_status status = read_all(&stream);
   free(stream.text);
   return status;
 }

@@ -22,7 +22,7 @@ struct packing {
     struct hr__packed_section sections[HR_PACKED_MOST_SECTIONS];
   } head;
   const void *at[HR_PACKED_MOST_SECTIONS]; /* data of the sections */
-  void *made[HR_PACKED_MOST_SECTIONS];     /* data that was built for packing and is not part of the trace */
+  void *built[HR_PACKED_MOST_SECTIONS];    /* data that was built for packing and is not part of the trace */
   uint32_t n_made;
   struct hr_notes notes;
 };
@@ -51,7 +51,7 @@ static bool add_texts(struct packing *packing, const char *name, const char *con
   if (!bytes) return true;
   char *all = malloc(bytes), *to = all;
   if (!all) return false;
-  packing->made[packing->n_made++] = all;
+  packing->built[packing->n_made++] = all;
   for (uint64_t i = 0; i < count; i++) to = stpcpy(to, text[i]) + 1;
   add_section(packing, name, all, bytes, 1);
   packing->head.sections[packing->head.header.n_sections - 1].entries = count;
@@ -64,7 +64,7 @@ static bool add_skipped(struct packing *packing) {
   if (!count) return true;
   struct hr__packed_skipped *skipped = malloc(count * sizeof *skipped);
   const char **reasons = malloc(count * sizeof *reasons);
-  packing->made[packing->n_made++] = skipped;
+  packing->built[packing->n_made++] = skipped;
   for (uint32_t i = 0; skipped && reasons && i < count; i++) {
     skipped[i] = (struct hr__packed_skipped){trace->skipped[i].count, trace->skipped[i].first_line};
     reasons[i] = trace->skipped[i].reason;
@@ -180,7 +180,7 @@ enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, str
     status = write_file(packing, path, error);
   }
   if (status == HR_OK && packed) print_section(packing, packed);
-  for (uint32_t i = 0; i < packing->n_made; i++) free(packing->made[i]);
+  for (uint32_t i = 0; i < packing->n_made; i++) free(packing->built[i]);
   hr_notes_finish(&packing->notes);
   free(packing);
   return status;

@@ -105,7 +105,7 @@ static enum hr_status check_texts(const struct unpacking *unpacking, const struc
   return count == section->entries ? HR_OK : refuse_section(unpacking, section, "has a wrong number of texts");
 }
 
-static enum hr_status take_names(struct unpacking *unpacking, const char *member, struct hr__name_table *names) {
+static enum hr_status read_name_table(struct unpacking *unpacking, const char *member, struct hr__name_table *names) {
   const struct hr__packed_section *section = find_section(unpacking, member);
   if (!section) return HR_OK;
   enum hr_status status = check_texts(unpacking, section);
@@ -125,10 +125,10 @@ static enum hr_status take_names(struct unpacking *unpacking, const char *member
 static enum hr_status read_names(struct unpacking *unpacking) {
   struct hr__owned_trace *owned = unpacking->owned;
   enum hr_status status = HR_OK;
-#define TAKE_NAMES(id, member, field)                                                                                  \
-  if (status == HR_OK) status = take_names(unpacking, #member, &owned->names[HR__##id]);
-  HR__NAMES_TABLE(TAKE_NAMES)
-#undef TAKE_NAMES
+#define READ_NAMES(id, member, field)                                                                                  \
+  if (status == HR_OK) status = read_name_table(unpacking, #member, &owned->names[HR__##id]);
+  HR__NAMES_TABLE(READ_NAMES)
+#undef READ_NAMES
   if (status != HR_OK) return status;
   hr__owned_trace_show_names(owned);
   for (uint32_t i = 0; i < owned->trace.tenants.count; i++) {
@@ -500,7 +500,7 @@ static enum hr_status check_column(struct unpacking *unpacking, const struct hr_
   return valid ? HR_OK : refuse_section(unpacking, section, "has an invalid value, or is not sorted");
 }
 
-static enum hr_status take_column(struct unpacking *unpacking, const char *member, enum hr__column_id id, size_t width,
+static enum hr_status read_column(struct unpacking *unpacking, const char *member, enum hr__column_id id, size_t width,
                                   const void **column) {
   const struct hr__packed_section *section = find_section(unpacking, member);
   if (!section) return HR_OK;
@@ -511,7 +511,7 @@ static enum hr_status take_column(struct unpacking *unpacking, const char *membe
   return check_column(unpacking, section, id, width);
 }
 
-static enum hr_status take_rows(struct unpacking *unpacking) {
+static enum hr_status read_rows(struct unpacking *unpacking) {
   const struct hr__packed_section *section = find_section(unpacking, "row");
   if (!section) return HR_OK;
   struct hr_trace *trace = &unpacking->owned->trace;
@@ -524,22 +524,22 @@ static enum hr_status take_rows(struct unpacking *unpacking) {
   return valid ? status : refuse_section(unpacking, section, "does not have each row once");
 }
 
-static enum hr_status take_columns(struct unpacking *unpacking) {
+static enum hr_status read_columns(struct unpacking *unpacking) {
   struct hr_trace *trace = &unpacking->owned->trace;
   const void *column;
   enum hr_status status = HR_OK;
-#define TAKE_COLUMN(id, member, width, ...)                                                                            \
+#define READ_COLUMN(id, member, width, ...)                                                                            \
   column = NULL;                                                                                                       \
-  if (status == HR_OK) status = take_column(unpacking, #member, HR__COLUMN_##id, width, &column);                      \
+  if (status == HR_OK) status = read_column(unpacking, #member, HR__COLUMN_##id, width, &column);                      \
   trace->member = column;
-  HR__COLUMN_TABLE(TAKE_COLUMN)
-#undef TAKE_COLUMN
+  HR__COLUMN_TABLE(READ_COLUMN)
+#undef READ_COLUMN
   column = NULL;
-  if (status == HR_OK) status = take_column(unpacking, "id_number", HR__COLUMN_ID, sizeof(int64_t), &column);
+  if (status == HR_OK) status = read_column(unpacking, "id_number", HR__COLUMN_ID, sizeof(int64_t), &column);
   trace->id_number = column;
   if (status == HR_OK && (!trace->submit_us || !trace->work_us || !trace->gpus))
     status = refuse(unpacking, "the submit times, run times or GPUs are missing");
-  return status == HR_OK ? take_rows(unpacking) : status;
+  return status == HR_OK ? read_rows(unpacking) : status;
 }
 
 /* Rejects unknown sections: ignoring what a newer program added could give wrong results. */
@@ -558,7 +558,7 @@ static enum hr_status refuse_unknown(const struct unpacking *unpacking) {
 
 /* ---- Whole file -------------------------------------------------------------------------------------- */
 
-static enum hr_status take_head(struct unpacking *unpacking) {
+static enum hr_status read_head(struct unpacking *unpacking) {
   enum hr_status status = map_file(unpacking);
   if (status == HR_OK) status = check_header(unpacking);
   if (status == HR_OK) status = check_head(unpacking);
@@ -576,7 +576,7 @@ static enum hr_status take_head(struct unpacking *unpacking) {
   return owned->source && owned->format ? HR_OK : no_memory(unpacking);
 }
 
-static enum hr_status check_together(const struct unpacking *unpacking) {
+static enum hr_status check_columns(const struct unpacking *unpacking) {
   const struct hr_trace *trace = &unpacking->owned->trace;
   const char *fault = NULL;
   for (uint32_t from = 0, count; !fault && from < trace->n_jobs; from += count) {
@@ -587,15 +587,15 @@ static enum hr_status check_together(const struct unpacking *unpacking) {
   return fault ? refuse(unpacking, fault) : HR_OK;
 }
 
-static enum hr_status take_all(struct unpacking *unpacking) {
-  enum hr_status status = take_head(unpacking);
+static enum hr_status read_all(struct unpacking *unpacking) {
+  enum hr_status status = read_head(unpacking);
   if (status == HR_OK) status = read_names(unpacking);
-  if (status == HR_OK) status = take_columns(unpacking);
+  if (status == HR_OK) status = read_columns(unpacking);
   if (status == HR_OK) status = read_id_texts(unpacking);
   if (status == HR_OK) status = read_notes(unpacking);
   if (status == HR_OK) status = read_skipped(unpacking);
   if (status == HR_OK) status = refuse_unknown(unpacking);
-  return status == HR_OK ? check_together(unpacking) : status;
+  return status == HR_OK ? check_columns(unpacking) : status;
 }
 
 enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {
@@ -603,7 +603,7 @@ enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace 
   unpacking.owned = calloc(1, sizeof *unpacking.owned);
   if (!unpacking.owned) return no_memory(&unpacking);
   unpacking.summing = XXH3_createState();
-  enum hr_status status = unpacking.summing ? take_all(&unpacking) : no_memory(&unpacking);
+  enum hr_status status = unpacking.summing ? read_all(&unpacking) : no_memory(&unpacking);
   XXH3_freeState(unpacking.summing);
   if (status == HR_OK)
     *trace = &unpacking.owned->trace;

@@ -134,28 +134,28 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
   return status;
 }
 
-static enum hr_status rebuild_all(struct anonymise *anonymise, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status rebuild_all(struct anonymise *anonymise, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = anonymise->trace;
   struct hr__rebuild rebuild;
   bool dated = trace->dated && !anonymise->spec->undated;
   enum hr_status status = hr__rebuild_begin_unnamed(&rebuild, trace, dated, error);
   if (status == HR_OK) status = add_jobs(anonymise, &rebuild, error);
   bool added = status == HR_OK;
-  status = hr__rebuild_end(&rebuild, status, dated, made, error);
+  status = hr__rebuild_end(&rebuild, status, dated, created, error);
   return added && status == HR_BAD_INPUT ? collided(anonymise, "job", error) : status;
 }
 
 enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
-                                      struct hr_trace **made, struct hr_error *error) {
+                                      struct hr_trace **created, struct hr_error *error) {
   struct anonymise anonymise = {.trace = trace, .spec = spec};
-  *made = NULL;
+  *created = NULL;
   enum hr_status status = check(trace, spec, error);
   if (status != HR_OK) return status;
   start_pseudonyms(&anonymise.pseudonyms, spec->key, spec->key_bytes, spec->digits);
   status = hash_names(&anonymise, "user", &trace->users, &anonymise.users, error);
   if (status == HR_OK) status = hash_names(&anonymise, "tenant", &trace->tenants, &anonymise.tenants, error);
   if (status == HR_OK) status = hash_names(&anonymise, "model", &trace->models, &anonymise.models, error);
-  if (status == HR_OK) status = rebuild_all(&anonymise, made, error);
+  if (status == HR_OK) status = rebuild_all(&anonymise, created, error);
   hr__names_finish(&anonymise.users);
   hr__names_finish(&anonymise.tenants);
   hr__names_finish(&anonymise.models);

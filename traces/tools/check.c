@@ -177,7 +177,7 @@ enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], stru
 /* ---- Findings -------------------------------------------------------------------------------------- */
 
 /* By severity, highest first, then by code, then in the order in which they were added. */
-static bool goes_before(const struct hr_finding *a, const struct hr_finding *b) {
+static bool precedes(const struct hr_finding *a, const struct hr_finding *b) {
   return a->severity != b->severity ? a->severity > b->severity : a->code < b->code;
 }
 
@@ -185,8 +185,7 @@ static void put_in_order(struct hr_trace_check *check) {
   for (size_t i = 1; i < check->n_findings; i++) {
     struct hr_finding finding = check->findings[i];
     size_t at = i;
-    for (; at > 0 && goes_before(&finding, &check->findings[at - 1]); at--)
-      check->findings[at] = check->findings[at - 1];
+    for (; at > 0 && precedes(&finding, &check->findings[at - 1]); at--) check->findings[at] = check->findings[at - 1];
     check->findings[at] = finding;
   }
 }

@@ -359,20 +359,20 @@ static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_
 /* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
 
 /* For more than 1 % of the time from the first start to the last end. */
-static void check_over(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
-  int64_t over_us = 0, max = 0, all_us = busy->n ? busy->mark[busy->n - 1].key - busy->mark[0].key : 0;
+static void check_excess(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
+  int64_t excess_us = 0, max = 0, all_us = busy->n ? busy->mark[busy->n - 1].key - busy->mark[0].key : 0;
   for (uint32_t i = 0; i + 1 < busy->n; i++) {
     if (busy->mark[i].value > max) max = busy->mark[i].value;
-    if (busy->mark[i].value > capacity_milli) over_us += busy->mark[i + 1].key - busy->mark[i].key;
+    if (busy->mark[i].value > capacity_milli) excess_us += busy->mark[i + 1].key - busy->mark[i].key;
   }
-  if (over_us <= all_us / 100) return;
+  if (excess_us <= all_us / 100) return;
   char peak[HR__NUMBER_BYTES], gpus[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__check_add(checker, HR_FINDING_RECORDED_OVER_CAPACITY, HR_SEVERITY_WARNING,
                 &(struct hr__check_subject){.job = HR_NONE},
                 "as recorded, up to %s GPU%s busy at once on a cluster of %s; more than it has for %s of the time",
                 hr__count_text((uint64_t)max / 1000, peak), hr__counted((uint64_t)max / 1000, " is", "s are"),
                 hr__count_text((uint64_t)capacity_milli / 1000, gpus),
-                hr__check_share_text((double)over_us / (double)all_us, of));
+                hr__check_share_text((double)excess_us / (double)all_us, of));
 }
 
 static void check_idle(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
@@ -403,7 +403,7 @@ static void check_recorded_part(struct hr__check_state *checker) {
   struct busy_gpus busy;
   int64_t capacity_milli = 1000 * (int64_t)hr_cluster_spec_gpus(checker->cluster);
   if (make_busy_gpus(checker, &busy)) {
-    check_over(checker, &busy, capacity_milli);
+    check_excess(checker, &busy, capacity_milli);
     check_idle(checker, &busy, capacity_milli);
   } else {
     checker->out_of_memory = true;

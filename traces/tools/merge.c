@@ -220,7 +220,7 @@ static enum hr_status id_twice(const struct merge *merge, struct hr_error *error
   return status;
 }
 
-static enum hr_status put_together(struct merge *merge, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status put_together(struct merge *merge, struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
@@ -228,21 +228,21 @@ static enum hr_status put_together(struct merge *merge, struct hr_trace **made, 
       status = hr__rebuild_take_notes(&rebuild, merge->traces[i], error); /* may include the note on local dates */
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
   bool added = status == HR_OK;
-  status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, made, error);
+  status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, created, error);
   enum hr_status twice = added && status == HR_BAD_INPUT && !merge->spec->labels ? id_twice(merge, error) : HR_OK;
   return twice == HR_OK ? status : twice;
 }
 
 enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n_traces,
-                                  const struct hr_merge_spec *spec, struct hr_trace **made, struct hr_error *error) {
+                                  const struct hr_merge_spec *spec, struct hr_trace **created, struct hr_error *error) {
   struct merge merge = {.traces = traces, .n_traces = n_traces, .spec = spec};
-  *made = NULL;
+  *created = NULL;
   enum hr_status status = check_clocks(&merge, error);
   if (status == HR_OK) status = check_labels(&merge, error);
   if (status == HR_OK) status = check_tenants(&merge, error);
   if (status == HR_OK) status = count_jobs(&merge, error);
   if (status == HR_OK && !list_jobs(&merge)) status = hr__no_memory_for(traces[0], error);
-  if (status == HR_OK) status = put_together(&merge, made, error);
+  if (status == HR_OK) status = put_together(&merge, created, error);
   free(merge.list);
   free(merge.first);
   free(merge.id.at);

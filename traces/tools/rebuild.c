@@ -45,12 +45,12 @@ enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trac
   return hr_trace_builder_add(rebuild->builder, record, rebuild->n_jobs, error);
 }
 
-enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated, struct hr_trace **made,
-                               struct hr_error *error) {
+enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated,
+                               struct hr_trace **created, struct hr_error *error) {
   if (status == HR_OK && !rebuild->n_jobs)
     status = hr_fail(error, HR_BAD_INPUT, "%s: no jobs are left", rebuild->source);
-  if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, made, error);
-  if (status == HR_OK) (*made)->ids_told = (*made)->ids_told && rebuild->ids_told;
+  if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, created, error);
+  if (status == HR_OK) (*created)->ids_told = (*created)->ids_told && rebuild->ids_told;
   hr_trace_builder_destroy(rebuild->builder);
   return status;
 }

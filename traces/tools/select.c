@@ -149,10 +149,10 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_cut_sp
   return HR_OK;
 }
 
-enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_trace **made,
+enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_trace **created,
                                 struct hr_error *error) {
   struct cut cut = {.trace = trace, .spec = spec};
-  *made = NULL;
+  *created = NULL;
   enum hr_status status = check(trace, spec, error);
   if (status == HR_OK) status = choose(trace, "tenant", &spec->tenants, &trace->tenants, &cut.tenants, error);
   if (status == HR_OK) status = choose(trace, "user", &spec->users, &trace->users, &cut.users, error);
@@ -163,7 +163,7 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
     status = hr__rebuild_begin(&rebuild, trace, error);
     if (status == HR_OK) status = add_jobs(&cut, &rebuild, error);
     if (status == HR_OK && !rebuild.n_jobs) status = no_job(trace, error);
-    status = hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+    status = hr__rebuild_end(&rebuild, status, trace->dated, created, error);
   }
   free(cut.tenants);
   free(cut.users);
@@ -173,7 +173,7 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
 
 /* Builds a trace from `count` jobs of `list`; keys are submit times in microseconds from the first submit. */
 static enum hr_status build_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
-                                  struct hr_trace **made, struct hr_error *error) {
+                                  struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
   for (size_t i = 0; status == HR_OK && i < count; i++) {
@@ -183,7 +183,7 @@ static enum hr_status build_moved(const struct hr_trace *trace, const struct hr_
     hr__record_move(&record, (int64_t)list[i].key - trace->submit_us[list[i].row]);
     status = hr__rebuild_add(&rebuild, trace, (hr_job){list[i].row}, &record, error);
   }
-  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+  return hr__rebuild_end(&rebuild, status, trace->dated, created, error);
 }
 
 /* ---- Scaling ----------------------------------------------------------------------------------------- */
@@ -215,11 +215,11 @@ static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
 
 /* Reflects at both ends, repeatedly if necessary, so that times stay within the trace. */
 static int64_t within_trace(const struct hr_trace *trace, int64_t us) {
-  int64_t last_us = trace->submit_us[trace->n_jobs - 1], there_and_back_us = 2 * last_us;
+  int64_t last_us = trace->submit_us[trace->n_jobs - 1], period_us = 2 * last_us;
   if (last_us == 0) return 0;
-  us %= there_and_back_us;
-  if (us < 0) us += there_and_back_us;
-  return us > last_us ? there_and_back_us - us : us;
+  us %= period_us;
+  if (us < 0) us += period_us;
+  return us > last_us ? period_us - us : us;
 }
 
 static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer) {
@@ -300,7 +300,7 @@ static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebui
   return status;
 }
 
-static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   if (!draw(scale)) return hr__no_memory_for(trace, error);
   if (!scale->count)
@@ -309,13 +309,13 @@ static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **m
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
   if (status == HR_OK) status = scale_add_jobs(scale, &rebuild, error);
-  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+  return hr__rebuild_end(&rebuild, status, trace->dated, created, error);
 }
 
 __extension__ typedef __int128 wide;
 
 /* The load in millionths, so that sums are exact integers. */
-static enum hr_status compress(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status compress(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   const int64_t load_ppm = llround(scale->spec->load * 1e6);
   scale->list = malloc(trace->n_jobs * sizeof *scale->list);
@@ -327,7 +327,7 @@ static enum hr_status compress(struct scale *scale, struct hr_trace **made, stru
                      scale->spec->load);
     scale->list[job] = (struct hr__keyed_row){(uint64_t)us, job};
   }
-  return build_moved(trace, scale->list, trace->n_jobs, made, error);
+  return build_moved(trace, scale->list, trace->n_jobs, created, error);
 }
 
 static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_scale_spec *spec,
@@ -346,12 +346,13 @@ static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_
 }
 
 enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
-                                  struct hr_trace **made, struct hr_error *error) {
+                                  struct hr_trace **created, struct hr_error *error) {
   struct scale scale = {.trace = trace, .spec = spec};
-  *made = NULL;
+  *created = NULL;
   enum hr_status status = scale_check(trace, spec, error);
   if (status == HR_OK)
-    status = spec->by == HR_SCALING_COMPRESS ? compress(&scale, made, error) : thin_or_duplicate(&scale, made, error);
+    status =
+        spec->by == HR_SCALING_COMPRESS ? compress(&scale, created, error) : thin_or_duplicate(&scale, created, error);
   free(scale.list);
   return status;
 }
@@ -398,17 +399,17 @@ static void draw_permutation(const struct hr_trace *trace, enum hr_shuffling wha
   }
 }
 
-static enum hr_status place_jobs(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **made,
+static enum hr_status place_jobs(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **created,
                                  struct hr_error *error) {
   struct hr__keyed_row *list = malloc(trace->n_jobs * sizeof *list);
   if (!list) return hr__no_memory_for(trace, error);
   for (uint32_t i = 0; i < trace->n_jobs; i++) list[i] = (struct hr__keyed_row){(uint64_t)trace->submit_us[i], jobs[i]};
-  enum hr_status status = build_moved(trace, list, trace->n_jobs, made, error);
+  enum hr_status status = build_moved(trace, list, trace->n_jobs, created, error);
   free(list);
   return status;
 }
 
-static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **made,
+static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **created,
                                   struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
@@ -421,17 +422,17 @@ static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *
     record.tenant = other.tenant;
     status = hr__rebuild_add(&rebuild, trace, (hr_job){i}, &record, error);
   }
-  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+  return hr__rebuild_end(&rebuild, status, trace->dated, created, error);
 }
 
 enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed,
-                                    struct hr_trace **made, struct hr_error *error) {
-  *made = NULL;
+                                    struct hr_trace **created, struct hr_error *error) {
+  *created = NULL;
   uint32_t *jobs = malloc(trace->n_jobs * sizeof *jobs);
   if (!jobs) return hr__no_memory_for(trace, error);
   draw_permutation(trace, what, seed, jobs);
   enum hr_status status =
-      what == HR_SHUFFLE_USERS ? place_users(trace, jobs, made, error) : place_jobs(trace, jobs, made, error);
+      what == HR_SHUFFLE_USERS ? place_users(trace, jobs, created, error) : place_jobs(trace, jobs, created, error);
   free(jobs);
   return status;
 }

@@ -64,7 +64,7 @@ enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAM
 
 /* ---- All jobs ---------------------------------------------------------------------------------------- */
 
-static size_t take_run_times(const struct hr_trace *trace, double *values) {
+static size_t collect_run_times(const struct hr_trace *trace, double *values) {
   for (uint32_t job = 0; job < trace->n_jobs; job++) values[job] = hr__seconds(trace->work_us[job]);
   return trace->n_jobs;
 }
@@ -75,7 +75,7 @@ static size_t take_gpus(const struct hr_trace *trace, double *values) {
   return trace->n_jobs;
 }
 
-static size_t take_recorded_waits(const struct hr_trace *trace, double *values) {
+static size_t collect_recorded_waits(const struct hr_trace *trace, double *values) {
   size_t count = 0;
   for (uint32_t job = 0; trace->recorded_start_us && job < trace->n_jobs; job++)
     if (trace->recorded_start_us[job] != HR_UNKNOWN_US)
@@ -83,7 +83,7 @@ static size_t take_recorded_waits(const struct hr_trace *trace, double *values) 
   return count;
 }
 
-static size_t take_limits(const struct hr_trace *trace, double *values) {
+static size_t collect_limits(const struct hr_trace *trace, double *values) {
   size_t count = 0;
   for (uint32_t job = 0; trace->limit_us && job < trace->n_jobs; job++)
     if (trace->limit_us[job] > 0 && trace->work_us[job] > 0)
@@ -96,9 +96,9 @@ static bool fill_values(struct hr_trace_stats *stats) {
   double *values = malloc(((size_t)trace->n_jobs + 1) * sizeof *values);
   if (!values) return false;
   stats->gpus = spread_of(values, take_gpus(trace, values));
-  stats->wait_s = spread_of(values, take_recorded_waits(trace, values));
-  stats->limit_ratio = spread_of(values, take_limits(trace, values));
-  stats->run_s = spread_of(values, take_run_times(trace, values));
+  stats->wait_s = spread_of(values, collect_recorded_waits(trace, values));
+  stats->limit_ratio = spread_of(values, collect_limits(trace, values));
+  stats->run_s = spread_of(values, collect_run_times(trace, values));
   if (trace->n_jobs) curve_of(values, trace->n_jobs, stats->curve_s);
   bool done = hr__fit_all(values, trace->n_jobs, stats->run_fits);
   free(values);
@@ -539,15 +539,15 @@ static bool group_jobs(struct hr_trace_stats *stats) {
 
 enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                    struct hr_error *error) {
-  struct hr_trace_stats *made = calloc(1, sizeof *made);
-  *stats = made;
-  if (made) made->trace = trace;
-  if (made && fill_values(made) && group_jobs(made) && add_arrivals(made) && add_concentration(made) &&
-      add_correlation(made)) {
-    fill_sums(made);
+  struct hr_trace_stats *created = calloc(1, sizeof *created);
+  *stats = created;
+  if (created) created->trace = trace;
+  if (created && fill_values(created) && group_jobs(created) && add_arrivals(created) && add_concentration(created) &&
+      add_correlation(created)) {
+    fill_sums(created);
     return HR_OK;
   }
-  hr_trace_stats_destroy(made);
+  hr_trace_stats_destroy(created);
   *stats = NULL;
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for its statistics", trace->source);
 }

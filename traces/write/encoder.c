@@ -103,16 +103,16 @@ static void destroy(struct hr__encoder *encoder) {
 
 enum hr_status hr__encoder_open(const char *path, struct hr__encoder **encoder, struct hr_error *error) {
   *encoder = NULL;
-  struct hr__encoder *made = calloc(1, sizeof *made);
-  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  made->path = path;
-  made->packing = packing_of(path);
-  enum hr_status status = start_packing(made) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  if (status == HR_OK) status = hr__output_open(&made->file, path, error);
+  struct hr__encoder *created = calloc(1, sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->path = path;
+  created->packing = packing_of(path);
+  enum hr_status status = start_packing(created) ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  if (status == HR_OK) status = hr__output_open(&created->file, path, error);
   if (status == HR_OK)
-    *encoder = made;
+    *encoder = created;
   else
-    destroy(made);
+    destroy(created);
   return status;
 }
 
