@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Text that is to be streamed: the columns are those of the trace in memory, and what is out of order is refused. */
+/* Streamed text traces: the columns equal those of the trace in memory, and rows out of order are errors. */
 #include "harness.h"
 
 #include "files.h"
@@ -73,7 +73,7 @@ static void lenient(void) {
   is_the_same(file_write_text("jobs.csv", "submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,1\n"), true);
 }
 
-/* More than the columns have room for at first, and one column that begins late. */
+/* More rows than the initial capacity, and one column that begins late. */
 static void many_rows(void) {
   enum { ROWS = 600000 };
   char *text = malloc((size_t)ROWS * 24), *at = text;

@@ -42,7 +42,7 @@ static void fields_find_their_places(void) {
   hr_trace_destroy(trace);
 }
 
-/* What the first job of a log is submitted at, from 1970 or from 0; -1: not as `dated` says. */
+/* Submit time of the first job of a log, in seconds from 1970 or from 0; -1 if the trace is not as `dated` says. */
 static int64_t origin_s(const char *header, bool dated) {
   char text[300];
   snprintf(text, sizeof text, "%s1 10 5 60 4 -1 -1 8 -1 -1 1 7 3%s", header, REST);

@@ -71,7 +71,7 @@ static void rows_are_what_a_person_would_write(void) {
   hr_trace_destroy(trace);
 }
 
-/* Ids that the input told are told again, also where they say no more than where their rows stand. */
+/* Ids of the input are written, even if they equal the row numbers. */
 static void ids_that_were_told_are_kept(void) {
   static const char *const texts[] = {"job_id,submit_s,duration_s,gpus\n1,5,1,1\n2,0,1,1\n3,7,1,1\n",
                                       "submit_s,duration_s,gpus\n5,1,1\n0,1,1\n7,1,1\n"};
@@ -162,7 +162,7 @@ static void swf_loses_nothing_that_it_can_tell(void) {
     CU_ASSERT_STRING_EQUAL(swf->format, "swf");
     struct hr_trace *csv = written_and_read(swf, "plain.csv", &written);
     CU_ASSERT_PTR_NOT_NULL_FATAL(csv);
-    trace->ids_told = true; /* a line of SWF has a number in any case */
+    trace->ids_told = true; /* a line of SWF always has a job number */
     CU_ASSERT(same_trace(trace, csv));
     hr_trace_destroy(csv);
     hr_trace_destroy(swf);
@@ -265,7 +265,7 @@ static void dates_count_from_the_first_submit_in_swf(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- What cannot be written ------------------------------------------------------------------------- */
+/* ---- Traces that cannot be written ------------------------------------------------------------------ */
 
 static bool not_written(const struct hr_trace *trace, const char *name, const char *format, const char *part) {
   char path[200];
@@ -329,7 +329,7 @@ static void the_name_tells_the_format(void) {
       strstr(error.text, "a.hrt.gz: format 'packed' cannot be compressed; remove '.gz' from the name"));
 }
 
-/* A name must not promise what the file is not. */
+/* A name must match the format of the file. */
 static void names_of_other_formats_are_refused(void) {
   static const char *const names[] = {"a.csv.xz", "a.xlsx",  "a.parquet",   "a.json", "a.hrt.bak",
                                       "a.CSV.XZ", "a.csv.2", "a.swf.gz.gz", "a.gzip", "d/a.tsv"};
@@ -346,7 +346,7 @@ static void names_of_other_formats_are_refused(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "did you mean 'swf'?"));
 }
 
-/* Whatever the case of its ending, a file is in the format and the compression that it tells. */
+/* The suffix determines format and compression in any case. */
 static void endings_may_be_in_upper_case(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n", NULL);
   struct hr_trace_written written;
