@@ -10,11 +10,12 @@
 #include <string.h>
 #include <strings.h>
 
-#define HR__LONGEST_LINE ((size_t)1 << 20)
+#define HR__LONGEST_LINE ((size_t)1 << 20) /* bytes, with the line end */
 
 struct hr__input;
 /* Opens a text file. Fails if it cannot be read, is empty, or is not text. `path` must outlive the input. */
 enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error);
+/* Closes the file and frees the input. NULL is allowed. */
 void hr__input_close(struct hr__input *input);
 
 /* The beginning of the file, up to a few hundred kilobytes. Valid until the first line is taken. */
@@ -36,7 +37,7 @@ static inline bool hr__begins_with_names(struct hr_text line, const char *start)
 struct hr_text hr__first_line(struct hr_text beginning);
 
 /* Takes the next line with its line end (the last line may have none). It is valid until the next call; `line->at` is
-   NULL at the end of the file. */
+   NULL at the end of the file. A line of more than HR__LONGEST_LINE bytes is an error. */
 enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, struct hr_error *error);
 /* Takes the next bytes, whole lines or parts of lines, valid until the next call; empty at the end of the file. */
 enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, struct hr_error *error);
@@ -50,10 +51,13 @@ uint64_t hr__input_line_number(const struct hr__input *input);
 extern const char hr__standard_input[];
 
 struct hr__decoder;
+/* Opens a plain, gzip or zstd file, detected by its first bytes. Other known formats (zip, bzip2, xz, Parquet, UTF-16)
+   are errors that say what to do. `path` must outlive the decoder. */
 enum hr_status hr__decoder_open(const char *path, struct hr__decoder **decoder, struct hr_error *error);
 /* Fills `buffer`; `*length` below `capacity` means end of file. A truncated or damaged compressed file is an error. */
 enum hr_status hr__decoder_read(struct hr__decoder *decoder, char *buffer, size_t capacity, size_t *length,
                                 struct hr_error *error);
+/* Closes the file and frees the decoder. NULL is allowed. */
 void hr__decoder_close(struct hr__decoder *decoder);
 
 #endif

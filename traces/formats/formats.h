@@ -27,7 +27,7 @@ enum hr_status hr__read_batsim(struct hr__reader *reader);
    format. */
 const char *hr__detect_format(struct hr_text beginning);
 
-/* ---- Requests and states of jobs ---- */
+/* ---- Requests and states of jobs (job_facts.c) ------------------------------------------------------- */
 
 /* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 is a share of one GPU;
    more are whole GPUs, rounded up, which sets `*rounded`. Returns false if there are more than HR_MAX_GPUS GPUs or no
@@ -50,7 +50,7 @@ struct hr__slurm_state {
 /* Parses "COMPLETED" or "CANCELLED by 1000"; false if the text is not a state. */
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
 
-/* ---- Notations of Slurm: trackable and generic resources, memory, time limits ---- */
+/* ---- Notations of Slurm: trackable and generic resources, memory, time limits (slurm.c) --------------- */
 
 enum { HR__TRES_TYPES_BYTES = 200 };
 

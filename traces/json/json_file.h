@@ -26,7 +26,7 @@ enum hr_status hr__json_file_copy(const char *path, const unsigned char *bytes, 
                                   struct hr__json_file *file, struct hr_error *error);
 void hr__json_file_finish(struct hr__json_file *file);
 
-/* ---- Duplicate keys ---- */
+/* ---- Duplicate keys ---------------------------------------------------------------------------------- */
 
 struct hr__json_repeat {
   const char *key;                       /* key in the tree; NULL: no duplicate */

@@ -94,7 +94,7 @@ static enum hr_status hash_names(struct anonymise *anonymise, const char *kind, 
     struct hr_text name = {names->text[i], strlen(names->text[i])};
     size_t length = put_pseudonym(&anonymise->pseudonyms, kind, name, text);
     uint32_t number = hr__names_intern(hashed, text, length);
-    if (number == HR_NONE) return hr__no_memory_for(anonymise->trace, error);
+    if (number == HR_NONE) return hr__rebuild_no_memory(anonymise->trace, error);
     if (number != i) return collided(anonymise, kind, error);
   }
   return HR_OK;

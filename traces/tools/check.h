@@ -58,6 +58,7 @@ static inline bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
   return true;
 }
 
+/* Mixes a value into a hash. */
 static inline uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
   hash ^= hash >> 32;
@@ -97,6 +98,7 @@ struct hr__check_subject {
   uint32_t job; /* HR_NONE: no particular job */
   const char *subject;
 };
+/* Adds a finding unless its code is ignored; `format` makes its text. Out of memory is recorded in `checker`. */
 void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
                    const struct hr__check_subject *where, const char *format, ...) HR_PRINTF(5, 6);
 

@@ -409,7 +409,7 @@ static void check_end_part(struct hr__check_state *checker) {
   free(marks.end);
 }
 
-/* ---- All parts ---- */
+/* ---- All parts ---------------------------------------------------------------------------------------- */
 
 void hr__check_arrivals(struct hr__check_state *checker) {
   static void (*const parts[])(struct hr__check_state *) = {check_arrivals_part, check_gaps_part, check_clock_part,

@@ -514,7 +514,7 @@ static void check_cluster_part(struct hr__check_state *checker) {
   hr__arena_finish(&against.arena);
 }
 
-/* ---- All parts ---- */
+/* ---- All parts ---------------------------------------------------------------------------------------- */
 
 void hr__check_cluster(struct hr__check_state *checker) {
   static void (*const parts[])(struct hr__check_state *) = {check_recorded_part, check_cluster_part};

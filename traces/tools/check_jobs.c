@@ -470,7 +470,7 @@ static void check_units_part(struct hr__check_state *checker) {
   check_overlap(checker);
 }
 
-/* ---- All parts ---- */
+/* ---- All parts ---------------------------------------------------------------------------------------- */
 
 void hr__check_jobs(struct hr__check_state *checker) {
   static void (*const parts[])(struct hr__check_state *) = {check_run_times_part, check_units_part, check_limits_part,

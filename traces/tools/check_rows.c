@@ -328,7 +328,7 @@ static void check_shares_part(struct hr__check_state *checker) {
   check_owners(checker, &tenants, all_h);
 }
 
-/* ---- All parts ---- */
+/* ---- All parts ---------------------------------------------------------------------------------------- */
 
 void hr__check_rows(struct hr__check_state *checker) {
   static void (*const parts[])(struct hr__check_state *) = {check_rows_part, check_copies_part, check_shares_part,

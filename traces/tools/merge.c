@@ -197,7 +197,7 @@ static enum hr_status add_jobs(struct merge *merge, struct hr__rebuild *rebuild,
     hr_trace_job_record(trace, job, &record, id);
     hr__record_move(&record, later_us(merge, number));
     bool valid = rename_all(merge, number, &record);
-    status = valid ? hr__rebuild_add(rebuild, trace, job, &record, error) : hr__no_memory_for(trace, error);
+    status = valid ? hr__rebuild_add(rebuild, trace, job, &record, error) : hr__rebuild_no_memory(trace, error);
   }
   return status;
 }
@@ -211,7 +211,7 @@ static enum hr_status id_twice(const struct merge *merge, struct hr_error *error
     size_t number = trace_of(merge, row);
     const char *id = hr_trace_job_id(merge->traces[number], (hr_job){row - merge->first[number]}, buffer);
     uint32_t name = hr__names_intern(&ids, id, strlen(id));
-    if (name == HR_NONE) status = hr__no_memory_for(merge->traces[number], error);
+    if (name == HR_NONE) status = hr__rebuild_no_memory(merge->traces[number], error);
     if (name < row)
       status = hr_fail(error, HR_BAD_INPUT, "%s: job id '%.60s' is also in an earlier trace; use labels for ids",
                        merge->traces[number]->source, id);
@@ -225,7 +225,7 @@ static enum hr_status put_together(struct merge *merge, struct hr_trace **create
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
-      status = hr__rebuild_take_notes(&rebuild, merge->traces[i], error); /* may include the note on local dates */
+      status = hr__rebuild_add_notes(&rebuild, merge->traces[i], error); /* may include the note on local dates */
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
   bool added = status == HR_OK;
   status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, created, error);
@@ -241,7 +241,7 @@ enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n
   if (status == HR_OK) status = check_labels(&merge, error);
   if (status == HR_OK) status = check_tenants(&merge, error);
   if (status == HR_OK) status = count_jobs(&merge, error);
-  if (status == HR_OK && !list_jobs(&merge)) status = hr__no_memory_for(traces[0], error);
+  if (status == HR_OK && !list_jobs(&merge)) status = hr__rebuild_no_memory(traces[0], error);
   if (status == HR_OK) status = put_together(&merge, created, error);
   free(merge.list);
   free(merge.first);

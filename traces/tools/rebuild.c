@@ -4,24 +4,24 @@
 
 #include <string.h>
 
-enum hr_status hr__no_memory_for(const struct hr_trace *trace, struct hr_error *error) {
+enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
 }
 
-enum hr_status hr__rebuild_take_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
-                                      struct hr_error *error) {
+enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
+                                     struct hr_error *error) {
   struct hr_notes *notes = hr_trace_builder_notes(rebuild->builder);
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < trace->notes.count; i++)
     status = hr_notes_add(notes, "%s", trace->notes.text[i]);
   rebuild->ids_told = rebuild->ids_told || trace->ids_told;
-  return status == HR_OK ? HR_OK : hr__no_memory_for(trace, error);
+  return status == HR_OK ? HR_OK : hr__rebuild_no_memory(trace, error);
 }
 
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error) {
   *rebuild =
       (struct hr__rebuild){.builder = hr_trace_builder_create(trace->source, trace->format), .source = trace->source};
-  return rebuild->builder ? hr__rebuild_take_notes(rebuild, trace, error) : hr__no_memory_for(trace, error);
+  return rebuild->builder ? hr__rebuild_add_notes(rebuild, trace, error) : hr__rebuild_no_memory(trace, error);
 }
 
 enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
@@ -31,7 +31,7 @@ enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const stru
                                   .ids_told = trace->ids_told};
   bool ok = rebuild->builder != NULL;
   if (ok && dated && hr_trace_has_local_dates(trace)) ok = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
-  return ok ? HR_OK : hr__no_memory_for(trace, error);
+  return ok ? HR_OK : hr__rebuild_no_memory(trace, error);
 }
 
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,

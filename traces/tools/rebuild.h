@@ -21,8 +21,7 @@ enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_tr
 enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
                                          struct hr_error *error);
 /* Adds the notes of another trace. */
-enum hr_status hr__rebuild_take_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
-                                      struct hr_error *error);
+enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
 /* Adds `record`, made from job `job` of `trace`; errors name that job. */
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
                                const struct hr_job_record *record, struct hr_error *error);
@@ -33,6 +32,7 @@ enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status statu
 /* Moves submit time, deadline and recorded start by `later_us`. */
 void hr__record_move(struct hr_job_record *record, int64_t later_us);
 
-enum hr_status hr__no_memory_for(const struct hr_trace *trace, struct hr_error *error);
+/* Reports that memory for a trace made from `trace` ran out. */
+enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error);
 
 #endif

@@ -67,7 +67,7 @@ static enum hr_status choose(const struct hr_trace *trace, const char *what, con
   enum hr_status status = check_names(trace, what, list, names, is_list, error);
   if (status != HR_OK) return status;
   *selected = calloc((size_t)names->count + 1, sizeof **selected);
-  if (!*selected) return hr__no_memory_for(trace, error);
+  if (!*selected) return hr__rebuild_no_memory(trace, error);
   for (uint32_t i = 0; i < names->count; i++)
     (*selected)[i] =
         is_list ? has_listed(list, names->text[i]) : is_listed(list, names->text[i], strlen(names->text[i]));
@@ -294,7 +294,8 @@ static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebui
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     hr__record_move(&record, (int64_t)scale->list[i].key - trace->submit_us[job]);
     bool named = layer == 0 || name_copy(&record, marks, layer, &buffer, &size);
-    status = named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__no_memory_for(trace, error);
+    status =
+        named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__rebuild_no_memory(trace, error);
   }
   free(buffer);
   return status;
@@ -302,7 +303,7 @@ static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebui
 
 static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
-  if (!draw(scale)) return hr__no_memory_for(trace, error);
+  if (!draw(scale)) return hr__rebuild_no_memory(trace, error);
   if (!scale->count)
     return hr_fail(error, HR_BAD_INPUT, "%s: no job is left of %u thinned to %g", trace->source, trace->n_jobs,
                    scale->spec->load);
@@ -319,7 +320,7 @@ static enum hr_status compress(struct scale *scale, struct hr_trace **created, s
   const struct hr_trace *trace = scale->trace;
   const int64_t load_ppm = llround(scale->spec->load * 1e6);
   scale->list = malloc(trace->n_jobs * sizeof *scale->list);
-  if (!scale->list) return hr__no_memory_for(trace, error);
+  if (!scale->list) return hr__rebuild_no_memory(trace, error);
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     wide us = ((wide)trace->submit_us[job] * 1000000 + load_ppm / 2) / load_ppm;
     if (us > HR_MAX_INPUT_US)
@@ -402,7 +403,7 @@ static void draw_permutation(const struct hr_trace *trace, enum hr_shuffling wha
 static enum hr_status place_jobs(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **created,
                                  struct hr_error *error) {
   struct hr__keyed_row *list = malloc(trace->n_jobs * sizeof *list);
-  if (!list) return hr__no_memory_for(trace, error);
+  if (!list) return hr__rebuild_no_memory(trace, error);
   for (uint32_t i = 0; i < trace->n_jobs; i++) list[i] = (struct hr__keyed_row){(uint64_t)trace->submit_us[i], jobs[i]};
   enum hr_status status = build_moved(trace, list, trace->n_jobs, created, error);
   free(list);
@@ -429,7 +430,7 @@ enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr_shuffl
                                     struct hr_trace **created, struct hr_error *error) {
   *created = NULL;
   uint32_t *jobs = malloc(trace->n_jobs * sizeof *jobs);
-  if (!jobs) return hr__no_memory_for(trace, error);
+  if (!jobs) return hr__rebuild_no_memory(trace, error);
   draw_permutation(trace, what, seed, jobs);
   enum hr_status status =
       what == HR_SHUFFLE_USERS ? place_users(trace, jobs, created, error) : place_jobs(trace, jobs, created, error);

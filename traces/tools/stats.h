@@ -6,7 +6,7 @@
 
 #include "headroom/unstable/trace_tools.h"
 
-/* ---- Distributions, fitted by maximum likelihood (fit.c) ---- */
+/* ---- Distributions, fitted by maximum likelihood (fit.c) ---------------------------------------------- */
 
 enum hr__family { HR__EXPONENTIAL, HR__LOG_NORMAL, HR__WEIBULL, HR__PARETO_TAIL, HR__N_FAMILIES };
 
@@ -28,7 +28,7 @@ bool hr__fit_all(const double *sorted, size_t count, struct hr__distribution_fit
 double hr__fit_cdf(enum hr__family family, const struct hr__distribution_fit *fit, double value);
 const char *hr__family_name(enum hr__family family);
 
-/* ---- Statistics ---- */
+/* ---- Statistics (stats.c) ----------------------------------------------------------------------------- */
 
 /* Distribution of values. Quantiles as defined in docs/reference/metrics.md. */
 struct hr__spread {

@@ -22,6 +22,8 @@ enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, str
 enum hr_status hr__packed_write(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                                 struct hr_error *error);
 
+/* ---- Text files (encoder.c) --------------------------------------------------------------------------- */
+
 /* A text file that appears complete or not at all; compressed if its name ends with `.gz` or `.zst`. Errors are
    remembered and returned by hr__encoder_commit(). */
 
@@ -35,6 +37,7 @@ enum hr_status hr__encoder_commit(struct hr__encoder *encoder, struct hr_error *
 /* Frees the encoder and leaves no file. NULL is allowed. */
 void hr__encoder_abandon(struct hr__encoder *encoder);
 
+/* Appends text. Errors are kept until the commit. */
 void hr__encode_bytes(struct hr__encoder *encoder, const char *bytes, size_t count);
 void hr__encode_text(struct hr__encoder *encoder, const char *text);
 void hr__encode_byte(struct hr__encoder *encoder, char byte);
@@ -43,6 +46,8 @@ void hr__encode_i64(struct hr__encoder *encoder, int64_t value);
 size_t hr__encoder_plain_name_length(const char *path);
 /* Bytes of text written so far. */
 uint64_t hr__encoder_count(const struct hr__encoder *encoder);
+
+/* ---- Fields of jobs (record.c) ------------------------------------------------------------------------ */
 
 /* Whether hr__fields[field] of the record is known; `blank` has all fields unknown. */
 bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_record *blank, size_t field);
