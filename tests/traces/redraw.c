@@ -415,7 +415,7 @@ static void growth_is_checked(void) {
   expect_refused(&spec,
                  "test: growth of series 1 at block 1: factor 501 must be at least 0 and, times 2, at most 1000");
   factors[4] = 1;
-  expect_refused(&spec, "test: job 3 has series 2; the maximum is 2 - 1");
+  expect_refused(&spec, "test: job 3 has series 2; there are 2, counted from 0");
   spec.n_series = 0;
   expect_refused(&spec, "test: growth is given without series");
   spec.n_positions = 2;

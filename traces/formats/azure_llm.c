@@ -64,7 +64,7 @@ enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
   struct request row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
-                                        .missing_hint = "an Azure LLM inference trace has all of these",
+                                        .missing_hint = "an Azure LLM inference trace has all of these columns",
                                         .row = &row,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof row,

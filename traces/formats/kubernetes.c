@@ -220,8 +220,8 @@ static enum hr_status note_all(const struct joined *joined) {
         "one task"}},
       {joined->n_kinds,
        {"job requests", "jobs request",
-        " several kinds of GPUs in a pod: of whole GPUs, shares and MIG instances the first kind counts, of any maker; "
-        "of MIG profiles the last, for all instances"}},
+        " several kinds of GPUs in a pod: only the first of whole GPUs (of any maker), shares and MIG instances "
+        "counts, and the last MIG profile is used for all instances"}},
       {joined->n_early,
        {"job started before it was", "jobs started before they were", " created: the start is treated as unknown"}},
   };

@@ -349,7 +349,8 @@ static enum hr_status read_rows(struct pai *pai) {
       .columns = columns,
       .n_columns = sizeof columns / sizeof *columns,
       .header = has_header(pai->reader) ? NULL : header,
-      .missing_hint = "a pai_task_table.csv has all of these; the other tables of the trace lack the tasks' requests",
+      .missing_hint =
+          "a pai_task_table.csv has all of these columns; the other tables of the trace lack the tasks' requests",
       .row = &row,
       .blank_row = &blank,
       .row_bytes = sizeof row,

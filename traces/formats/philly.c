@@ -33,7 +33,7 @@ enum hr_status hr__read_philly(struct hr__reader *reader) {
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = ignored,
-                                        .missing_hint = "a Philly trace has all of these",
+                                        .missing_hint = "a Philly trace has all of these columns",
                                         .row = &job,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof job,

@@ -565,7 +565,7 @@ static enum hr_status note_all(const struct sacct_state *sacct) {
        {"row started before it was", "rows started before they were", " submitted: the start is treated as unknown"}},
       {sacct->n_shares,
        {"row has", "rows have",
-        " shares of GPUs (gres/shard, gres/mps), which are ignored: without whole GPUs they have none"}},
+        " shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs"}},
       {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is ignored"}},
   };
   enum hr_status status = HR_OK;

@@ -66,15 +66,15 @@ enum hr_status hr__read_spot2026(struct hr__reader *reader) {
   static const struct spot_row blank = {0};
   struct spot2026_spot spot = {.reader = reader};
   struct spot_row row;
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .missing_hint =
-                                            "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these",
-                                        .row = &row,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof row,
-                                        .on_row = on_row,
-                                        .self = &spot};
+  const struct hr__csv_schema schema = {
+      .columns = columns,
+      .n_columns = sizeof columns / sizeof *columns,
+      .missing_hint = "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these columns",
+      .row = &row,
+      .blank_row = &blank,
+      .row_bytes = sizeof row,
+      .on_row = on_row,
+      .self = &spot};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
   if (status == HR_OK)
     status = hr__reader_note_count(

@@ -245,8 +245,8 @@ static void check_deadlines(struct hr__check_state *checker) {
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__check_add(checker, HR_FINDING_IMPOSSIBLE_DEADLINES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
                 &(struct hr__check_subject){.count = late, .of = known, .job = first},
-                "%s job%s (%s of those with deadlines) cannot meet it even without waiting", hr__count_text(late, text),
-                hr__plural(late), hr__check_share_text(share, of));
+                "%s job%s (%s of those with deadlines) cannot be complete in time even without waiting",
+                hr__count_text(late, text), hr__plural(late), hr__check_share_text(share, of));
 }
 
 static void check_limits_part(struct hr__check_state *checker) {

@@ -136,7 +136,7 @@ static enum hr_status check_series(const struct draw *draw, struct hr_error *err
   for (uint32_t job = 0; spec->series && job < draw->trace->n_jobs; job++) {
     if (spec->series[job] < spec->n_series || spec->series[job] == HR_NONE) continue;
     char buffer[HR_JOB_ID_BUFFER];
-    return hr_fail(error, HR_BAD_INPUT, "%s: job %s has series %u; the maximum is %u - 1", source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %s has series %u; there are %u, counted from 0", source,
                    hr_trace_job_id(draw->trace, (hr_job){job}, buffer), spec->series[job], spec->n_series);
   }
   return HR_OK;
