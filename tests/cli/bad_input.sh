@@ -93,7 +93,7 @@ case_gang_larger_than_cluster() {
 
 case_binary_file() {
   head -c 5000 "$headroom" >t.csv
-  refuses_trace 't\.csv:1: is not text \(a NUL byte stands here\).*' t.csv
+  refuses_trace 't\.csv:1: not a text file: it contains a NUL byte.*' t.csv
 }
 
 case_truncated_gzip() {
@@ -152,7 +152,7 @@ case_scenario_wrong_type() {
 
 case_scenario_nested_10000_deep() {
   { printf '{"name":'; head -c 10000 /dev/zero | tr '\0' '['; } >s.json
-  refuses 's\.json:1:72: nested more than 64 deep' s.json
+  refuses 's\.json:1:72: nested more than 64 levels deep' s.json
 }
 
 # A type of one's own is no mistake; one that looks like a misspelt one is doubted.
@@ -232,7 +232,7 @@ case_scenario_nodes() {
 case_scenario_cut_off() {
   small_scenario
   head -n 3 s.json >cut.json
-  refuses "cut\.json:4:1: the text ends inside an object" cut.json
+  refuses "cut\.json:4:1: unexpected end of the text inside an object" cut.json
 }
 
 case_scenario_without_trace() {
@@ -261,7 +261,7 @@ case_parameter_twice() {
   refuses "--policy easy:order=sjf,aging_s=5,order=sjf: parameter 'order' is given twice" s.json \
     --policy easy:order=sjf,aging_s=5,order=sjf
   sed -i 's/"order": "fifo",/"order": "fifo", "order": "sjf",/' s.json
-  refuses "s\.json:4:49: the key 'order' stands here for the second time; keep one" s.json --policy sjf
+  refuses "s\.json:4:49: duplicate key 'order'" s.json --policy sjf
   # What the scenario or --set says of a parameter is another thing.
   small_scenario
   printf '%s\n1,0,10,1\n' $header >t.csv

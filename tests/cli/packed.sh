@@ -95,13 +95,13 @@ case_damaged() {
   "$headroom" trace generate --count 1000 | "$headroom" trace pack /dev/stdin -o t.hrt
   head -c 5000 t.hrt >short.hrt
   try 2 run s.json --trace short.hrt
-  says stderr 'short.hrt: is a damaged packed trace: it should have'
+  says stderr 'short.hrt: damaged packed trace: expected'
   { head -c 5000 t.hrt; printf '\377'; tail -c +5002 t.hrt; } >other.hrt
   try 2 validate s.json --trace other.hrt
-  says stderr "other.hrt: is a damaged packed trace: its section 'submit_us' has another checksum than it should"
+  says stderr "other.hrt: damaged packed trace: its section 'submit_us' has a wrong checksum"
   gzip -k t.hrt
   try 2 run s.json --trace t.hrt.gz
-  says stderr 't.hrt.gz: is a packed trace, which is read'
+  says stderr 't.hrt.gz: is a packed trace; packed traces must be plain files'
 }
 
 # Killed while it writes: under its name there is nothing, and what lies beside it is refused, if it is not whole.

@@ -159,10 +159,10 @@ case_refused() {
   generated 100
   printf 'submit_s,duration_s,gpus\n5,1,1\n7,2,1\n6,1,1\n' >unsorted.csv
   try 2 run s.json --trace unsorted.csv --stream
-  says stderr 'unsorted.csv:4: was submitted before the row above it; rows of a streamed trace are in order'
+  says stderr 'unsorted.csv:4: submitted before the previous row; rows of a streamed trace must be in order'
   is_empty stdout
   TMPDIR=$work/absent try 4 run s.json --trace t.csv --stream
-  says stderr "no file for its columns in '$work/absent'"
+  says stderr "cannot create a file for its columns in '$work/absent'"
   for file in jobs timeline md perfetto openmetrics report; do refuses "and --$file tells of them" "--$file" out.x; done
   refuses "there are to be several replications" --replications 3
   refuses "order 'wfp3' keeps a lane for each run time that it has seen" --policy queue:order=wfp3

@@ -26,7 +26,7 @@ case_nothing_but_notes() {
   is_empty stderr
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
   says stdout '0 errors, 0 warnings, 6 notes'
-  says stdout 'no-classes: no job tells its class'
+  says stdout 'no-classes: no job has a known class'
   try 0 trace check "$demo" -q
   is_empty stdout
   is_empty stderr
@@ -54,9 +54,9 @@ case_allowed() {
   says out.json '"errors": 0,'
   says out.json '"bad-rows",'
   try 2 trace check bad.csv --allow bad-row
-  says stderr "--allow bad-row: 'bad-row' is no kind of finding; did you mean 'bad-rows'?"
+  says stderr "--allow bad-row: unknown kind of finding 'bad-row'; did you mean 'bad-rows'?"
   try 2 trace check bad.csv --allow ''
-  says stderr "'' is no kind of finding"
+  says stderr "unknown kind of finding ''"
 }
 
 # As the scenario reads its own trace.
@@ -97,7 +97,7 @@ case_unreadable() {
   printf 'submit_s,duration_s,gpus\n1,x,1\n' >all_bad.csv
   mkdir out
   try 2 trace check all_bad.csv -o out/table --json out/json
-  says stderr 'no job is left'
+  says stderr 'no valid job'
   [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
   try 2 trace check "$demo" --cluster nowhere.json
   try 2 trace check
@@ -123,11 +123,11 @@ case_words_fit_what_is_told() {
   { echo submit_s,duration_s,gpus; for i in $(seq 30); do printf '5,1200,2\n%d,%d,2\n' $((i * 131)) $((i * 97 + 600)); done; } >t.csv
   try 1 trace check t.csv
   tr -s '\n ' '  ' <stdout >line
-  says line 'have submit, run time and GPUs of another under an id of their own'
+  says line 'have the submit time, run time and GPUs of another job under a different id'
   sed 's/$/,ann/; 1s/ann/user/' t.csv >u.csv
   try 1 trace check u.csv
   tr -s '\n ' '  ' <stdout >line
-  says line 'have submit, run time, GPUs and user of another under an id of their own'
+  says line 'have the submit time, run time, GPUs and user of another job under a different id'
   printf 'submit_s,duration_s,gpus,status\n0,5,1,pending\n0,5,x,done\n' >v.csv
   try 0 trace stats v.csv --lenient
   says stderr 'note: v.csv: 1 row left out, in line 3: '

@@ -54,10 +54,10 @@ case_losses_are_told() {
   small_trace
   try 0 trace convert t.csv -o t.swf --json done.json
   says stdout "written    t.swf"
-  says stderr "note: swf has no place for 'model': dropped, of 1 job"
-  says stderr "note: swf tells 'submit' in whole seconds: rounded, of 1 job"
-  says stderr "note: swf tells 'user' by numbers: numbered from 1, of 3 jobs"
-  says stderr "note: swf cannot tell of 1 job for what 'gpus' says: left out"
+  says stderr "note: swf cannot store 'model': dropped, of 1 job"
+  says stderr "note: swf stores 'submit' in whole seconds: rounded, of 1 job"
+  says stderr "note: swf stores 'user' as numbers: numbered from 1, of 3 jobs"
+  says stderr "note: swf cannot store 1 job because of 'gpus': left out"
   says done.json '"jobs": 3,'
   tr -d ' \n' <done.json >packed
   says packed '{"field":"model","loss":"dropped","jobs":1}'
@@ -166,7 +166,7 @@ case_names_of_outputs() {
   for action in convert cut merge shuffle 'anonymise --key k' 'scale --load 2'; do
     # shellcheck disable=SC2086 # words
     try 2 trace $action t.csv -o out.parquet
-    says stderr "out.parquet: no trace is written as '.parquet'; endings: .csv .swf .hrt, .gz or .zst behind .csv and .swf"
+    says stderr "out.parquet: unknown suffix '.parquet'; suffixes: .csv .swf .hrt, .gz or .zst after .csv and .swf"
   done
   try 2 trace pack t.csv -o out.hrt.xz
   try 0 trace convert t.csv -o out.SWF -q
@@ -229,7 +229,7 @@ case_standard_input() {
 case_packed_names_are_of_packed_files() {
   printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv
   try 2 trace pack t.csv -o t.hrt.gz
-  says stderr "format 'packed' is not compressed"
+  says stderr "format 'packed' cannot be compressed"
   [ ! -e t.hrt.gz ] || fail "t.hrt.gz was written"
 }
 
@@ -283,16 +283,16 @@ case_mistakes() {
     is_empty stdout
     [ "$(cat out.csv)" = kept ] || fail "out.csv was written: $*"
   }
-  refused "traces are not written in a format 'swif'; did you mean 'swf'?; formats: csv swf packed" convert t.csv --to swif -o out.csv
+  refused "unknown output format 'swif'; did you mean 'swf'?; formats: csv swf packed" convert t.csv --to swif -o out.csv
   refused "--from 2026-01-01: the times of t.csv are seconds without dates" cut t.csv --from 2026-01-01 -o out.csv
-  refused "--to soon: a length of time is wanted" cut t.csv --to soon -o out.csv
+  refused "--to soon: expected a duration" cut t.csv --to soon -o out.csv
   refused "t.csv: no job is left" cut t.csv --from 2d -o out.csv
   refused "t.csv: no job has the tenant 'nobody'" cut t.csv --tenant nobody -o out.csv
   refused "--keep-running: is about the begin of a window" cut t.csv --keep-running -o out.csv
   refused "--load X is missing" scale t.csv -o out.csv
   refused "unknown method 'thn'; did you mean 'thin'?" scale t.csv --load 0.5 --by thn -o out.csv
-  refused "headroom: scale: a load of 2 is not from 0.001 to 1, which 'thin' can give" scale t.csv --load 2 --by thin -o out.csv
-  refused "--jitter x: a length of time is wanted" scale t.csv --load 2 --jitter x -o out.csv
+  refused "headroom: scale: load 2 is not from 0.001 to 1, the range of 'thin'" scale t.csv --load 2 --by thin -o out.csv
+  refused "--jitter x: expected a duration" scale t.csv --load 2 --jitter x -o out.csv
   refused "--jitter 5m: is how far copies come from their jobs, and 'thin' makes none" scale t.csv --load 0.5 --jitter 5m -o out.csv
   refused "--jitter 1: is how far copies come from their jobs, and 'compress' makes none" scale t.csv --load 2 --by compress --jitter 1 -o out.csv
   refused "--seed 3: 'compress' draws nothing" scale t.csv --load 2 --by compress --seed 3 -o out.csv
@@ -302,15 +302,15 @@ case_mistakes() {
   refused "unknown alignment 'begin'" merge t.csv --align begin -o out.csv
   refused "t.csv: would be called 't', as t.csv is" merge t.csv t.csv -o out.csv
   refused "--labels a,: a word for each of 2 traces is wanted" merge t.csv t.csv --labels a, -o out.csv
-  refused "t.csv: job id 'a' is in a trace before it, too; set labels before ids" merge t.csv t.csv --keep-ids -o out.csv
+  refused "t.csv: job id 'a' is also in an earlier trace; use labels for ids" merge t.csv t.csv --keep-ids -o out.csv
   refused "no job has the tenant 'sales', which is to be merged" merge t.csv --merge-tenants sales=x -o out.csv
   refused "--merge-tenants ml+=x: is not of the form A+B=NAME" merge t.csv --merge-tenants ml+=x -o out.csv
   refused "--keep-ids leaves labels out" merge t.csv --keep-ids --tenant-prefix -o out.csv
-  refused "'modle' is not a field of a job; did you mean 'model'?" anonymise t.csv --key k --drop modle -o out.csv
+  refused "'modle' is not a job field; did you mean 'model'?" anonymise t.csv --key k --drop modle -o out.csv
   refused "leave --shift out, or --undated" anonymise t.csv --key k --shift 1d --undated -o out.csv
-  refused "times shifted by -86400 s begin before 0 s" anonymise t.csv --key k --shift -1d -o out.csv
+  refused "a time shift of -86400 s gives times before 0 s" anonymise t.csv --key k --shift -1d -o out.csv
   refused "t.csv" convert t.csv -o t.csv
-  refused "'': cannot be read: a file name is wanted" convert '' -o out.csv
+  refused "'': cannot be read: the file name is empty" convert '' -o out.csv
   refused "" convert t.csv -o out.csv --json out.csv
 }
 

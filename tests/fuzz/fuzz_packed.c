@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a packed trace: mapped or refused with a reason, never anything else. Checksums would keep all but the
-   unchanged out, so each input is tried once as it is and once with its checksums set right. */
+/* Any bytes as a packed trace: they are mapped, or rejected with a reason. As checksums would reject nearly all
+   inputs, each is tried once unchanged and once with correct checksums. */
 
 #include "headroom/trace_files.h"
 #include "input.h"
@@ -79,7 +79,8 @@ static void set_checksums_right(uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char magic[] = "\x89HRT\r\n\x1A\n";
-  if (size >= sizeof magic - 1 && memcmp(data, magic, sizeof magic - 1) == 0) read_packed(data, size); /* else text */
+  if (size >= sizeof magic - 1 && memcmp(data, magic, sizeof magic - 1) == 0)
+    read_packed(data, size); /* otherwise text */
   if (size < HEADER_BYTES) return 0;
   uint8_t *copy = malloc(size);
   require(copy != NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a trace and as a node list: read or refused with a reason, never anything else. Content tells the
-   format; but where the first byte is one that no text begins with it names a format for the rest, so that each reader
-   meets what is not its own, and has its parameters. */
+/* Any bytes as a trace and as a node list: they are read, or rejected with a reason. The format is detected from the
+   content; if the first byte cannot begin a text, it selects a format for the rest, so that each reader gets foreign
+   data, too, with its parameters. */
 
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_check.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A trace that was accepted keeps what its header promises. */
+/* An accepted trace satisfies what its header promises. */
 static void require_sound(const struct hr_trace *trace) {
   if (trace->n_jobs == 0 || trace->submit_us[0] != 0) abort();
   char id[HR_JOB_ID_BUFFER];
@@ -25,7 +25,7 @@ static void require_sound(const struct hr_trace *trace) {
   }
 }
 
-/* There is something to say of any trace, if only what it does not tell. */
+/* Every trace has findings, if only on missing fields. */
 static void require_findings(const struct hr_trace *trace) {
   const struct hr_trace_check_config config = {.trace = trace};
   struct hr_trace_check *check;
@@ -70,7 +70,7 @@ static void read_mapped(const char *path) {
   hr_column_map_finish(&map);
 }
 
-/* A Gavel trace is read only with a table of throughputs beside it. */
+/* A Gavel trace needs a table of throughputs. */
 static void read_gavel(const char *path) {
   static const char table[] = "{\"v100\": {\"('LM', 1)\": {\"null\": 0.5}, \"('LM', 2)\": {\"null\": 1e-9}}}";
   char table_path[FUZZ_PATH_BUFFER], format[FUZZ_PATH_BUFFER + 40];
@@ -89,7 +89,7 @@ static void read_nodes(const char *path) {
   hr_notes_finish(&notes);
 }
 
-/* In the order of the bytes that choose them. */
+/* In the order of the bytes that select them. */
 static const char *const named[] = {"csv",
                                     "swf",
                                     "philly",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is read as a trace is written as CSV and read again: the same text comes out. It is written as SWF, and changed
-   in every way: done, or refused with a reason. */
+/* An accepted trace is written as CSV and read again: the same text results. It is also written as SWF and
+   transformed in every way, which succeeds or fails with a reason. */
 
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_tools.h"
@@ -32,7 +32,7 @@ static char *text_of(const char *path, size_t *size) {
   return text;
 }
 
-/* The trace's text as CSV; NULL where it cannot be told. */
+/* The trace as CSV text; NULL if it cannot be written as CSV. */
 static char *csv_of(const struct hr_trace *trace, const char *path, size_t *size) {
   struct hr_error error = {0};
   if (hr_trace_write(trace, path, "csv", NULL, &error) == HR_OK) return text_of(path, size);
@@ -108,7 +108,7 @@ static void change(const struct hr_trace *trace, uint64_t seed) {
   names.key = "key";
   names.key_bytes = 3;
   names.undated = seed & 1;
-  names.forget = seed * UINT64_C(0x9E3779B97F4A7C10) & ~UINT64_C(0xE); /* what every job must tell stays */
+  names.forget = seed * UINT64_C(0x9E3779B97F4A7C10) & ~UINT64_C(0xE); /* fields that every job needs stay */
   status = hr_transform_anonymise(trace, &names, &made, &error);
   require_made(status, made, &error);
 }

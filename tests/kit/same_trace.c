@@ -36,7 +36,7 @@ static int64_t random_us(bool whole, uint32_t max_s) {
   return whole ? us : us + random_below(3) * (int64_t)random_below(1000000);
 }
 
-/* What a random trace tells of all its jobs. */
+/* Fields that all jobs of a random trace have. */
 struct shape {
   bool has[32];
   int ids; /* 0: none, 1: numbers, 2: texts */

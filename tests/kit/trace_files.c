@@ -14,7 +14,7 @@ static struct {
   struct hr_error error;
 } files;
 
-/* A test that cannot write its own files proves nothing. */
+/* A test that cannot write its own files proves nothing, so failures abort. */
 static void must(bool fine, const char *what) {
   if (fine) return;
   perror(what);

@@ -203,9 +203,9 @@ static const struct {
     {"{\n" CLUSTER ",\n  \"polcy\":{}}", "s.json:3:3: unknown key 'polcy'; did you mean 'policy'? " KNOWN_TOP},
     {WITH("\"Name\":\"x\""), "s.json:2:1: unknown key 'Name'; did you mean 'name'? " KNOWN_TOP},
     {WITH("\"colour_of_cables\":1"), "s.json:2:1: unknown key 'colour_of_cables' " KNOWN_TOP},
-    {WITH("\"seed\":1,\n\"seed\":2"), "s.json:3:1: the key 'seed' stands here for the second time; keep one"},
+    {WITH("\"seed\":1,\n\"seed\":2"), "s.json:3:1: duplicate key 'seed'"},
     {WITH_POLICY("\"name\":\"queue\",\n\"order\":\"sjf\",\"order\":\"fifo\""),
-     "s.json:3:15: the key 'order' stands here for the second time; keep one"},
+     "s.json:3:15: duplicate key 'order'"},
     {WITH("\"name\":\"\""), "s.json:2:8: 'name' is the text \"\"; a text \"...\" of 1 to 200 bytes is wanted"},
     {WITH("\"name\":null"), "s.json:2:8: 'name' is null; a text \"...\" of 1 to 200 bytes is wanted"},
     {WITH("\"trace\":\"a.csv\""),
@@ -326,8 +326,8 @@ static void bad_overrides_are_told(void) {
 static void a_policy_s_name_hides_no_key_that_stands_twice(void) {
   static const char *const sjf[] = {"policy.name=sjf"}, *const gangs[] = {"policy.name=gang-slice"};
   write_text(WITH_POLICY("\"name\":\"queue\",\n\"order\":\"largest\",\"order\":\"smallest\""));
-  expect_error(sjf, 1, "s.json:3:19: the key 'order' stands here for the second time; keep one");
-  expect_error(gangs, 1, "s.json:3:19: the key 'order' stands here for the second time; keep one");
+  expect_error(sjf, 1, "s.json:3:19: duplicate key 'order'");
+  expect_error(gangs, 1, "s.json:3:19: duplicate key 'order'");
 }
 
 static void override_mends_the_file(void) {
@@ -390,13 +390,13 @@ static void parts_are_as_overridden(void) {
 
 static void syntax_errors_have_their_place(void) {
   write_text("{\n  \"name\": \"x\",\n}\n");
-  expect_error(NULL, 0, "s.json:3:1: a ',' stands before this '}'");
+  expect_error(NULL, 0, "s.json:3:1: trailing comma before '}'");
   write_text("{\n  \"name\": 'x'\n}\n");
-  expect_error(NULL, 0, "s.json:2:11: text is written in double quotes");
+  expect_error(NULL, 0, "s.json:2:11: strings must be in double quotes");
   write_text(WITH("\"seed\":1") "\n{}");
-  expect_error(NULL, 0, "s.json:3:1: something follows the end of the JSON value");
+  expect_error(NULL, 0, "s.json:3:1: unexpected text after the JSON value");
   write_text("{\"cluster\": {");
-  expect_error(NULL, 0, "s.json:1:14: the text ends inside an object; '}' is missing");
+  expect_error(NULL, 0, "s.json:1:14: unexpected end of the text inside an object; expected '}'");
 }
 
 static void nesting_10000_deep(void) {
@@ -406,25 +406,25 @@ static void nesting_10000_deep(void) {
   for (size_t i = 0; i < DEPTH; i++) memcpy(text + 5 * i, "{\"a\":", 5);
   write_bytes(text, 5 * DEPTH);
   free(text);
-  expect_error(NULL, 0, "s.json:1:321: nested more than 64 deep");
+  expect_error(NULL, 0, "s.json:1:321: nested more than 64 levels deep");
 }
 
 static void files_that_are_no_text(void) {
   write_bytes("", 0);
-  expect_error(NULL, 0, "s.json: is empty; a JSON object {...} is wanted");
+  expect_error(NULL, 0, "s.json: is empty; expected a JSON object {...}");
   write_text(" \n\n");
-  expect_error(NULL, 0, "s.json: is empty; a JSON object {...} is wanted");
+  expect_error(NULL, 0, "s.json: is empty; expected a JSON object {...}");
   write_bytes("{\n\0}", 4);
-  expect_error(NULL, 0, "s.json:2:1: byte 0x00 is not text; JSON is UTF-8");
+  expect_error(NULL, 0, "s.json:2:1: byte 0x00 is not valid UTF-8");
   write_bytes("\x1f\x8b\x08\x00", 4);
-  expect_error(NULL, 0, "s.json: is compressed; JSON files are wanted as plain text");
+  expect_error(NULL, 0, "s.json: is compressed; expected a plain JSON file");
   write_bytes("\"\xc3\xa9\xff\"", 5);
-  expect_error(NULL, 0, "s.json:1:3: byte 0xff is not text; JSON is UTF-8");
+  expect_error(NULL, 0, "s.json:1:3: byte 0xff is not valid UTF-8");
   static const char *const ill_formed[] = {"\xc0\xaf",         "\xe0\x80\xaf",     "\xed\xa0\x80",
                                            "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80", "\xc3"};
   for (size_t i = 0; i < sizeof ill_formed / sizeof *ill_formed; i++) {
     char expected[100];
-    snprintf(expected, sizeof expected, "s.json:1:1: byte 0x%02x is not text; JSON is UTF-8",
+    snprintf(expected, sizeof expected, "s.json:1:1: byte 0x%02x is not valid UTF-8",
              (unsigned)(unsigned char)ill_formed[i][0]);
     write_text(ill_formed[i]);
     expect_error(NULL, 0, expected);
@@ -438,13 +438,13 @@ static void files_that_cannot_be_read(void) {
   CU_ASSERT_STRING_EQUAL(error.text, "absent.json: cannot be read: No such file or directory");
   mkdir("folder.json", 0777);
   CU_ASSERT_EQUAL(hr_scenario_load("folder.json", NULL, 0, &scenario, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "folder.json: is a directory; a scenario is a JSON file");
+  CU_ASSERT_STRING_EQUAL(error.text, "folder.json: is a directory, expected a JSON file");
   FILE *file = fopen(file_name, "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
   fseek(file, 17 << 20, SEEK_SET); /* sparse */
   fputc('}', file);
   fclose(file);
-  expect_error(NULL, 0, "s.json: is larger than 16 MiB; a small JSON file is wanted");
+  expect_error(NULL, 0, "s.json: is larger than 16 MiB, the limit for JSON files");
 }
 
 static void leaves_nothing_of_it_behind(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is wrong with a file is said with file, line and column, what is wrong and what would be right. */
+/* Errors in trace files name file, line and column, what is wrong and what is expected. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -29,9 +29,9 @@ static void empty_file(void) {
 }
 
 static void header_only(void) {
-  CU_ASSERT(refused(HEADER, NULL, "jobs.csv: there is a header and no row below it", ""));
-  CU_ASSERT(refused("job_id,submit_s,duration_s,gpus", NULL, "jobs.csv: there is a header and no row", ""));
-  CU_ASSERT(refused("# only a comment\n\n", NULL, "jobs.csv: there is no header row", ""));
+  CU_ASSERT(refused(HEADER, NULL, "jobs.csv: the file has a header but no rows", ""));
+  CU_ASSERT(refused("job_id,submit_s,duration_s,gpus", NULL, "jobs.csv: the file has a header but no rows", ""));
+  CU_ASSERT(refused("# only a comment\n\n", NULL, "jobs.csv: the file has no header row", ""));
 }
 
 static void missing_column(void) {
@@ -45,13 +45,13 @@ static void missing_column(void) {
 }
 
 static void repeated_column(void) {
-  CU_ASSERT(refused("submit_s,gpus,duration_s,gpus\n1,2,3,4\n", NULL, "jobs.csv:1: ", "'gpus' twice"));
+  CU_ASSERT(refused("submit_s,gpus,duration_s,gpus\n1,2,3,4\n", NULL, "jobs.csv:1: ", "'gpus' is in the header twice"));
 }
 
 static void unknown_column(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,colour\n1,2,3,red\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "column 'colour' is not known and is ignored"));
+  CU_ASSERT(has_note(&trace->notes, "unknown column 'colour' is ignored"));
   hr_trace_destroy(trace);
 }
 
@@ -81,9 +81,9 @@ static void overflowing_numbers(void) {
 static void binary_file(void) {
   static const char elf[] = "\x7F"
                             "ELF\x02\x01\x01\0\0\0\0\0\0\0\0\0";
-  CU_ASSERT(refused_at(file_write("jobs.csv", elf, sizeof elf), NULL, "jobs.csv:1: is not text", "binary"));
+  CU_ASSERT(refused_at(file_write("jobs.csv", elf, sizeof elf), NULL, "jobs.csv:1: not a text file", "NUL byte"));
   static const char late[] = HEADER "1,0,1,1\n2,0,\0,1\n";
-  CU_ASSERT(refused_at(file_write("jobs.csv", late, sizeof late - 1), NULL, "jobs.csv:3: is not text", "NUL"));
+  CU_ASSERT(refused_at(file_write("jobs.csv", late, sizeof late - 1), NULL, "jobs.csv:3: not a text file", "NUL"));
 }
 
 static void foreign_file(void) {
@@ -94,7 +94,7 @@ static void foreign_file(void) {
   CU_ASSERT(refused("\xFF\xFEj", NULL, "jobs.csv: this is UTF-16 text", "UTF-8"));
 }
 
-/* 200 MB in one line, compressed: refused after the first megabyte. */
+/* 200 MB in one line, compressed: rejected after the first megabyte. */
 static void endless_line(void) {
   enum { CHUNK = 1 << 20, N_CHUNKS = 200 };
   char *chunk = malloc(CHUNK + 1);
@@ -121,7 +121,7 @@ static void unclosed_quote(void) {
   CU_ASSERT(refused("submit_s,duration_s,gpus,user\n0,1,1,\"ann\n5,1,1,bob\n6,1,1,x\n", NULL,
                     "jobs.csv:2: ", "never closed"));
   CU_ASSERT(refused("submit_s,duration_s,gpus,user\n0,1,1,x\n5,1,1,\"a\"b\n6,1,1,x\n", NULL,
-                    "jobs.csv:3: ", "a quote (\") stands inside a field"));
+                    "jobs.csv:3: ", "unexpected quote (\") inside a field"));
   FILE *file = fopen(file_path("jobs.csv"), "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
   fputs("submit_s,duration_s,user,gpus\n1,2,\"ann,3\n", file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The builder as an embedding program uses it: ids, duplicates, order, what it refuses. */
+/* The builder as used by embedding programs: ids, duplicates, order, errors. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -121,7 +121,7 @@ static void ids_are_for_all_or_none(void) {
   begin();
   CU_ASSERT_EQUAL(add("1", 0, 2), HR_OK);
   CU_ASSERT_EQUAL(add(NULL, 0, 3), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "memory:3: some jobs have an id and some have none");
+  CU_ASSERT_STRING_EQUAL(error.text, "memory:3: some jobs have an id and others do not");
   struct hr_trace *trace = finish(false);
   CU_ASSERT_PTR_NOT_NULL(trace);
   hr_trace_destroy(trace);
@@ -130,7 +130,7 @@ static void ids_are_for_all_or_none(void) {
 static void an_empty_trace_is_refused(void) {
   begin();
   CU_ASSERT_PTR_NULL(finish(false));
-  CU_ASSERT_STRING_EQUAL(error.text, "memory: there is no job in it");
+  CU_ASSERT_STRING_EQUAL(error.text, "memory: contains no jobs");
   hr_trace_destroy(NULL);
   hr_trace_builder_destroy(NULL);
 }
@@ -146,7 +146,7 @@ static void times_out_of_range_are_refused(void) {
   hr_trace_destroy(trace);
 }
 
-/* A column that a late row opens holds "unknown" in all rows before it, beyond the first growth. */
+/* A column that a late row creates has "unknown" in all rows before it, beyond the first growth. */
 static void late_columns_are_filled_in(void) {
   begin();
   struct hr_job_record record;

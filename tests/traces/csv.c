@@ -17,7 +17,7 @@ static struct hr_trace *mapped(const char *text, const char *map_text) {
   return trace;
 }
 
-/* A row of nearly 1 MiB, one column of which feeds three fields: each keeps a text of its own. */
+/* A row of nearly 1 MiB, one column of which is used for three fields: each gets a text of its own. */
 static void one_long_column_feeds_several_fields(void) {
   enum { LENGTH = 1000000 };
   char *text = malloc(LENGTH + 100);
@@ -103,7 +103,7 @@ static void a_job_has_all_fields(struct hr_trace *trace) {
   CU_ASSERT_EQUAL(trace->within_wait_us[0], 30500000);
 }
 
-/* The second job says only what it must. */
+/* The second job has required fields only. */
 static void a_job_knows_nothing_else(const struct hr_trace *trace) {
   CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
   CU_ASSERT_EQUAL(trace->class_[1], HR_CLASS_UNKNOWN);
@@ -131,7 +131,7 @@ static void every_field_has_its_column(void) {
       NULL);
   a_job_has_all_fields(trace);
   a_job_knows_nothing_else(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 job asks for a fraction of a GPU"));
+  CU_ASSERT(has_note(&trace->notes, "1 job requests a fraction of a GPU"));
   hr_trace_destroy(trace);
 }
 
@@ -177,7 +177,7 @@ static void a_map_renames_columns(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->work_us[0], 2 * HR_SECOND_US);
   CU_ASSERT_EQUAL(trace->id_number[0], 7);
-  CU_ASSERT(has_note(&trace->notes, "column 'extra' is not known and is ignored"));
+  CU_ASSERT(has_note(&trace->notes, "unknown column 'extra' is ignored"));
   hr_trace_destroy(trace);
 }
 
@@ -212,11 +212,11 @@ static void maps_that_are_wrong_are_refused(void) {
   struct hr_column_map map = {0};
   struct hr_error error;
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=a,durations=b", &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'durations' is not a field of a job; did you mean 'duration'?"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'durations' is not a job field; did you mean 'duration'?"));
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit", &error), HR_BAD_INPUT);
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=", &error), HR_BAD_INPUT);
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=a,gpus=g,submit=b", &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'submit' is told twice: by 'a' and by 'b'"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'submit' is set twice: to 'a' and to 'b'"));
   hr_column_map_finish(&map);
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "", &error), HR_BAD_INPUT);
   CU_ASSERT_EQUAL(hr_column_map_add(&map, "submit", "b", &error), HR_OK);
@@ -281,9 +281,9 @@ static void lenient_reading_counts_bad_rows_by_reason(void) {
 
 static void nothing_left_is_an_error_even_then(void) {
   CU_ASSERT(refused("submit_s,duration_s,gpus\n1,2,x\n1,2,y\n", &(struct hr_trace_options){.lenient = true},
-                    "jobs.csv: no job is left: all 2 rows are bad", "line 2: column 'gpus'"));
+                    "jobs.csv: no valid job: all 2 rows are bad", "line 2: column 'gpus'"));
   CU_ASSERT(refused("submit_s,duration_s,gpus\n0,1,x\n", &(struct hr_trace_options){.lenient = true},
-                    "jobs.csv: no job is left: its only row is bad, on line 2: column 'gpus'", ""));
+                    "jobs.csv: no valid job: its only row is bad, on line 2: column 'gpus'", ""));
 }
 
 static void names_of_columns_may_be_in_upper_case(void) {
@@ -291,8 +291,8 @@ static void names_of_columns_may_be_in_upper_case(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->work_us[0], 2 * HR_SECOND_US);
   CU_ASSERT_EQUAL(trace->gpus[0], 3);
-  CU_ASSERT_STRING_EQUAL(trace->users.text[0], "ann"); /* the exact name comes first */
-  CU_ASSERT(has_note(&trace->notes, "column 'User' is not known"));
+  CU_ASSERT_STRING_EQUAL(trace->users.text[0], "ann"); /* the exact name has precedence */
+  CU_ASSERT(has_note(&trace->notes, "unknown column 'User'"));
   hr_trace_destroy(trace);
   trace = mapped("Arrival_MS,RUN,gpus\n5,2,3\n6,2,3\n", "submit=arrival_ms,duration=run(H)");
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -300,11 +300,11 @@ static void names_of_columns_may_be_in_upper_case(void) {
   CU_ASSERT_EQUAL(trace->work_us[0], 7200 * HR_SECOND_US);
   hr_trace_destroy(trace);
   CU_ASSERT(refused("submit_s,duration_s,GPUS,Gpus\n1,2,3,4\n", NULL,
-                    "jobs.csv:1: ", "columns 'GPUS' and 'Gpus' may both be 'gpus'; say which with --map gpus=COLUMN"));
+                    "jobs.csv:1: ", "columns 'GPUS' and 'Gpus' both match 'gpus'; choose one with --map gpus=COLUMN"));
   CU_ASSERT(refused("submit_s,duration_s,GPUS_\n1,2,3\n", NULL, "jobs.csv:1: ", "did you mean 'GPUS_'?"));
 }
 
-/* Spreadsheets write semicolons where commas are decimal, and tabs where they are asked to. */
+/* Spreadsheets write semicolons if commas are decimal, and tabs on request. */
 static void other_separators_are_seen_in_the_header(void) {
   static const char *const texts[] = {
       "user,submit_s,duration_s,gpus\n\"a,b\",1,2,3\n,2,2,3\n",
@@ -323,14 +323,14 @@ static void other_separators_are_seen_in_the_header(void) {
     hr_trace_destroy(trace);
   }
   CU_ASSERT(refused("submit_s;duration_s;gpus\n0;1,5;1\n", NULL, "jobs.csv:2: column 'duration_s': '1,5' is not",
-                    "decimals follow a point"));
+                    "decimal point"));
   CU_ASSERT(refused("", NULL, "jobs.csv: the file is empty", ""));
 }
 
 static void misspelt_columns_are_noted(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,priorty\n1,2,3,4\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "column 'priorty' is not known and is ignored; did you mean 'priority'?"));
+  CU_ASSERT(has_note(&trace->notes, "unknown column 'priorty' is ignored; did you mean 'priority'?"));
   hr_trace_destroy(trace);
 }
 
@@ -338,8 +338,8 @@ static void misspelt_columns_are_noted(void) {
 
 enum { N_MANY = 60000 };
 
-/* Rows of several kinds of line: every seventh quotes a line end, every eleventh is preceded by a blank line. Each
-   row's duration is its number from 1; row `bad`, if there is such, has none. */
+/* Rows of several kinds: every seventh has a quoted line end, every eleventh is preceded by a blank line. Each row's
+   duration is its number from 1, except row `bad`, if any, which has none. */
 static char *many_rows(uint32_t bad, uint64_t *line_of_bad) {
   char *text = malloc((size_t)N_MANY * 60 + 100);
   CU_ASSERT_PTR_NOT_NULL_FATAL(text);
@@ -369,7 +369,7 @@ static void a_file_of_many_blocks_is_read_whole(void) {
   hr_trace_destroy(trace);
 }
 
-/* Early, while blocks are still being made, and late; in rows of one line and of two. */
+/* Early, while blocks are still being filled, and late; in rows of one line and of two. */
 static void a_bad_row_of_many_is_named_by_its_line(void) {
   static const uint32_t bad_rows[] = {1, 14, 30001, 30002, N_MANY - 4, N_MANY};
   for (size_t i = 0; i < sizeof bad_rows / sizeof *bad_rows; i++) {

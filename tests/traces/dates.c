@@ -27,7 +27,7 @@ static void dates_count_from_1970(void) {
   CU_ASSERT(gives("9999-12-31", INT64_C(253402214400000000), false));
 }
 
-/* Times all over the calendar, each read again; the calendar's ends, and what lies beyond. */
+/* Times all over the calendar are written and parsed again; also the ends of the calendar, and times beyond them. */
 static void dates_that_are_written_are_read_again(void) {
   static const int64_t first_us = INT64_C(-62135596800000000), last_us = INT64_C(253402300799999999);
   const int64_t step_us = INT64_C(7) * 86399 * 1000003;

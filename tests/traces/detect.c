@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each format's sample is recognised as that format and as no other, whatever the reader of another says of it. */
+/* Each format's sample is detected as that format, and rejected by the readers of other formats. */
 #include "harness.h"
 
 #include "samples.h"
@@ -29,7 +29,7 @@ static void each_sample_is_recognised(void) {
     CU_ASSERT_STRING_EQUAL(detected(samples[i].text, strlen(samples[i].text)), samples[i].format);
 }
 
-/* Where the first line names columns, in whatever case; the jobs are the same. */
+/* Formats with a header are detected in any case; the jobs are the same. */
 static void headers_in_capitals_are_recognised(void) {
   static const char *const with_header[] = {"csv", "philly", "openb", "helios", "acme", "spot2026", "azure-llm"};
   for (size_t i = 0; i < N_SAMPLES; i++)
@@ -49,7 +49,7 @@ static void headers_in_capitals_are_recognised(void) {
 
 static void every_format_has_a_sample(void) {
   for (const struct hr_trace_format *at = hr_trace_formats() + 1; at->name; at++) {
-    size_t n = strcmp(at->name, "packed") == 0; /* no text; packed.c */
+    size_t n = strcmp(at->name, "packed") == 0; /* not a text format; packed.c */
     for (size_t i = 0; i < N_SAMPLES; i++) n += strcmp(samples[i].format, at->name) == 0;
     if (!n) fprintf(stderr, "\n    no sample of %s\n", at->name);
     CU_ASSERT(n > 0);
@@ -60,8 +60,8 @@ static bool is_json(const char *format) {
   return strcmp(format, "kubernetes") == 0 || strcmp(format, "philly-log") == 0 || strcmp(format, "batsim") == 0;
 }
 
-/* Whoever names the wrong format is told, and gets no trace; but Headroom's CSV knows no columns of any other, and JSON
-   of one sort may have items that are none of another's business. */
+/* Reading a sample as another format is an error and returns no trace. Exceptions: Headroom's CSV has no required
+   columns in common with others, and JSON of one kind may have items that others ignore. */
 static void no_reader_takes_the_sample_of_another(void) {
   for (size_t i = 0; i < N_SAMPLES; i++)
     for (const struct hr_trace_format *at = hr_trace_formats() + 1; at->name; at++) {
@@ -74,8 +74,7 @@ static void no_reader_takes_the_sample_of_another(void) {
     }
 }
 
-/* A file that is cut off, or that goes on with anything, is read or refused; what begins like JSON is not taken for
- * CSV. */
+/* A truncated or continued file is read or rejected; a file that begins like JSON is not detected as CSV. */
 static void beginnings_are_enough(void) {
   for (size_t i = 0; i < N_SAMPLES; i++)
     for (size_t length = 0; length < strlen(samples[i].text); length++) {
@@ -88,7 +87,7 @@ static void beginnings_are_enough(void) {
 static void compression_does_not_hide_a_format(void) {
   for (size_t i = 0; i < N_SAMPLES; i++) {
     size_t length;
-    if (strcmp(samples[i].format, "gavel") == 0) continue; /* wants a parameter */
+    if (strcmp(samples[i].format, "gavel") == 0) continue; /* needs a parameter */
     void *bytes = i % 2 ? gzip_bytes(samples[i].text, &length) : zstd_bytes(samples[i].text, &length);
     struct hr_trace *trace = trace_at(file_write("packed", bytes, length), NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -99,8 +98,8 @@ static void compression_does_not_hide_a_format(void) {
 }
 
 static void json_of_no_trace_is_refused(void) {
-  CU_ASSERT(refused("{\"a\": 1}\n", NULL, "jobs.csv: is JSON, but of no known trace", "\"items\""));
-  CU_ASSERT(refused("[1, 2]\n", NULL, "jobs.csv: is JSON", "attempts"));
+  CU_ASSERT(refused("{\"a\": 1}\n", NULL, "jobs.csv: JSON of an unknown trace format", "\"items\""));
+  CU_ASSERT(refused("[1, 2]\n", NULL, "jobs.csv: JSON", "attempts"));
 }
 
 static void only_some_formats_have_parameters(void) {
@@ -113,7 +112,7 @@ static void only_some_formats_have_parameters(void) {
   CU_ASSERT(refused(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:decode=0"},
                     "trace format 'azure-llm': 'decode' is '0', not a whole number from 1", ""));
   CU_ASSERT(refused(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:decode=1,decode=2"},
-                    "trace format 'azure-llm': 'decode' is told twice", ""));
+                    "trace format 'azure-llm': 'decode' is set twice", ""));
   CU_ASSERT(refused(GAVEL_SAMPLE, &(struct hr_trace_options){.format = "gavel:throughputs="},
                     "trace format 'gavel': 'throughputs' is empty", ""));
   CU_ASSERT_PTR_NULL(hr_trace_format_find("azure"));

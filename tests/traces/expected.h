@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_TRACES_EXPECTED_H
 #define HR_TESTS_TRACES_EXPECTED_H
 
-/* A trace against the jobs that a person reads out of the same file. */
+/* Compares a trace with the jobs that a person expects from the same file. */
 
 #include "headroom/trace_files.h"
 
@@ -21,10 +21,10 @@ struct expected_job {
   uint8_t flags;
 };
 
-/* Whether the trace has exactly these jobs in this order; says what differs. */
+/* Whether the trace has exactly these jobs in this order; prints the differences. */
 bool jobs_are(const struct hr_trace *trace, const char *format, const struct expected_job *jobs, uint32_t n);
 
-/* How many rows were left out for this reason, the first of them on this line; 0 when none were, or on another. */
+/* Number of rows left out for this reason if the first of them is on this line; else 0. */
 uint64_t left_out(const struct hr_trace *trace, const char *reason, uint64_t first_line);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recognising formats, and the two CSV traces with columns of their own. */
+/* Detection of formats, and the two CSV formats with columns of their own. */
 #include "harness.h"
 
 #include "trace_files.h"
@@ -29,8 +29,8 @@ static void formats_are_listed(void) {
   int n = 0;
   for (; format->name; format++, n++) CU_ASSERT_PTR_NOT_NULL(format->summary);
   CU_ASSERT_EQUAL(n, 16);
-  CU_ASSERT(refused("x\n", &(struct hr_trace_options){.format = "sfw"}, "trace format 'sfw' is not known",
-                    "did you mean 'swf'?"));
+  CU_ASSERT(
+      refused("x\n", &(struct hr_trace_options){.format = "sfw"}, "unknown trace format 'sfw'", "did you mean 'swf'?"));
 }
 
 static void a_map_means_csv(void) {
@@ -42,7 +42,7 @@ static void a_map_means_csv(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_STRING_EQUAL(trace->format, "csv");
   hr_trace_destroy(trace);
-  CU_ASSERT(refused(";\n", &(struct hr_trace_options){.map = &map, .format = "swf"}, "a column map is for CSV", "swf"));
+  CU_ASSERT(refused(";\n", &(struct hr_trace_options){.map = &map, .format = "swf"}, "column maps are for CSV", "swf"));
   hr_column_map_finish(&map);
 }
 
@@ -91,8 +91,9 @@ static void openb_pods_become_jobs(void) {
   CU_ASSERT_EQUAL(trace->recorded_start_us[2], 30 * HR_SECOND_US);
   CU_ASSERT_EQUAL(trace->cpu_milli[0], 12000);
   CU_ASSERT_EQUAL(trace->mem_mib[1], 30517);
-  CU_ASSERT(has_note(&trace->notes,
-                     "1 job asks for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one"));
+  CU_ASSERT(
+      has_note(&trace->notes,
+               "1 job requests a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"));
   CU_ASSERT(has_note(&trace->notes, "1 pod was never scheduled"));
   hr_trace_destroy(trace);
 }

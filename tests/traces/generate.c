@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The generated workload: what it promises in numbers, with a fixed seed and bounds of several standard errors. */
+/* Statistics of generated workloads, with a fixed seed and bounds of several standard errors. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -59,7 +59,7 @@ static void run_times_are_log_normal_and_cut(void) {
   hr_trace_destroy(trace);
 }
 
-/* The number in a name like "user-7", 0 when it is not one. */
+/* The number in a name like "user-7"; 0 if it is not one. */
 static unsigned long number_after(const char *start, const char *name) {
   size_t length = strlen(start);
   return strncmp(name, start, length) == 0 ? strtoul(name + length, NULL, 10) : 0;
@@ -91,7 +91,7 @@ static void shares_follow_their_tables(void) {
   hr_trace_destroy(trace);
 }
 
-/* Arrivals per hour of a flat workload: their variance is their mean. */
+/* Arrivals per hour of a workload with constant rate: the variance equals the mean. */
 static void flat_arrivals_are_poisson(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
@@ -111,7 +111,7 @@ static void flat_arrivals_are_poisson(void) {
   hr_trace_destroy(trace);
 }
 
-/* With amplitude a, the quarter day around the peak at 15 h gets 1/4 + a sin(pi/4)/pi of the jobs. */
+/* With amplitude a, the quarter of the day around the peak at 15 h has 1/4 + a sin(pi/4)/pi of the jobs. */
 static void the_day_has_its_wave(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
@@ -146,7 +146,7 @@ static void limits_lie_between_their_factors(void) {
   hr_trace_destroy(trace);
 }
 
-/* What is asked for in addition leaves the other draws as they were. */
+/* Additional options do not change the other draws. */
 static void draws_do_not_depend_on_each_other(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);
@@ -168,7 +168,7 @@ static void draws_do_not_depend_on_each_other(void) {
   hr_trace_destroy(before);
 }
 
-/* traces/reference/README.md tells the same numbers. */
+/* traces/reference/README.md gives the same numbers. */
 static void the_reference_trace_is_what_its_command_makes(void) {
   struct hr_generator generator;
   hr_generator_init(&generator);

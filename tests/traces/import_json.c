@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Philly's job log and Batsim workloads, and what is wrong with JSON itself: file, line, column or path. */
+/* Philly's job log and Batsim workloads, and errors in JSON: file, line, column or path. */
 #include "harness.h"
 
 #include "expected.h"
@@ -20,7 +20,7 @@ static void philly_attempts_become_jobs(void) {
   CU_ASSERT(trace->dated && has_note(&trace->notes, "no time zone"));
   CU_ASSERT(has_note(&trace->notes, "2 jobs were tried more than once"));
   CU_ASSERT(has_note(&trace->notes, "2 attempts at jobs failed"));
-  CU_ASSERT_EQUAL(left_out(trace, "the job has no attempt: it was never run", 13), 1);
+  CU_ASSERT_EQUAL(left_out(trace, "the job has no attempt: it never ran", 13), 1);
   CU_ASSERT_EQUAL(left_out(trace, "the last attempt has no end: the job was still running", 15), 1);
   hr_trace_destroy(trace);
 }
@@ -54,7 +54,7 @@ static void philly_attempts_without_times(void) {
   hr_trace_destroy(trace);
 }
 
-/* The first and the last attempt are so by their starts, wherever they are listed. */
+/* First and last attempt are determined by their starts, in any order of the list. */
 static void philly_attempts_in_any_order(void) {
   static const struct expected_job jobs[] = {
       {"a", 0, 600, 3660, 2, 1, HR_OUTCOME_FAILED, "v", "u", .fail_at = 3600 / 3660.0}};
@@ -114,10 +114,10 @@ static void batsim_workloads(void) {
   struct hr_trace *trace = trace_of(BATSIM_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "batsim", jobs, 4));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 job reaches its walltime"));
+  CU_ASSERT(has_note(&trace->notes, "1 job exceeds its walltime"));
   CU_ASSERT(has_note(&trace->notes,
-                     "2 jobs are parallel tasks: they take their operations at 1000 million a second, which "
-                     "is assumed"));
+                     "2 jobs are parallel tasks: their run times are their operations at 1000 million a second"
+                     " (assumed)"));
   hr_trace_destroy(trace);
   trace = trace_of(BATSIM_SAMPLE, &(struct hr_trace_options){.format = "batsim:mflops=100"});
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -127,7 +127,7 @@ static void batsim_workloads(void) {
   hr_trace_destroy(trace);
 }
 
-/* The newer names of types, and profiles in front of the jobs. */
+/* Newer names of types, and profiles before the jobs. */
 static void batsim_versions(void) {
   static const struct expected_job jobs[] = {{"a", 0, -1, 1, 1, 1, HR_OUTCOME_COMPLETED},
                                              {"b", 1, -1, 0.5, 2, 2, HR_OUTCOME_COMPLETED}};
@@ -147,15 +147,15 @@ static void batsim_versions(void) {
 
 static void bad_batsim_workloads(void) {
   CU_ASSERT(refused(BATSIM(BATSIM_JOB, "\"q\": {\"type\": \"delay\", \"delay\": 1}"), NULL,
-                    "jobs.csv:1: jobs[0].profile: 'p' is none of the file's profiles", ""));
+                    "jobs.csv:1: jobs[0].profile: 'p' is not one of the file's profiles", ""));
   CU_ASSERT(refused(BATSIM(BATSIM_JOB, "\"p\": {\"type\": \"composed\", \"seq\": []}"), NULL,
-                    "jobs.csv:1: jobs[0].profile: 'composed' is a type of profile that is not read", "delay"));
+                    "jobs.csv:1: jobs[0].profile: 'composed' is an unsupported type of profile", "delay"));
   CU_ASSERT(refused(BATSIM(BATSIM_JOB, "\"p\": {\"type\": \"delay\"}"), NULL,
                     "jobs.csv:2: profiles[\"p\"].delay is missing", ""));
   CU_ASSERT(refused(BATSIM(BATSIM_JOB, "\"p\": {\"type\": \"delay\", \"delay\": -1}"), NULL,
                     "jobs.csv:2: profiles[\"p\"].delay: '-1' is not a number of seconds", ""));
   CU_ASSERT(refused(BATSIM(BATSIM_JOB, "\"p\": {\"type\": \"delay\", \"delay\": 1}, \"p\": {}"), NULL,
-                    "jobs.csv:2: profiles[\"p\"].type is of a profile that stands here for the second time", ""));
+                    "jobs.csv:2: profiles[\"p\"].type is a duplicate profile", ""));
   CU_ASSERT(refused(BATSIM(BATSIM_JOB, "\"p\": {\"type\": \"parallel_homogeneous\", \"cpu\": \"x\"}"), NULL,
                     "jobs.csv:2: profiles[\"p\"].cpu: 'x' is not", ""));
   CU_ASSERT(refused(BATSIM(BATSIM_JOB, "\"p\": {\"type\": \"parallel_homogeneous\", \"cpu\": 1e300}"), NULL,
@@ -174,31 +174,30 @@ static void bad_batsim_workloads(void) {
 #define AS_BATSIM (&(struct hr_trace_options){.format = "batsim"})
 
 static void what_is_no_json_has_a_place(void) {
-  CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 1,}\n]}", AS_BATSIM, "jobs.csv:2:12: ", "',' stands before this '}'"));
-  CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 01}]}", AS_BATSIM, "jobs.csv:2:10: ", "needless 0"));
-  CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 1, \"id\": 2}]}", AS_BATSIM,
-                    "jobs.csv:2:13: ", "'id' stands here for the second"));
-  CU_ASSERT(refused("{\"jobs\": [], \"jobs\": []}", AS_BATSIM, "jobs.csv:1:22: ", "second time"));
-  CU_ASSERT(refused("{\"nb_res\": 1", AS_BATSIM, "jobs.csv:1:13: ',' or '}' is wanted here", ""));
-  CU_ASSERT(refused("{\"jobs\": [{\"id\": \"a", AS_BATSIM, "jobs.csv:1:18: this text has no closing", ""));
-  CU_ASSERT(refused("{\"jobs\" [1]}", AS_BATSIM, "jobs.csv:1:9: ':' is wanted after a key", ""));
+  CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 1,}\n]}", AS_BATSIM, "jobs.csv:2:12: ", "trailing comma before '}'"));
+  CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 01}]}", AS_BATSIM, "jobs.csv:2:10: ", "redundant 0"));
+  CU_ASSERT(refused("{\"jobs\": [\n  {\"id\": 1, \"id\": 2}]}", AS_BATSIM, "jobs.csv:2:13: ", "duplicate key 'id'"));
+  CU_ASSERT(refused("{\"jobs\": [], \"jobs\": []}", AS_BATSIM, "jobs.csv:1:22: ", "duplicate member"));
+  CU_ASSERT(refused("{\"nb_res\": 1", AS_BATSIM, "jobs.csv:1:13: expected ',' or '}'", ""));
+  CU_ASSERT(refused("{\"jobs\": [{\"id\": \"a", AS_BATSIM, "jobs.csv:1:18: this string has no closing", ""));
+  CU_ASSERT(refused("{\"jobs\" [1]}", AS_BATSIM, "jobs.csv:1:9: expected ':' after the key", ""));
   CU_ASSERT(refused("{\"jobs\": [1],}", AS_BATSIM, "jobs.csv:1:", ""));
-  CU_ASSERT(refused("{\"jobs\": []} x", AS_BATSIM, "jobs.csv:1:14: something follows the end", ""));
-  CU_ASSERT(refused("\"jobs\"", AS_BATSIM, "jobs.csv:1:1: a list [...] or an object {...} is wanted", ""));
-  CU_ASSERT(refused("{\"jobs\": [{\"id\": \"\xff\"}]}", AS_BATSIM, "jobs.csv:1:19: byte 0xff is not text", ""));
-  CU_ASSERT(refused("{\"a\": tru, \"jobs\": []}", AS_BATSIM, "jobs.csv:1:7: ", "no JSON value"));
-  CU_ASSERT(refused("{\"jobs\": [], \"profiles\": {}}", AS_BATSIM, "jobs.csv: there is no job in it", ""));
+  CU_ASSERT(refused("{\"jobs\": []} x", AS_BATSIM, "jobs.csv:1:14: unexpected text after", ""));
+  CU_ASSERT(refused("\"jobs\"", AS_BATSIM, "jobs.csv:1:1: expected a list [...] or an object {...}", ""));
+  CU_ASSERT(refused("{\"jobs\": [{\"id\": \"\xff\"}]}", AS_BATSIM, "jobs.csv:1:19: byte 0xff is not valid UTF-8", ""));
+  CU_ASSERT(refused("{\"a\": tru, \"jobs\": []}", AS_BATSIM, "jobs.csv:1:7: ", "not a JSON value"));
+  CU_ASSERT(refused("{\"jobs\": [], \"profiles\": {}}", AS_BATSIM, "jobs.csv: contains no jobs", ""));
 }
 
 static void nesting_is_bounded(void) {
   char text[2000] = "{\"jobs\": [";
   for (int i = 0; i < 100; i++) strcat(text, "[");
-  CU_ASSERT(refused(text, AS_BATSIM, "jobs.csv:1:", "nested more than 64 deep"));
+  CU_ASSERT(refused(text, AS_BATSIM, "jobs.csv:1:", "nested more than 64 levels deep"));
   for (int i = 0; i < 100; i++) strcat(text, "]");
-  CU_ASSERT(refused(text, AS_BATSIM, "jobs.csv:1:", "nested more than 64 deep"));
+  CU_ASSERT(refused(text, AS_BATSIM, "jobs.csv:1:", "nested more than 64 levels deep"));
 }
 
-/* Items are read one by one from a window that slides over the file, all in one line or not. */
+/* Items are read one by one through a sliding window, in one line or in several. */
 static void a_file_of_any_size(void) {
   enum { N = 40000, ROOM = 100 };
   for (int lines = 0; lines < 2; lines++) {
@@ -215,7 +214,7 @@ static void a_file_of_any_size(void) {
     CU_ASSERT_EQUAL(trace->submit_us[N - 1], (N - 1) * HR_SECOND_US);
     hr_trace_destroy(trace);
     strcpy(strstr(text, "\"id\": 30001"), "\"id\" ");
-    CU_ASSERT(refused(text, NULL, lines ? "jobs.csv:30001:" : "jobs.csv:1:", "':' is wanted"));
+    CU_ASSERT(refused(text, NULL, lines ? "jobs.csv:30001:" : "jobs.csv:1:", "expected ':'"));
     free(text);
   }
 }

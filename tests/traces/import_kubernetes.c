@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists of Kubernetes objects: what belongs together, when it ran, what it asked for. */
+/* Lists of Kubernetes objects: which objects belong together, run times, requests. */
 #include "harness.h"
 
 #include "expected.h"
@@ -20,16 +20,16 @@ static void a_list_of_all_kinds(void) {
   CU_ASSERT(jobs_are(trace, "kubernetes", jobs, 3));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(trace->dated);
-  CU_ASSERT(has_note(&trace->notes, "1 object is of a kind that is not read"));
+  CU_ASSERT(has_note(&trace->notes, "1 object is of an unsupported kind"));
   CU_ASSERT(has_note(&trace->notes, "3 jobs were evicted or requeued"));
   CU_ASSERT(has_note(&trace->notes, "1 job ran before it was evicted"));
-  CU_ASSERT(has_note(&trace->notes, "1 workload has sets of pods that ask for different things"));
-  CU_ASSERT(has_note(&trace->notes, "1 job asks for nvidia.com/gpu.shared, which is taken as 1/4 of a GPU: assumed"));
+  CU_ASSERT(has_note(&trace->notes, "1 workload has pod sets with different requests"));
+  CU_ASSERT(has_note(&trace->notes, "1 job requests nvidia.com/gpu.shared, counted as 1/4 of a GPU (assumed)"));
   CU_ASSERT_EQUAL(trace->n_skipped, 0);
   hr_trace_destroy(trace);
 }
 
-/* The order in which kubectl prints kinds is no matter. */
+/* The order of kinds in the list does not matter. */
 static void the_order_is_no_matter(void) {
   struct hr_trace *trace = trace_of(KUBE_LIST(KUBE_REST ",\n" KUBE_POD ",\n" KUBE_POD_OF_JOB ",\n" KUBE_WORKLOAD
                                                         ",\n" KUBE_WORKLOAD_OF_JOB ",\n" KUBE_JOB),
@@ -95,7 +95,7 @@ static void jobs_without_kueue(void) {
   "{\"containers\": [{\"resources\": {\"limits\": {\"nvidia.com/gpu\": 1}}}], \"affinity\": {\"nodeAffinity\": "       \
   "{\"requiredDuringSchedulingIgnoredDuringExecution\": {\"nodeSelectorTerms\": [" terms "]}}}}"
 
-/* Any of the terms will do. */
+/* Any of the terms is acceptable. */
 static void terms_of_an_affinity(void) {
   static const struct expected_job jobs[] = {{"n/a", 0, 10, 60, 1, 1, HR_OUTCOME_COMPLETED, "n", "n", "A100|L4|H100"},
                                              {"n/b", 0, 10, 60, 1, 1, HR_OUTCOME_COMPLETED, "n", "n"}};
@@ -112,7 +112,7 @@ static void terms_of_an_affinity(void) {
   hr_trace_destroy(trace);
 }
 
-/* What one job cannot ask for at once is told. */
+/* Requests that one job cannot have together are reported. */
 static void kinds_of_gpus(void) {
   static const char *const limits[] = {"\"nvidia.com/gpu\": 1, \"amd.com/gpu\": 2",
                                        "\"nvidia.com/gpu\": 1, \"nvidia.com/gpu.shared\": 1",
@@ -124,7 +124,7 @@ static void kinds_of_gpus(void) {
              limits[i]);
     struct hr_trace *trace = trace_of(text, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-    CU_ASSERT(has_note(&trace->notes, "1 job asks for several kinds of GPUs in a pod"));
+    CU_ASSERT(has_note(&trace->notes, "1 job requests several kinds of GPUs in a pod"));
     hr_trace_destroy(trace);
   }
   struct hr_trace *trace = trace_of(
@@ -144,7 +144,7 @@ static void kinds_of_gpus(void) {
 #define CONDITION(type, status, at)                                                                                    \
   "{\"type\": \"" type "\", \"status\": \"" status "\", \"lastTransitionTime\": \"2026-01-01T00:" at "Z\"}"
 
-/* Sets that ask for different things; a start that only an event tells; parts of parts. */
+/* Sets with different requests; a start that only an event has; parts of parts. */
 static void workloads_of_other_kinds(void) {
   static const struct expected_job jobs[] = {{"n/w", 0, 60, 120, 5, 1, .tenant = "n", .user = "n", .cpu_milli = 4000}};
   struct hr_trace *trace = trace_of(
@@ -201,8 +201,8 @@ static void what_did_not_end_is_left_out(void) {
               NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(left_out(trace, "the job had not finished", 3), 1);
-  CU_ASSERT_EQUAL(left_out(trace, "nothing tells when the job started", 4), 1);
-  CU_ASSERT(trace->n_jobs >= 1); /* a ring of owners is nobody's trap */
+  CU_ASSERT_EQUAL(left_out(trace, "the start of the job is unknown", 4), 1);
+  CU_ASSERT(trace->n_jobs >= 1); /* a cycle of owners ends */
   hr_trace_destroy(trace);
 }
 
@@ -213,9 +213,8 @@ static bool list_refused(const char *item, const char *start, const char *part) 
 }
 
 static void bad_objects(void) {
-  CU_ASSERT(
-      refused("{\"apiVersion\": \"batch/v1\", \"kind\": \"Job\"}", NULL, "jobs.csv: has no \"items\"", "kubectl"));
-  CU_ASSERT(list_refused("7", "jobs.csv:2: items[0].kind is missing: no object", ""));
+  CU_ASSERT(refused("{\"apiVersion\": \"batch/v1\", \"kind\": \"Job\"}", NULL, "jobs.csv: no \"items\"", "kubectl"));
+  CU_ASSERT(list_refused("7", "jobs.csv:2: items[0].kind is missing: expected an object", ""));
   CU_ASSERT(list_refused("{\"metadata\": {}}", "jobs.csv:2: items[0].kind is missing", ""));
   CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {}}", "jobs.csv:2: items[0].metadata.name is missing", ""));
   CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {\"name\": \"a\"}}",
@@ -226,17 +225,17 @@ static void bad_objects(void) {
                          "jobs.csv:2: items[0].spec.parallelism: '-1' is not a whole number", ""));
   CU_ASSERT(list_refused(
       JOB("a", "1", "", TEMPLATE(POD_SPEC("{\"limits\": {\"nvidia.com/gpu\": \"two\"}}")), RAN("Complete")),
-      "jobs.csv:2: items[0].spec.template.spec is a pod whose containers have resources", ""));
+      "jobs.csv:2: items[0].spec.template.spec is a pod with invalid or too large resource quantities", ""));
   CU_ASSERT(list_refused(JOB("a", "1", "",
                              "\"parallelism\": 4000000, " TEMPLATE(POD_SPEC("{\"limits\": {\"nvidia.com/gpu\": 2}}")),
                              RAN("Complete")),
-                         "jobs.csv:2: the job asks for more than 4000000 GPUs", ""));
+                         "jobs.csv:2: the job requests more than 4000000 GPUs", ""));
   CU_ASSERT(list_refused(
       JOB("a", "1", "", TEMPLATE(POD_SPEC("{}")),
           "\"status\": {\"startTime\": \"2026-01-02T00:00:00Z\", \"completionTime\": \"2026-01-01T00:00:10Z\"}"),
       "jobs.csv:2: the job finishes before it starts", ""));
   CU_ASSERT(list_refused("{\"kind\": \"Workload\", " META("a", "1", "") ", \"spec\": {}}",
-                         "jobs.csv:2: items[0].spec.podSets is not a list of sets of pods", ""));
+                         "jobs.csv:2: items[0].spec.podSets is not a list of pod sets", ""));
   CU_ASSERT(list_refused("{\"kind\": \"PriorityClass\", \"metadata\": {\"name\": \"p\"}, \"value\": 1e12}",
                          "jobs.csv:2: items[0].value: '1000000000000' is not a whole number", ""));
 }

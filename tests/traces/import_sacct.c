@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sacct prints: fields in any order, steps, requeues, states, limits, resources. */
+/* Output of sacct: columns in any order, steps, requeues, states, limits, resources. */
 #include "harness.h"
 
 #include "expected.h"
 #include "samples.h"
 #include "trace_files.h"
-#include "traces/formats/job_facts.h"
-#include "traces/formats/slurm.h"
+#include "traces/formats/formats.h"
 
 #include <string.h>
 
@@ -30,7 +29,7 @@ static void a_listing(void) {
   hr_trace_destroy(trace);
 }
 
-/* The same listing with a | at the end of each line (sacct --parsable), other columns and another order. */
+/* The same listing with a | at the end of each line (sacct --parsable), other columns and a different order. */
 static void columns_in_any_order(void) {
   static const struct expected_job jobs[] = {{"7", 0, 5, 10, 4, 2, HR_OUTCOME_COMPLETED, "gpu", NULL, "h100",
                                               .limit_s = 5400, .cpu_milli = 16000, .mem_mib = 8 << 10, .priority = 77}};
@@ -41,7 +40,7 @@ static void columns_in_any_order(void) {
   CU_ASSERT(jobs_are(trace, "sacct", jobs, 1));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(!trace->dated);
-  CU_ASSERT(has_note(&trace->notes, "1 row tells its GPUs by GRES alone"));
+  CU_ASSERT(has_note(&trace->notes, "1 row has its GPUs in GRES only"));
   CU_ASSERT(has_note(&trace->notes, "3 restarts of jobs"));
   CU_ASSERT_EQUAL(trace->notes.count, 2);
   hr_trace_destroy(trace);
@@ -49,7 +48,7 @@ static void columns_in_any_order(void) {
 
 #define SHORT "JobID|State|Submit|Start|End|AllocTRES\n"
 
-/* Rows come in any order: the last attempt is the one that was submitted, or began, last. */
+/* Rows in any order: the last attempt is the one that was submitted, or started, last. */
 static void attempts_in_any_order(void) {
   static const struct expected_job jobs[] = {{"10", 0, 700, 300, 1, 1, HR_OUTCOME_COMPLETED}};
   static const char *const rows[] = {"10|NODE_FAIL|100|110|400|gres/gpu=1\n", "10|PREEMPTED|100|400|500|gres/gpu=1\n",
@@ -97,7 +96,8 @@ static void attempts_are_one_job(void) {
 }
 
 static void bad_rows(void) {
-  CU_ASSERT(refused(SHORT "1|DONE|1|2|3|gres/gpu=1\n", NULL, "jobs.csv:2: column 'State': 'DONE' is no state", ""));
+  CU_ASSERT(refused(SHORT "1|DONE|1|2|3|gres/gpu=1\n", NULL,
+                    "jobs.csv:2: column 'State': 'DONE' is not a Slurm job state", ""));
   CU_ASSERT(refused(SHORT "1|FAILED|Unknown|2|3|gres/gpu=1\n", NULL, "jobs.csv:2: column 'Submit' is unknown", ""));
   CU_ASSERT(refused(SHORT "1|FAILED|1|5|3|gres/gpu=1\n", NULL, "jobs.csv:2: the job ends before it starts", ""));
   CU_ASSERT(
@@ -108,7 +108,7 @@ static void bad_rows(void) {
   CU_ASSERT(refused(SHORT "1|FAILED|1|2|3\n", NULL, "jobs.csv:2: too few fields", "5 fields where the header has 6"));
   CU_ASSERT(refused(SHORT "1|FAILED|soon|2|3|cpu=1\n", NULL, "jobs.csv:2: column 'Submit': 'soon'", "ISO 8601"));
   CU_ASSERT(refused("JobID|State|Submit|Start|End|AllocTRES|Timelimit\n1|FAILED|1|2|3|cpu=1|long\n", NULL,
-                    "jobs.csv:2: column 'Timelimit': 'long' is not a span of time", ""));
+                    "jobs.csv:2: column 'Timelimit': 'long' is not a duration", ""));
   CU_ASSERT(refused("JobID|State|Submit|Start|End|AllocTRES|ReqMem\n1|FAILED|1|2|3|cpu=1|4X\n", NULL,
                     "jobs.csv:2: column 'ReqMem': '4X' is not an amount of memory", ""));
   CU_ASSERT(refused("JobID|State|Submit|Start|End\n1|FAILED|1|2|3\n", NULL, "jobs.csv:1: missing column 'AllocTRES'",
@@ -122,7 +122,7 @@ static void bad_rows_are_counted(void) {
                                     &(struct hr_trace_options){.lenient = true});
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->n_jobs, 1);
-  CU_ASSERT_EQUAL(left_out(trace, "column 'State': no state of a Slurm job", 2), 2);
+  CU_ASSERT_EQUAL(left_out(trace, "column 'State': not a Slurm job state", 2), 2);
   hr_trace_destroy(trace);
 }
 
@@ -165,7 +165,7 @@ static void resources(void) {
 static void spans_and_memory(void) {
   static const struct {
     const char *text;
-    int64_t s; /* -1: refused */
+    int64_t s; /* -1: rejected */
   } spans[] = {{"1-12:00:00", 129600}, {"12:00:00", 43200}, {"30:00", 1800},  {"2-0", 172800},
                {"2-06:30", 196200},    {"00:00:01", 1},     {"", -1},         {"30", -1},
                {"1:2:3:4", -1},        {"a:b", -1},         {"-1:00:00", -1}, {"1-", -1},

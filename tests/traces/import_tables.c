@@ -20,7 +20,7 @@ static void helios_logs(void) {
   CU_ASSERT_EQUAL(left_out(trace, "the job was never started", 5), 1);
   CU_ASSERT_EQUAL(left_out(trace, "the job had not ended", 6), 1);
   CU_ASSERT(has_note(&trace->notes, "no time zone"));
-  CU_ASSERT(has_note(&trace->notes, "1 job has GPUs that do not divide evenly"));
+  CU_ASSERT(has_note(&trace->notes, "1 job has GPUs that cannot be divided evenly"));
   hr_trace_destroy(trace);
 }
 
@@ -29,7 +29,7 @@ static void helios_logs(void) {
 
 static void bad_helios_rows(void) {
   CU_ASSERT(refused(HELIOS_HEADER HELIOS_ROW("DONE", "5", "6", "7", "1"), NULL,
-                    "jobs.csv:2: column 'state': 'DONE' is no state of a job", ""));
+                    "jobs.csv:2: column 'state': 'DONE' is not a job state", ""));
   CU_ASSERT(refused(HELIOS_HEADER HELIOS_ROW("FAILED", "5", "8", "7", "1"), NULL,
                     "jobs.csv:2: the job ends before it starts", ""));
   CU_ASSERT(refused(HELIOS_HEADER HELIOS_ROW("FAILED", "5", "4", "7", "3"), NULL,
@@ -43,8 +43,8 @@ static void bad_helios_rows(void) {
                                     &(struct hr_trace_options){.lenient = true});
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->n_jobs, 2);
-  CU_ASSERT_EQUAL(left_out(trace, "column 'state': no state of a job", 2), 1);
-  CU_ASSERT(has_note(&trace->notes, "1 job has a 'duration' that is not end_time - start_time"));
+  CU_ASSERT_EQUAL(left_out(trace, "column 'state': not a job state", 2), 1);
+  CU_ASSERT(has_note(&trace->notes, "1 job has a 'duration' other than end_time - start_time"));
   hr_trace_destroy(trace);
 }
 
@@ -53,20 +53,19 @@ static void acme_logs(void) {
       {"21", 0, 60, 3600, 16, 2, HR_OUTCOME_COMPLETED, NULL, "u1", .cpu_milli = 128000, .class_ = HR_CLASS_TRAINING},
       {"22", 30, 30, 120, 1, 1, HR_OUTCOME_FAILED, NULL, "u2", .cpu_milli = 16000, .class_ = HR_CLASS_BATCH_INFERENCE},
       {"23", 120, 120, 9, 0, 1, HR_OUTCOME_CANCELLED, NULL, "u2", .cpu_milli = 4000}};
-  /* Kalos' `duration` of 18 s is from the submission on: the job ran 8. */
+  /* Kalos' `duration` of 18 s counts from the submission: the job ran for 8 s. */
   static const struct expected_job kalos[] = {{"dlcx", 0, 10, 8, 64, 8, HR_OUTCOME_FAILED, NULL, "uf7",
                                                .cpu_milli = 120000, .mem_mib = 1024000, .class_ = HR_CLASS_FINE_TUNE}};
   struct hr_trace *trace = trace_of(SEREN_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "acme", seren, 3));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->notes.count, 1);
-  CU_ASSERT(
-      has_note(&trace->notes, "format 'acme' does not tell limits and tenants; a policy that goes by limits is given"));
+  CU_ASSERT(has_note(&trace->notes, "format 'acme' has no limits and tenants; policies that use limits get"));
   hr_trace_destroy(trace);
   trace = trace_of(KALOS_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "acme", kalos, 1));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 job has a 'duration' that is not"));
+  CU_ASSERT(has_note(&trace->notes, "1 job has a 'duration' other than"));
   hr_trace_destroy(trace);
 }
 
@@ -89,12 +88,12 @@ static void pai_tasks(void) {
     CU_ASSERT_EQUAL(left_out(trace, "the task had not ended", 5 + (uint64_t)with_header), 1);
     CU_ASSERT_EQUAL(left_out(trace, "the task was never launched", 6 + (uint64_t)with_header), 1);
     CU_ASSERT(has_note(&trace->notes, "4 tasks are jobs of their own"));
-    CU_ASSERT(has_note(&trace->notes, "1 task asks for a GPU and a part"));
+    CU_ASSERT(has_note(&trace->notes, "1 task requests a fraction above one GPU"));
     hr_trace_destroy(trace);
   }
 }
 
-/* "pai2020:jobs=FILE" and what follows; valid until the next call. */
+/* "pai2020:jobs=FILE" and further parameters; valid until the next call. */
 static const char *pai_format(const char *jobs, const char *tags) {
   static char format[600];
   int length = snprintf(format, sizeof format, "pai2020:jobs=%s", file_write_text("pai_jobs.csv", jobs));
@@ -117,8 +116,8 @@ static void pai_submissions(void) {
     CU_ASSERT(jobs_are(trace, "pai2020", jobs, 4));
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
     CU_ASSERT(has_note(&trace->notes, "4 tasks are jobs of their own, each submitted when its job was"));
-    CU_ASSERT(has_note(&trace->notes, "1 task of a job whose submission pai_job_table does not tell"));
-    CU_ASSERT(!has_note(&trace->notes, "pai_job_table, which"));
+    CU_ASSERT(has_note(&trace->notes, "1 task of a job without a submit time in pai_job_table"));
+    CU_ASSERT(!has_note(&trace->notes, "users and submit times are in pai_job_table"));
     hr_trace_destroy(trace);
   }
   const char *late = pai_format("j1,i1,ann,Terminated,1001.0,1600.0\n", NULL);
@@ -128,7 +127,7 @@ static void pai_submissions(void) {
   hr_trace_destroy(trace);
 }
 
-/* The first row of a tag counts; a type is acceptable only where one was asked for. */
+/* The first row of a tag counts; GPU types restrict a job only if one was requested. */
 static void pai_tags(void) {
   static const struct expected_job jobs[] = {
       {"j1/tensorflow", 0, 10, 600, 1, 1, HR_OUTCOME_COMPLETED, .user = "ann", .gpu_milli = 500, .cpu_milli = 6000,
@@ -146,15 +145,16 @@ static void pai_tags(void) {
 
 static void bad_pai_tables(void) {
   struct hr_trace_options options = {.format = "pai2020:tags=x"};
-  CU_ASSERT(refused(PAI_SAMPLE, &options, "trace format 'pai2020': 'tags' is of jobs", "pai2020:jobs=FILE,tags=FILE"));
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "trace format 'pai2020': 'tags' needs the job table",
+                    "pai2020:jobs=FILE,tags=FILE"));
   options.format = "pai2020:job=x";
   CU_ASSERT(refused(PAI_SAMPLE, &options, "trace format 'pai2020' has no parameter 'job'", "'jobs'"));
   options.format = "pai2020:jobs=/no/such/file.csv";
   CU_ASSERT(refused(PAI_SAMPLE, &options, "/no/such/file.csv: ", ""));
   options.format = pai_format("j1,i1,ann,Terminated,990.0,1600.0\nj1,i2,bob,Failed,990.0,1600.0\n", NULL);
-  CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:2: a line above tells of this job, too", ""));
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:2: a duplicate of the job", ""));
   options.lenient = true;
-  CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:2: a line above tells of this job, too", ""));
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:2: a duplicate of the job", ""));
   options.format = pai_format(PAI_SAMPLE, NULL);
   CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:1: too many fields", ""));
   options.format = pai_format(PAI_JOBS, PAI_JOBS);
@@ -171,12 +171,12 @@ static void bad_pai_rows(void) {
   CU_ASSERT(refused(PAI_SAMPLE "j6,w,1,Failed,1,2,3,4\n", NULL,
                     "jobs.csv:7: too few fields: 8 fields where a row has 10", ""));
   CU_ASSERT(
-      refused(PAI_SAMPLE "j6,w,4000000,Failed,1,2,3,4,200,T4\n", NULL, "jobs.csv:7: the task asks for more than", ""));
+      refused(PAI_SAMPLE "j6,w,4000000,Failed,1,2,3,4,200,T4\n", NULL, "jobs.csv:7: the task requests more than", ""));
   CU_ASSERT(refused(PAI_SAMPLE "j1,tensorflow,1.0,Failed,1,2,3,4,5,T4\n", NULL,
                     "jobs.csv:7: job id 'j1/tensorflow' is already used on line 1", ""));
-  CU_ASSERT(refused("4b3f,8cb3,5854,Terminated,4550879.0,4551416.0\n", NULL,
-                    "jobs.csv: seems to be PAI's pai_job_table", "pai_task_table is wanted"));
-  CU_ASSERT(refused("a,b,c,d,e,Failed,1.0,2.0,m\n", NULL, "jobs.csv: seems to be PAI's pai_instance_table", ""));
+  CU_ASSERT(refused("4b3f,8cb3,5854,Terminated,4550879.0,4551416.0\n", NULL, "jobs.csv: looks like PAI's pai_job_table",
+                    "expected pai_task_table"));
+  CU_ASSERT(refused("a,b,c,d,e,Failed,1.0,2.0,m\n", NULL, "jobs.csv: looks like PAI's pai_instance_table", ""));
 }
 
 static void spot_jobs(void) {
@@ -210,7 +210,7 @@ static void azure_requests(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(trace->dated);
   CU_ASSERT(has_note(&trace->notes,
-                     "context / 10000 + its generated tokens / 50 seconds on 50 thousandths of a GPU: assumed"));
+                     "context / 10000 + its generated tokens / 50 seconds on 50 thousandths of a GPU (assumed)"));
   hr_trace_destroy(trace);
   trace = trace_of(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:prefill=7,decode=100,gpu_milli=10"});
   CU_ASSERT(jobs_are(trace, "azure-llm", told, 2));
@@ -237,14 +237,14 @@ static void gavel_jobs(void) {
   struct hr_trace *trace = trace_of(GAVEL_SAMPLE, &(struct hr_trace_options){.format = gavel_format("")});
   CU_ASSERT(jobs_are(trace, "gavel", jobs, 2));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "run times are steps over the throughput on v100"));
+  CU_ASSERT(has_note(&trace->notes, "run times are steps / throughput on v100"));
   hr_trace_destroy(trace);
   trace = trace_of(GAVEL_SAMPLE, &(struct hr_trace_options){.format = gavel_format(",reference=k80")});
   CU_ASSERT(jobs_are(trace, "gavel", slow, 2));
   hr_trace_destroy(trace);
 }
 
-/* The versions of the simulator put the scale factor and the arrival in different places. */
+/* Versions of the simulator have the scale factor and the arrival in different columns. */
 static void gavel_versions(void) {
   static const struct expected_job jobs[] = {{"1", 0, -1, 400, 2, 2, .model = "LM", .class_ = HR_CLASS_TRAINING}};
   static const char *const lines[] = {"LM\tc\t--steps\t4000\t7\t2\n", "LM\tc\t--steps\t1\t4000\t7\t2\n",
@@ -265,13 +265,12 @@ static bool gavel_refused(const char *text, const char *rest, const char *start,
 }
 
 static void bad_gavel_files(void) {
-  CU_ASSERT(
-      refused(GAVEL_SAMPLE, NULL, "jobs.csv: a Gavel trace tells steps, not run times", "gavel:throughputs=FILE"));
-  CU_ASSERT(gavel_refused(GAVEL_SAMPLE, ",reference=v10", "speeds.json: has no throughputs of GPU type 'v10'",
+  CU_ASSERT(refused(GAVEL_SAMPLE, NULL, "jobs.csv: Gavel traces have steps, not run times", "gavel:throughputs=FILE"));
+  CU_ASSERT(gavel_refused(GAVEL_SAMPLE, ",reference=v10", "speeds.json: no throughputs for GPU type 'v10'",
                           "did you mean 'v100'?"));
   CU_ASSERT(gavel_refused(GAVEL_SAMPLE GAVEL_LINE("LM", "10", "5", "1"), "",
                           "jobs.csv:3: column 'job_type': 'LM' is not in the table of throughputs", ""));
-  CU_ASSERT(gavel_refused("LM\tc\td\t1\n", "", "jobs.csv:1: 4 fields between tabs", "6, 7, 9 or 10"));
+  CU_ASSERT(gavel_refused("LM\tc\td\t1\n", "", "jobs.csv:1: found 4 fields separated by tabs", "6, 7, 9 or 10"));
   CU_ASSERT(gavel_refused(GAVEL_SAMPLE "LM\t1\t2\n", "", "jobs.csv:3: too few fields", "3 fields where a row has 7"));
   CU_ASSERT(
       gavel_refused(GAVEL_SAMPLE GAVEL_LINE("LM", "-4", "5", "2"), "", "jobs.csv:3: column 'total_steps': '-4'", ""));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files as lines: plain, gzip, zstd, whole and damaged. */
+/* Reading lines: plain, gzip, zstd, complete and damaged files. */
 #include "harness.h"
 
 #include "trace_files.h"
@@ -28,7 +28,7 @@ static void compression_is_recognised_by_content(void) {
   holds_three_jobs(trace_at(file_write_text("jobs.csv.gz", THREE_JOBS), NULL));
 }
 
-/* Two compressed halves, one after the other, and `padding` zeros. */
+/* Two compressed halves in sequence, and `padding` zeros. */
 static const char *write_halves(void *(*compress)(const char *, size_t *), size_t padding) {
   size_t first_length, second_length;
   void *first = compress("job_id,submit_s,duration_s,gpus\n1,0,10,1\n2,5,", &first_length);
@@ -80,11 +80,12 @@ static void trailing_rubbish_is_an_error(void) {
   bytes = realloc(bytes, length + 4);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
   memcpy(bytes + length, "more", 4);
-  CU_ASSERT(refused_at(file_write("jobs.csv", bytes, length + 4), NULL, "jobs.csv: ", "follows its gzip data"));
+  CU_ASSERT(
+      refused_at(file_write("jobs.csv", bytes, length + 4), NULL, "jobs.csv: ", "after the end of its gzip data"));
   free(bytes);
 }
 
-/* Long enough to slide the window many times, with lines of all lengths across its border. */
+/* Long enough to move the window many times, with lines of all lengths across its border. */
 static void lines_come_whole_and_numbered(void) {
   FILE *file = fopen(file_path("lines.txt"), "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Each allocation fails once: the first, then the second, until the call succeeds. Every failure must be reported as
- * HR_NO_MEMORY, leave nothing behind (run it with a leak checker) and crash nothing.
+ * Each allocation fails once: the first, then the second, until the call succeeds. Each failure must be reported as
+ * HR_NO_MEMORY, leak nothing (run with a leak checker) and not crash.
  */
 #include "harness.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* One complete use of the library; frees all that it made. */
+/* One complete use of the library; frees everything that it allocates. */
 typedef enum hr_status scenario(const char *path, struct hr_error *error);
 
 static void survives_every_failure(scenario *run, const char *text) {
@@ -72,7 +72,7 @@ static enum hr_status read_and_redraw(const char *path, struct hr_error *error) 
   return status;
 }
 
-/* Packed, and mapped again. */
+/* Packs a trace and maps it again. */
 static enum hr_status read_and_pack(const char *path, struct hr_error *error) {
   struct hr_trace *trace, *mapped = NULL;
   struct hr_trace_options options = {.lenient = true};

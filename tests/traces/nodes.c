@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Node lists to pools. */
+/* Reading node lists into pools. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -28,7 +28,7 @@ static void kinds_become_pools(void) {
   CU_ASSERT_STRING_EQUAL(cluster.pools[1].gpu, "P100");
   CU_ASSERT_EQUAL(cluster.pools[1].cpu_milli_per_node, 64000);
   CU_ASSERT_EQUAL(cluster.pools[2].mem_mib_per_node, 131072);
-  static const uint32_t places[] = {0, 1, 2, 3, 4}; /* of the node that was there, then of n0, n2, n3, n4 */
+  static const uint32_t places[] = {0, 1, 2, 3, 4}; /* of the node that existed already, then of n0, n2, n3, n4 */
   CU_ASSERT_PTR_NOT_NULL_FATAL(cluster.node_order);
   for (uint32_t node = 0; node < 5; node++) CU_ASSERT_EQUAL(cluster.node_order[node], places[node]);
   CU_ASSERT_EQUAL(notes.count, 1);
@@ -37,7 +37,7 @@ static void kinds_become_pools(void) {
   hr_cluster_spec_finish(&cluster);
 }
 
-/* Nodes are numbered kind by kind; their order is the list's. */
+/* Nodes are numbered kind by kind; their order is that of the list. */
 static void order_is_the_lists(void) {
   const char *path =
       file_write_text("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\n"
@@ -53,7 +53,7 @@ static void order_is_the_lists(void) {
   hr_cluster_spec_finish(&cluster);
 }
 
-/* PAI's list, as it is published and with a header; GPUs may be written 8.0. */
+/* PAI's list as published, and with a header; GPUs may be written 8.0. */
 static void machines_of_pai(void) {
   static const char rows[] = "m0,P100,64,512,2\nm1,CPU,96,512,0\nm2,V100,96,512.5,8.0\nm3,P100,64,512,2\n";
   static const char header[] = "machine,gpu_type,cap_cpu,cap_mem,cap_gpu\n";

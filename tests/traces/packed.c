@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packed traces: nothing is lost, the same trace gives the same bytes, and what is not as it was written is refused. */
+/* Packed traces: round trips lose nothing, equal traces give equal bytes, and any change to a file is detected. */
 #include "harness.h"
 
 #include "schema_check.h"
@@ -162,7 +162,7 @@ static void json_fits_its_schema(void) {
 
 /* ---- Damage ----------------------------------------------------------------------------------------- */
 
-/* A copy, for the caller to spoil. */
+/* A copy that the caller may damage. */
 static char *small_packed(size_t *length) {
   static char path[200];
   if (path[0]) return file_bytes(path, length);
@@ -176,7 +176,7 @@ static char *small_packed(size_t *length) {
 }
 
 static bool is_refused(const char *bytes, size_t length, const char *part) {
-  (void)remove(file_path("bad.hrt")); /* some file systems are slow to write over a file */
+  (void)remove(file_path("bad.hrt")); /* writing over an existing file is slow on some file systems */
   return refused_at(file_write("bad.hrt", bytes, length), NULL, "bad.hrt: ", part);
 }
 
@@ -188,9 +188,9 @@ static void every_byte_matters(void) {
     if (!is_refused(bytes, length, "pack")) fprintf(stderr, "    byte %zu of %zu\n", i, length);
     bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
   }
-  CU_ASSERT(!trace_at(file_write("bad.hrt", "\x89HRX\r\n\x1A\n\0\0\0", 11), NULL)); /* no packed trace at all */
+  CU_ASSERT(!trace_at(file_write("bad.hrt", "\x89HRX\r\n\x1A\n\0\0\0", 11), NULL)); /* not a packed trace at all */
   struct hr_trace *trace = trace_at(file_write("bad.hrt", bytes, length), NULL);
-  CU_ASSERT_PTR_NOT_NULL(trace); /* it was the bytes that mattered */
+  CU_ASSERT_PTR_NOT_NULL(trace); /* the error came from the bytes */
   hr_trace_destroy(trace);
   free(bytes);
 }
@@ -198,10 +198,10 @@ static void every_byte_matters(void) {
 static void every_length_matters(void) {
   size_t length;
   char *bytes = small_packed(&length);
-  for (size_t i = 8; i < length; i++) CU_ASSERT(is_refused(bytes, i, "bytes and has"));
-  CU_ASSERT(is_refused(bytes, length / 2, ": it was cut off; make it anew with 'headroom trace pack'"));
+  for (size_t i = 8; i < length; i++) CU_ASSERT(is_refused(bytes, i, "bytes, found"));
+  CU_ASSERT(is_refused(bytes, length / 2, ": it was truncated; create it again with 'headroom trace pack'"));
   bytes[length] = 0;
-  CU_ASSERT(is_refused(bytes, length + 1, "bytes and has"));
+  CU_ASSERT(is_refused(bytes, length + 1, "bytes, found"));
   free(bytes);
 }
 
@@ -242,7 +242,7 @@ static void set_checksums_right(char *bytes) {
   put_word(bytes + 56, XXH3_64bits(bytes, HEADER_BYTES + count * SECTION_BYTES));
 }
 
-/* The last job's entry of the section set to a value, all checksums right. */
+/* Sets the last job's entry of a section to a value, with correct checksums, and expects an error. */
 static bool value_is_refused(const char *section, size_t width, uint64_t value, const char *part) {
   size_t length;
   char *bytes = small_packed(&length);
@@ -297,19 +297,19 @@ static void bad_values(void) {
 
 static void bad_pairs(void) {
   CU_ASSERT(value_is_refused("tasks", 4, 3, "'gpus' is not a multiple of 'tasks'"));
-  CU_ASSERT(value_is_refused("min_gpus", 4, 9, "'min_gpus' is somewhere more than 'gpus'"));
-  CU_ASSERT(value_is_refused("max_gpus", 4, 7, "'max_gpus' is somewhere less than 'gpus'"));
+  CU_ASSERT(value_is_refused("min_gpus", 4, 9, "'min_gpus' is more than 'gpus' in some job"));
+  CU_ASSERT(value_is_refused("max_gpus", 4, 7, "'max_gpus' is less than 'gpus' in some job"));
   CU_ASSERT(value_is_refused("deadline_us", 8, 1, "a deadline is before the submit time"));
   CU_ASSERT(value_is_refused("recorded_start_us", 8, 1, "a recorded start is before the submit time"));
-  CU_ASSERT(value_is_refused("within", 1, 0, "'within_wait_us' says something without 'within'"));
+  CU_ASSERT(value_is_refused("within", 1, 0, "'within_wait_us' is set without 'within'"));
 }
 
-/* A change of the header or of a section's entry in the table, all checksums right. */
+/* Changes the header or a section's entry in the table, with correct checksums, and expects an error. */
 static bool head_is_refused(const char *section, size_t offset, uint64_t value, const char *part) {
   size_t length;
   char *bytes = small_packed(&length);
   char *entry = section ? section_named(bytes, section) : bytes;
-  set_checksums_right(bytes); /* as long as the table is in order */
+  set_checksums_right(bytes); /* as long as the table is valid */
   put_word(entry + offset, value);
   put_word(bytes + 56, 0);
   put_word(bytes + 56, XXH3_64bits(bytes, HEADER_BYTES + count_sections(bytes) * SECTION_BYTES));
@@ -319,19 +319,18 @@ static bool head_is_refused(const char *section, size_t offset, uint64_t value, 
 }
 
 static void bad_heads(void) {
-  CU_ASSERT(head_is_refused(NULL, 24, 0, "it has no job, or more than there may be"));
-  CU_ASSERT(head_is_refused(NULL, 24, HR_NONE, "it has no job, or more than there may be"));
-  CU_ASSERT(head_is_refused(NULL, 24, 2, "has not one entry for each job"));
+  CU_ASSERT(head_is_refused(NULL, 24, 0, "the number of jobs is 0 or too large"));
+  CU_ASSERT(head_is_refused(NULL, 24, HR_NONE, "the number of jobs is 0 or too large"));
+  CU_ASSERT(head_is_refused(NULL, 24, 2, "does not have one entry per job"));
   CU_ASSERT(head_is_refused(NULL, 32, INT64_MAX, "its first submit is out of range"));
-  CU_ASSERT(head_is_refused(NULL, 40, 4, "its header says what this program does not know"));
-  CU_ASSERT(head_is_refused(NULL, 48, 1, "its header says what this program does not know"));
-  CU_ASSERT(head_is_refused("gpus", 32, 4, "its section 'gpus' has not one entry for each job"));
-  CU_ASSERT(head_is_refused("gpus", 40, 8, "its sections do not follow each other"));
-  CU_ASSERT(head_is_refused("gpus", 48, UINT64_MAX, "its sections do not follow each other"));
-  CU_ASSERT(head_is_refused("tenants", 32, 3, "its section 'tenants' has another number of texts than it says"));
-  CU_ASSERT(
-      head_is_refused("priority", 0, word_at("colours"), "has a section 'colours' that this program does not know"));
-  CU_ASSERT(head_is_refused("notes", 0, word_at("users\0\0"), "that this program does not know, or has it twice"));
+  CU_ASSERT(head_is_refused(NULL, 40, 4, "its header has unknown flags"));
+  CU_ASSERT(head_is_refused(NULL, 48, 1, "its header has unknown flags"));
+  CU_ASSERT(head_is_refused("gpus", 32, 4, "its section 'gpus' does not have one entry per job"));
+  CU_ASSERT(head_is_refused("gpus", 40, 8, "its sections are not contiguous"));
+  CU_ASSERT(head_is_refused("gpus", 48, UINT64_MAX, "its sections are not contiguous"));
+  CU_ASSERT(head_is_refused("tenants", 32, 3, "its section 'tenants' has a wrong number of texts"));
+  CU_ASSERT(head_is_refused("priority", 0, word_at("colours"), "unknown or duplicate section 'colours'"));
+  CU_ASSERT(head_is_refused("notes", 0, word_at("users\0\0"), "unknown or duplicate section"));
 }
 
 static void bad_texts(void) {
@@ -341,10 +340,10 @@ static void bad_texts(void) {
   CU_ASSERT_STRING_EQUAL(tenants, "vision");
   memcpy(tenants, "speech", 6);
   set_checksums_right(bytes);
-  CU_ASSERT(is_refused(bytes, length, "its section 'tenants' has a text twice"));
+  CU_ASSERT(is_refused(bytes, length, "its section 'tenants' contains a text twice"));
   memcpy(tenants, "(idle)", 6);
   set_checksums_right(bytes);
-  CU_ASSERT(is_refused(bytes, length, "the tenant has a name that reports use"));
+  CU_ASSERT(is_refused(bytes, length, "the tenant's name is reserved"));
   memcpy(tenants, "\0ision", 6);
   set_checksums_right(bytes);
   CU_ASSERT(is_refused(bytes, length, "its section 'tenants' has an empty text"));
@@ -355,17 +354,17 @@ static void bad_texts(void) {
   free(bytes);
 }
 
-/* ---- What else is refused --------------------------------------------------------------------------- */
+/* ---- Other errors ------------------------------------------------------------------------------------ */
 
 static void newer_version(void) {
   size_t length;
   char *bytes = small_packed(&length);
   bytes[8] = 2;
-  CU_ASSERT(is_refused(bytes, length, "is a packed trace of version 2; this program reads version 1"));
+  CU_ASSERT(is_refused(bytes, length, "packed trace of version 2, but this program reads version 1"));
   free(bytes);
 }
 
-/* Format and column map say how text is read; a packed trace needs neither. */
+/* Format and column map apply to text; a packed trace needs neither. */
 static void options_about_text(void) {
   struct hr_column_map map = {0};
   struct hr_error error = {0};
@@ -381,13 +380,13 @@ static void options_about_text(void) {
   }
   hr_column_map_finish(&map);
   CU_ASSERT(refused("submit_s,duration_s,gpus\n1,2,3\n", &options[0],
-                    "jobs.csv: ", "is not a packed trace; 'headroom trace pack' makes one"));
+                    "jobs.csv: ", "not a packed trace; 'headroom trace pack' creates one"));
 }
 
 static void compressed(void) {
   size_t length;
   void *gz = gzip_bytes("\x89HRT\r\n\x1A\n\x01", &length);
-  CU_ASSERT(refused_at(file_write("jobs.hrt.gz", gz, length), NULL, "jobs.hrt.gz: ", "neither compressed nor through"));
+  CU_ASSERT(refused_at(file_write("jobs.hrt.gz", gz, length), NULL, "jobs.hrt.gz: ", "neither compressed nor"));
   free(gz);
 }
 

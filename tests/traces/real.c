@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The public traces, against figures counted with other tools. */
+/* Public traces, compared with numbers that other tools counted. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -87,7 +87,7 @@ static void ricc(void) {
   CU_ASSERT_EQUAL(waits_us, INT64_C(7151502235) * HR_SECOND_US);
   CU_ASSERT_EQUAL(n_cancelled, 16245);
   CU_ASSERT_EQUAL(n_zero, 10);
-  CU_ASSERT(has_note(&trace->notes, "7092 jobs ran longer than the time they asked for"));
+  CU_ASSERT(has_note(&trace->notes, "7092 jobs ran longer than their requested times"));
   hr_trace_destroy(trace);
 }
 
@@ -97,7 +97,7 @@ static void openb_pods(void) {
   CU_ASSERT_EQUAL(trace->n_jobs, 8152);
   CU_ASSERT_EQUAL(sum_of_gpus(trace), 6989 + 2 * 16 + 4 * 15 + 8 * 44);
   CU_ASSERT(has_note(&trace->notes, "897 pods were never scheduled"));
-  CU_ASSERT(has_note(&trace->notes, "3078 jobs ask for a fraction"));
+  CU_ASSERT(has_note(&trace->notes, "3078 jobs request a fraction"));
   hr_trace_destroy(trace);
   CU_ASSERT(refused_at(OPENB "openb_pod_list_multigpu20.csv", NULL, "", "cannot be replayed"));
 }

@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_TRACES_RECORDED_H
 #define HR_TESTS_TRACES_RECORDED_H
 
-/* Traces written down in a test. A job's work, which redrawing keeps, tells which one it is: its number + 1. */
+/* Traces made in a test. A job's work, which redrawing does not change, identifies it: its number + 1. */
 
 #include "headroom/unstable/replications.h"
 
@@ -25,7 +25,7 @@ static inline void recorded_begin(struct recorded *recorded) {
                                           .gpus = recorded->gpus}};
 }
 
-/* In order of submits. */
+/* Call in order of submit times. */
 static inline void recorded_add(struct recorded *recorded, int64_t submit_us) {
   uint32_t job = recorded->trace.n_jobs++;
   recorded->submit_us[job] = submit_us;
@@ -33,7 +33,7 @@ static inline void recorded_add(struct recorded *recorded, int64_t submit_us) {
   recorded->gpus[job] = 1 + job % 8;
 }
 
-/* `per_day` jobs on each day, at even distances, and one more when the last day ends. */
+/* `per_day` jobs on each day, evenly spaced, and one more at the end of the last day. */
 static inline void recorded_add_days(struct recorded *recorded, uint32_t n_days, uint32_t per_day) {
   recorded_begin(recorded);
   for (uint32_t i = 0; i <= n_days * per_day; i++) recorded_add(recorded, i * (DAY_US / per_day));

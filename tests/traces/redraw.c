@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Redrawn workloads by hand: what stays, where blocks go, weekdays, midnights, both ends, turns, what is refused. */
+/* Redrawn workloads checked by hand: unchanged fields, positions of blocks, weekdays, midnights, both ends, rotation,
+   errors. */
 #include "harness.h"
 
 #include "headroom/policies.h"
@@ -21,9 +22,9 @@ static struct hr_workload_spec spec_of(enum hr_blocks blocks, double growth) {
   return spec;
 }
 
-/* ---- The trace as it is ----------------------------------------------------------------------------- */
+/* ---- The trace itself -------------------------------------------------------------------------------- */
 
-/* Every column that there is, names, ids, rows out of order. */
+/* All columns, names, ids, rows out of order. */
 #define RICH                                                                                                           \
   "job_id,submit_s,duration_s,gpus,user,tenant,tasks,limit_s,estimate_s,deadline_s,priority,cpu,mem_gb,gpu_mem_gb,"    \
   "gpu_milli,model,gpu_type,regions,mig_profile,class,status,dedicated,interruptible,fail_at,checkpoint_interval_s,"   \
@@ -124,8 +125,8 @@ static void record_two_days_and_a_half(void) {
   recorded.trace.recorded_start_us = starts_us;
 }
 
-/* The drawn jobs from `at` on are those of block `block`, of which `begin` to `end` is taken, at position `position`.
-   Returns where they end, 0 when they are others. */
+/* Whether the drawn jobs from `at` on are those of block `block` from `begin` to `end`, at position `position`.
+   Returns the index after them, 0 if they differ. */
 static uint32_t is_block(const struct hr_trace *drawn, uint32_t at, uint32_t block, uint32_t position, int64_t end_us) {
   int64_t shift_us = ((int64_t)position - block) * DAY_US;
   for (uint32_t job = 0; job < 6; job++) {
@@ -140,7 +141,7 @@ static uint32_t is_block(const struct hr_trace *drawn, uint32_t at, uint32_t blo
   return at;
 }
 
-/* Two whole positions and the beginning of a third, each of them either day; all eight come up. */
+/* Two whole positions and the beginning of a third, each with either day; all eight combinations occur. */
 static void positions_are_filled_with_whole_blocks(void) {
   record_two_days_and_a_half();
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
@@ -173,11 +174,11 @@ static void a_workload_may_be_longer_or_shorter_than_the_trace(void) {
   spec = spec_of(HR_BLOCKS_NONE, 1);
   spec.length_us = 30 * HOUR_US;
   drawn = redraw(&recorded.trace, &spec, 3);
-  CU_ASSERT_EQUAL(drawn->n_jobs, 5); /* the sixth comes when it ends */
+  CU_ASSERT_EQUAL(drawn->n_jobs, 5); /* the sixth is submitted at its end */
   hr_trace_destroy(drawn);
 }
 
-/* Of all days of `n_days`, the share that stands where its number modulo 7 is the position's. */
+/* The share of days of a trace of `n_days` days that keep their number modulo 7. */
 static double on_its_weekday(uint32_t n_days) {
   recorded_add_days(&recorded, n_days, 1);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
@@ -189,7 +190,7 @@ static double on_its_weekday(uint32_t n_days) {
     n += recorded_job(drawn, i) % 7 == i % 7;
     if (recorded_job(drawn, i) > most) most = recorded_job(drawn, i);
   }
-  CU_ASSERT_EQUAL(most, n_days - 1); /* the job after the last whole day never comes */
+  CU_ASSERT_EQUAL(most, n_days - 1); /* the job after the last whole day is never drawn */
   hr_trace_destroy(drawn);
   return n / 700.0;
 }
@@ -264,7 +265,7 @@ static void weeks_begin_at_the_first_midnight_of_a_whole_day(void) {
   CU_ASSERT_EQUAL(cut.first_whole, 1);
   CU_ASSERT_EQUAL(cut.n_whole, 2);
   CU_ASSERT_EQUAL(cut.n_positions, 4);
-  recorded.trace.origin_us = HOUR_US / 2; /* the first day lacks little enough */
+  recorded.trace.origin_us = HOUR_US / 2; /* the first day lacks less than the tolerance */
   cut = cut_of(HR_BLOCKS_WEEKS);
   CU_ASSERT_EQUAL(cut.start_us, -HOUR_US / 2);
   CU_ASSERT_EQUAL(cut.first_whole, 0);
@@ -339,7 +340,7 @@ static void factors_are_by_series_and_position(void) {
   hr_trace_destroy(drawn);
 }
 
-/* ---- What is refused -------------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------------------ */
 
 static void expect_refused(const struct hr_workload_spec *spec, const char *text) {
   struct hr_error error = {0};
@@ -355,47 +356,51 @@ static void too_few_blocks_are_refused(void) {
   recorded_begin(&recorded);
   recorded_add(&recorded, 0);
   recorded_add(&recorded, 14 * DAY_US - HOUR_US - 1);
-  hr_trace_destroy(redraw(&recorded.trace, &weeks, 1)); /* an hour may be lacking */
+  hr_trace_destroy(redraw(&recorded.trace, &weeks, 1)); /* an hour may be missing */
   recorded.submit_us[1]--;
-  expect_refused(&weeks, "test: its 13.96 days hold no two whole weeks, which drawing weeks takes: draw days instead");
+  expect_refused(&weeks,
+                 "test: its 13.96 days do not contain two whole weeks, as needed to draw weeks: draw days instead");
   recorded.submit_us[1] = 2 * DAY_US - HOUR_US - 2;
   expect_refused(&weeks,
-                 "test: its 1.96 days hold no two whole weeks, which drawing weeks takes: use it without blocks "
+                 "test: its 1.96 days do not contain two whole weeks, as needed to draw weeks: use it without blocks "
                  "('none')");
-  expect_refused(&days, "test: its 1.96 days hold no two whole days, which drawing days takes: use it without blocks "
-                        "('none')");
+  expect_refused(&days,
+                 "test: its 1.96 days do not contain two whole days, as needed to draw days: use it without blocks "
+                 "('none')");
   recorded.submit_us[1] += 12 * HOUR_US;
   recorded.trace.dated = true;
   recorded.trace.origin_us = 12 * HOUR_US;
-  expect_refused(&days, "test: its 2.46 days hold no two whole days from midnight to midnight, which drawing days "
-                        "takes: use it without blocks ('none')");
+  expect_refused(&days,
+                 "test: its 2.46 days do not contain two whole days from midnight to midnight, as needed to draw "
+                 "days: use it without blocks ('none')");
 }
 
 static void lengths_and_kinds_are_checked(void) {
   recorded_add_days(&recorded, 2, 1);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_NONE, 1);
   spec.length_us = 3 * DAY_US;
-  expect_refused(&spec, "test: without blocks a workload of 3.00 days cannot be longer than the trace, which has 2.00; "
-                        "draw 'days' or 'weeks'");
+  expect_refused(&spec,
+                 "test: without blocks, a drawn workload of 3.00 days cannot be longer than the trace, which has 2.00; "
+                 "draw 'days' or 'weeks'");
   spec.length_us = -HR_SECOND_US;
-  expect_refused(&spec, "test: a workload of -1 s cannot be drawn: its length is to be from 0 to 1e+11 s");
+  expect_refused(&spec, "test: invalid length -1 s of a drawn workload; expected 0 to 1e+11 s");
   spec.length_us = HR_MAX_INPUT_US + 1;
-  expect_refused(&spec, "test: a workload of 1e+11 s cannot be drawn: its length is to be from 0 to 1e+11 s");
+  expect_refused(&spec, "test: invalid length 1e+11 s of a drawn workload; expected 0 to 1e+11 s");
   spec.length_us = 0;
   spec.blocks = HR_N_BLOCKS;
-  expect_refused(&spec, "test: kind of blocks 3 is none that there is");
+  expect_refused(&spec, "test: invalid kind of blocks 3");
   spec = spec_of(HR_BLOCKS_DAYS, 1e-9);
-  expect_refused(&spec, "test: no job is left in a workload of 172800 s with growth 1e-09");
+  expect_refused(&spec, "test: no job is left in a drawn workload of 172800 s with growth 1e-09");
   recorded_begin(&recorded);
-  expect_refused(&spec, "test: there is no job in it");
+  expect_refused(&spec, "test: the trace has no jobs");
 }
 
 static void growth_is_checked(void) {
   recorded_add_days(&recorded, 2, 1);
   struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 0);
-  expect_refused(&spec, "test: a growth of 0 is not above 0 and at most 1000");
+  expect_refused(&spec, "test: growth 0 must be above 0 and at most 1000");
   spec.growth = 1001;
-  expect_refused(&spec, "test: a growth of 1001 is not above 0 and at most 1000");
+  expect_refused(&spec, "test: growth 1001 must be above 0 and at most 1000");
   spec.growth = nan("");
   CU_ASSERT_EQUAL(hr_trace_redraw(&recorded.trace, &spec, 1, &(struct hr_trace *){0}, NULL), HR_BAD_INPUT);
   double factors[] = {1, 1, 1, 1, -1, 1};
@@ -405,17 +410,16 @@ static void growth_is_checked(void) {
   spec.series = series;
   spec.n_series = 2;
   spec.n_positions = 3;
-  expect_refused(&spec,
-                 "test: growth of series 1 at block 1: a factor of -1 is not at least 0 and, times 2, at most 1000");
+  expect_refused(&spec, "test: growth of series 1 at block 1: factor -1 must be at least 0 and, times 2, at most 1000");
   factors[4] = 501;
   expect_refused(&spec,
-                 "test: growth of series 1 at block 1: a factor of 501 is not at least 0 and, times 2, at most 1000");
+                 "test: growth of series 1 at block 1: factor 501 must be at least 0 and, times 2, at most 1000");
   factors[4] = 1;
-  expect_refused(&spec, "test: job 3 is of series 2; there are 2, counted from 0");
+  expect_refused(&spec, "test: job 3 has series 2; there are 2, counted from 0");
   spec.n_series = 0;
-  expect_refused(&spec, "test: growth is given for no series; give one");
+  expect_refused(&spec, "test: growth is given without series");
   spec.n_positions = 2;
-  expect_refused(&spec, "test: growth is given for 2 blocks, the workload has 3");
+  expect_refused(&spec, "test: growth is given for 2 blocks, but the workload has 3");
 }
 
 static void kinds_of_blocks_have_names(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many jobs and GPU seconds redrawn workloads hold on average, against closed forms: a small trace, and Helios
-   Venus, with the time that drawing it takes. */
+/* Mean numbers of jobs and GPU seconds in redrawn workloads, compared with closed forms: for a small trace, and for
+   Helios Venus, with the time that drawing takes. */
 #include "harness.h"
 
 #include "recorded.h"
@@ -30,8 +30,8 @@ static void add(struct demand *sum, struct demand more, double times) {
   sum->gpu_s += more.gpu_s * times;
 }
 
-/* Of one drawn layer: the mean of the blocks that may stand at a position, over all positions. Neither midnights nor
-   weekdays are in it. */
+/* For one drawn layer: the mean over positions of the mean over the blocks that may be at a position. Midnights and
+   weekdays are not considered. */
 static struct demand mean_of_layer(const struct hr_trace *trace, const struct hr_workload_cut *cut) {
   struct demand sum = {0};
   for (uint32_t position = 0; position < cut->n_positions; position++) {
@@ -63,7 +63,7 @@ static void take(struct moments *moments, double value, double about) {
   moments->squares += (value - about) * (value - about);
 }
 
-/* Within three standard errors, which the sample tells, and those not larger than `most` of what is expected. */
+/* Within three standard errors, estimated from the sample, which must be at most `most` of the expected value. */
 static void expect_mean(const char *what, const struct moments *moments, double about, double most) {
   double mean = moments->sum / moments->n;
   double error = sqrt((moments->squares / moments->n - mean * mean) / (moments->n - 1));
@@ -129,7 +129,7 @@ static void demand_of_helios(void) {
   hr_trace_destroy(trace);
 }
 
-/* Printed, not judged: machines differ. */
+/* Printed but not checked, as machines differ. */
 static void time_of_helios(void) {
   if (real_trace_missing(HELIOS)) return;
   struct hr_trace *trace = helios();

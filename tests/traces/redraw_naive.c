@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Redrawn workloads against the definitions of docs/researcher/workload.md, written down a second time: each job of the
- * trace is looked at for each position and layer, with random numbers straight from Philox. Random traces, lengths and
- * growths.
+ * Redrawn workloads compared with a second implementation of the definitions of docs/researcher/workload.md: each job
+ * of the trace is examined for each position and layer, with random numbers directly from Philox. Random traces,
+ * lengths and growths.
  */
 #include "harness.h"
 
@@ -35,7 +35,7 @@ static int64_t floor_div(int64_t a, int64_t b) {
 
 struct naive_grid {
   int64_t zero_us, block_us; /* block b begins at zero + b * block */
-  int64_t first, last;       /* whole ones, `last` included */
+  int64_t first, last;       /* whole blocks, including `last` */
 };
 
 static struct naive_grid grid_of(int64_t block_us) {
@@ -68,7 +68,7 @@ static double uniform(const uint32_t word[4]) {
   return ldexp((double)((uint64_t)(word[0] >> 5) << 26 | word[1] >> 6) + 0.5, -53);
 }
 
-/* The n-th of the whole blocks that may stand at the position. */
+/* The n-th of the whole blocks that may be at the position. */
 static int64_t naive_block(const struct naive_grid *grid, uint64_t seed, uint32_t position, uint32_t layer) {
   bool by_weekday = grid->block_us == DAY_US && n_whole(grid) >= 14;
   int64_t candidates[200] = {0};
@@ -116,7 +116,7 @@ static void naive_turned(const struct hr_workload_spec *spec, uint64_t seed, int
   }
 }
 
-/* False: there are too few blocks. */
+/* Returns false if there are too few blocks. */
 static bool naive_redraw(const struct hr_workload_spec *spec, uint64_t seed) {
   int64_t length_us = spec->length_us ? spec->length_us : recorded.submit_us[recorded.trace.n_jobs - 1] + 1;
   struct naive_grid grid = grid_of(spec->blocks == HR_BLOCKS_DAYS ? DAY_US : week_us);
@@ -140,7 +140,7 @@ static uint32_t below(uint32_t bound) {
   return hr__stream_next(&dice) % bound;
 }
 
-/* From a few hours to five weeks, in whole hours (so that many jobs come together and at midnight) or not. */
+/* From a few hours to five weeks, in whole hours (so that many jobs have equal times, also at midnight) or not. */
 static void random_trace(void) {
   static const uint32_t max_hours[] = {5, 60, 400, 900};
   uint32_t n_jobs = 1 + below(60), hours = max_hours[below(4)];
@@ -204,7 +204,7 @@ static void random_workloads_are_those_of_the_definitions(void) {
 
 /* ---- Common random numbers -------------------------------------------------------------------------- */
 
-/* The jobs of one are among those of the other, in its order. */
+/* Whether the jobs of one trace are a subsequence of those of the other. */
 static bool is_within(const struct hr_trace *fewer, const struct hr_trace *more) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < fewer->n_jobs; i++, at++) {

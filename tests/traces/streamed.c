@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Text that is to be streamed: the columns are those of the trace in memory, and what is out of order is refused. */
+/* Streamed text traces: the columns equal those of the trace in memory, and rows out of order are errors. */
 #include "harness.h"
 
 #include "samples.h"
@@ -73,7 +73,7 @@ static void lenient(void) {
   is_the_same(file_write_text("jobs.csv", "submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,1\n"), true);
 }
 
-/* More than the columns have room for at first, and one column that begins late. */
+/* More rows than the initial capacity, and one column that begins late. */
 static void many_rows(void) {
   enum { ROWS = 600000 };
   char *text = malloc((size_t)ROWS * 24), *at = text;
@@ -89,7 +89,7 @@ static void many_rows(void) {
 
 static void order_matters(void) {
   static const char text[] = "job_id,submit_s,duration_s,gpus\na,5,2,3\nb,5,1,1\nc,4.999999,5,6\n";
-  CU_ASSERT(refused(text, &streamed, "jobs.csv:4: ", "was submitted before the row above it"));
+  CU_ASSERT(refused(text, &streamed, "jobs.csv:4: ", "submitted before the previous row"));
   CU_ASSERT(refused(text, &(struct hr_trace_options){.streamed = true, .lenient = true},
                     "jobs.csv:4: ", "run without --stream"));
 }
@@ -102,7 +102,7 @@ static void files_need_a_folder(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n1,2,3\n", &streamed);
   CU_ASSERT_PTR_NULL(trace);
   CU_ASSERT_EQUAL(trace_status(), HR_IO_ERROR);
-  CU_ASSERT_PTR_NOT_NULL(strstr(trace_error(), "no file for its columns in '/absent/folder'"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(trace_error(), "cannot create a file for its columns in '/absent/folder'"));
   if (before)
     setenv("TMPDIR", kept, 1);
   else
@@ -110,7 +110,7 @@ static void files_need_a_folder(void) {
 }
 
 static void nothing_in_it(void) {
-  CU_ASSERT(refused("submit_s,duration_s,gpus\n", &streamed, "jobs.csv: ", "there is a header and no row below it"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus\n", &streamed, "jobs.csv: ", "the file has a header but no rows"));
 }
 
 TEST_MAIN("streamed", TEST(every_column), TEST(other_formats), TEST(lenient), TEST(many_rows), TEST(order_matters),

@@ -37,12 +37,13 @@ static void fields_find_their_places(void) {
   CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[0]], "3");
   CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[2]], "0");
   CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
-  CU_ASSERT(has_note(&trace->notes, "1 job ran longer than the time it asked for"));
-  CU_ASSERT(has_note(&trace->notes, "1 job has other processors than were asked for (field 8), which is not kept"));
+  CU_ASSERT(has_note(&trace->notes, "1 job ran longer than its requested time"));
+  CU_ASSERT(
+      has_note(&trace->notes, "1 job has a different number of processors than requested (field 8), which is ignored"));
   hr_trace_destroy(trace);
 }
 
-/* What the first job of a log is submitted at, from 1970 or from 0; -1: not as `dated` says. */
+/* Submit time of the first job of a log, in seconds from 1970 or from 0; -1 if the trace is not as `dated` says. */
 static int64_t origin_s(const char *header, bool dated) {
   char text[300];
   snprintf(text, sizeof text, "%s1 10 5 60 4 -1 -1 8 -1 -1 1 7 3%s", header, REST);
@@ -64,7 +65,7 @@ static void logs_in_utc_have_dates(void) {
   struct hr_trace *untold =
       trace_of("; TimeZoneString: UTC\n; UnixStartTime: 1e9\n1 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(untold);
-  CU_ASSERT(has_note(&untold->notes, "the header's UnixStartTime is no whole number"));
+  CU_ASSERT(has_note(&untold->notes, "the header's UnixStartTime is not a whole number"));
   hr_trace_destroy(untold);
   struct hr_trace *trace = trace_of("1 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST "; TimeZoneString: UTC\n; UnixStartTime: 7\n"
                                     "2 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST,
@@ -79,7 +80,7 @@ static void more_fields_are_tolerated_and_fewer_are_not(void) {
   CU_ASSERT_PTR_NOT_NULL(trace);
   hr_trace_destroy(trace);
   CU_ASSERT(refused(";\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1\n", NULL, "jobs.csv:2: too few fields",
-                    "17 numbers where a job has 18"));
+                    "found 17 numbers, expected 18"));
 }
 
 static void what_cannot_be_replayed_is_named(void) {

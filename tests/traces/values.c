@@ -69,11 +69,11 @@ static void bounds_are_told(void) {
   CU_ASSERT(value_refused("dedicated", "perhaps", "not one of true, false"));
   CU_ASSERT(value_refused("within", "pool", "'pool' is not one of island, numa, node, rack, zone"));
   CU_ASSERT(value_refused("within_wait_s", "-1", "not a number of seconds of at least 0"));
-  CU_ASSERT(value_refused("limit_s", "\"0,5\"", "'0,5' is not a number: decimals follow a point"));
-  CU_ASSERT(value_refused("mem_gb", "\"1,024.5\"", "'1,024.5' is not a number: decimals"));
+  CU_ASSERT(value_refused("limit_s", "\"0,5\"", "'0,5' is not a number: write a decimal point"));
+  CU_ASSERT(value_refused("mem_gb", "\"1,024.5\"", "'1,024.5' is not a number: write a decimal point"));
   CU_ASSERT(value_refused("limit_s", "\"5,\"", "'5,' is not a number of seconds"));
   CU_ASSERT(value_refused("limit_s", "\"1,x\"", "'1,x' is not a number of seconds"));
-  CU_ASSERT(value_refused("gpu_type", "A100||H100", "'|' between"));
+  CU_ASSERT(value_refused("gpu_type", "A100||H100", "separated by '|'"));
   CU_ASSERT(value_refused("limit_s", "-1", "not a number of seconds of at least 0"));
 }
 
@@ -81,13 +81,13 @@ static void fields_must_agree(void) {
   CU_ASSERT(refused(text_with("tasks", "3"), NULL, "jobs.csv:2: ", "not a multiple of 'tasks'"));
   CU_ASSERT(refused(text_with("min_gpus", "9"), NULL, "jobs.csv:2: ", "'min_gpus' is more than 'gpus'"));
   CU_ASSERT(refused(text_with("max_gpus", "7"), NULL, "jobs.csv:2: ", "'max_gpus' is less than 'gpus'"));
-  CU_ASSERT(refused(text_with("within_wait_s", "5"), NULL, "jobs.csv:2: ", "says nothing without 'within'"));
+  CU_ASSERT(refused(text_with("within_wait_s", "5"), NULL, "jobs.csv:2: ", "has no effect without 'within'"));
   CU_ASSERT(refused(text_with("deadline_s", "0.5"), NULL, "jobs.csv:2: ", "deadline is before the submit"));
   CU_ASSERT(refused(text_with("start_s", "0.5"), NULL, "jobs.csv:2: ", "recorded start is before the submit"));
 }
 
 static void clocks_do_not_mix(void) {
-  const char *mixed = "not written like the times before it";
+  const char *mixed = "not of the same kind as the previous times";
   CU_ASSERT(refused("submit_s,duration_s,gpus\n1,2,3\n2026-11-21,2,3\n", NULL, "jobs.csv:3: ", mixed));
   CU_ASSERT(refused("submit_s,duration_s,gpus\n2026-11-21,2,3\n1,2,3\n", NULL, "jobs.csv:3: ", mixed));
   CU_ASSERT(refused("submit_s,duration_s,gpus\n2026-11-21,2,3\n2026-11-21T00:00Z,2,3\n", NULL, "jobs.csv:3: ", mixed));

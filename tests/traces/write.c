@@ -72,7 +72,7 @@ static void rows_are_what_a_person_would_write(void) {
   hr_trace_destroy(trace);
 }
 
-/* Ids that the input told are told again, also where they say no more than where their rows stand. */
+/* Ids of the input are written, even if they equal the row numbers. */
 static void ids_that_were_told_are_kept(void) {
   static const char *const texts[] = {"job_id,submit_s,duration_s,gpus\n1,5,1,1\n2,0,1,1\n3,7,1,1\n",
                                       "submit_s,duration_s,gpus\n5,1,1\n0,1,1\n7,1,1\n"};
@@ -163,7 +163,7 @@ static void swf_loses_nothing_that_it_can_tell(void) {
     CU_ASSERT_STRING_EQUAL(swf->format, "swf");
     struct hr_trace *csv = written_and_read(swf, "plain.csv", &written);
     CU_ASSERT_PTR_NOT_NULL_FATAL(csv);
-    trace->ids_told = true; /* a line of SWF has a number in any case */
+    trace->ids_told = true; /* a line of SWF always has a job number */
     CU_ASSERT(same_trace(trace, csv));
     hr_trace_destroy(csv);
     hr_trace_destroy(swf);
@@ -236,9 +236,9 @@ static void swf_rounds_to_whole_seconds(void) {
   CU_ASSERT_EQUAL(lost(&written, HR_LOSS_RENUMBERED, "tenant"), 0);
   struct hr_notes notes = {0};
   CU_ASSERT_EQUAL(hr_trace_loss_notes(&written, &notes), HR_OK);
-  CU_ASSERT(has_note(&notes, "swf has no place for 'model': dropped, of 1 job"));
-  CU_ASSERT(has_note(&notes, "swf tells 'submit' in whole seconds: rounded, of 2 jobs"));
-  CU_ASSERT(has_note(&notes, "swf cannot tell of 1 job for what 'gpus' says: left out"));
+  CU_ASSERT(has_note(&notes, "swf cannot store 'model': dropped, of 1 job"));
+  CU_ASSERT(has_note(&notes, "swf stores 'submit' in whole seconds: rounded, of 2 jobs"));
+  CU_ASSERT(has_note(&notes, "swf cannot store 1 job because of 'gpus': left out"));
   hr_notes_finish(&notes);
   hr_trace_destroy(trace);
 }
@@ -266,7 +266,7 @@ static void dates_count_from_the_first_submit_in_swf(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- What cannot be written ------------------------------------------------------------------------- */
+/* ---- Traces that cannot be written ------------------------------------------------------------------ */
 
 static bool not_written(const struct hr_trace *trace, const char *name, const char *format, const char *part) {
   char path[200];
@@ -300,9 +300,9 @@ static void what_cannot_be_told_is_refused(void) {
   memset(long_id, 'x', sizeof long_id);
   struct hr_trace *early = trace_from(-1, false, "j7", 2), *ancient = trace_from(-HR_MAX_INPUT_US, true, "j7", 2),
                   *wide = trace_from(0, false, long_id, sizeof long_id);
-  CU_ASSERT(not_written(early, "no.csv", NULL, "job j7: its 'submit' cannot be told in CSV: it is before 0 s"));
-  CU_ASSERT(not_written(early, "no.swf", NULL, "job j7: its 'submit' cannot be told in SWF: it is before 0 s"));
-  CU_ASSERT(not_written(ancient, "ancient.csv", NULL, "the date is not of the years 1 to 9999"));
+  CU_ASSERT(not_written(early, "no.csv", NULL, "job j7: cannot write its 'submit' as CSV: it is before 0 s"));
+  CU_ASSERT(not_written(early, "no.swf", NULL, "job j7: cannot write its 'submit' as SWF: it is before 0 s"));
+  CU_ASSERT(not_written(ancient, "ancient.csv", NULL, "the year is not from 1 to 9999"));
   CU_ASSERT(not_written(wide, "no.csv.gz", NULL, "its row would be longer than 1 MiB"));
   struct hr_trace *far = trace_of("submit_s,duration_s,gpus\n0048-01-01T00:00Z,1,1\n4048-01-01T00:00Z,1,1\n", NULL);
   CU_ASSERT(not_written(far, "far.swf", NULL, "it is more than 100000000000 s after the first one"));
@@ -327,10 +327,10 @@ static void the_name_tells_the_format(void) {
   struct hr_error error = {0};
   CU_ASSERT_PTR_NULL(hr_trace_writer_find(NULL, "a.hrt.gz", &error));
   CU_ASSERT_PTR_NOT_NULL(
-      strstr(error.text, "a.hrt.gz: format 'packed' is not compressed; leave '.gz' out of the name"));
+      strstr(error.text, "a.hrt.gz: format 'packed' cannot be compressed; remove '.gz' from the name"));
 }
 
-/* A name must not promise what the file is not. */
+/* A name must match the format of the file. */
 static void names_of_other_formats_are_refused(void) {
   static const char *const names[] = {"a.csv.xz", "a.xlsx",  "a.parquet",   "a.json", "a.hrt.bak",
                                       "a.CSV.XZ", "a.csv.2", "a.swf.gz.gz", "a.gzip", "d/a.tsv"};
@@ -338,16 +338,16 @@ static void names_of_other_formats_are_refused(void) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     CU_ASSERT_PTR_NULL(hr_trace_writer_find(NULL, names[i], &error));
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, names[i]));
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "endings: .csv .swf .hrt, .gz or .zst behind .csv and .swf"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "suffixes: .csv .swf .hrt, .gz or .zst after .csv and .swf"));
   }
   CU_ASSERT_STRING_EQUAL(hr_trace_writer_find("csv", "a.txt", NULL)->name, "csv");
   CU_ASSERT_PTR_NULL(hr_trace_writer_find("csv", "a.csv.xz", &error));
-  CU_ASSERT_STRING_EQUAL(error.text, "a.csv.xz: traces are compressed as '.gz' or '.zst', not as '.xz'");
+  CU_ASSERT_STRING_EQUAL(error.text, "a.csv.xz: unsupported compression '.xz'; use '.gz' or '.zst'");
   CU_ASSERT_PTR_NULL(hr_trace_writer_find("SWF", "a", &error));
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "did you mean 'swf'?"));
 }
 
-/* Whatever the case of its ending, a file is in the format and the compression that it tells. */
+/* The suffix determines format and compression in any case. */
 static void endings_may_be_in_upper_case(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n", NULL);
   struct hr_trace_written written;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pseudonyms: what they are was computed by `openssl dgst -sha256 -hmac KEY` of "KIND\0NAME". */
+/* Pseudonyms, compared with `openssl dgst -sha256 -hmac KEY` of "KIND\0NAME". */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -51,7 +51,7 @@ static void pseudonyms_are_those_of_the_definition(void) {
   hr_trace_destroy(trace);
 }
 
-/* Equal names stay equal, others other. */
+/* Equal names stay equal, different ones different. */
 static bool is_renaming(const uint32_t *a, const uint32_t *b, uint32_t n_jobs) {
   bool same = (a == NULL) == (b == NULL);
   for (uint32_t i = 0; same && a && i < n_jobs; i++)
@@ -60,7 +60,7 @@ static bool is_renaming(const uint32_t *a, const uint32_t *b, uint32_t n_jobs) {
   return same;
 }
 
-/* Whether a text of the trace is still there. */
+/* Whether any text of the old names is left. */
 static bool holds(const struct hr_names *names, const struct hr_names *old) {
   for (uint32_t i = 0; i < names->count; i++)
     for (uint32_t j = 0; j < old->count; j++)
@@ -139,16 +139,16 @@ static void fields_can_be_left_out(void) {
     CU_ASSERT_EQUAL(made->flags[job], trace->flags[job] & HR_JOB_NOT_INTERRUPTIBLE);
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_fields_parse("user,modle", &spec.forget, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'modle' is not a field of a job; did you mean 'model'?"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'modle' is not a job field; did you mean 'model'?"));
   CU_ASSERT_EQUAL(hr_fields_parse("gpus", &spec.forget, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'gpus' cannot be left out"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'gpus' cannot be removed"));
   CU_ASSERT_EQUAL(hr_fields_parse("", &spec.forget, &error), HR_BAD_INPUT);
   CU_ASSERT_EQUAL(hr_fields_parse("user,", &spec.forget, &error), HR_BAD_INPUT);
   hr_trace_destroy(made);
   hr_trace_destroy(trace);
 }
 
-/* ---- What is refused -------------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------------------ */
 
 static bool fails(const struct hr_trace *trace, const struct hr_anonymise_spec *spec, const char *part) {
   struct hr_error error = {0};
@@ -159,7 +159,7 @@ static bool fails(const struct hr_trace *trace, const struct hr_anonymise_spec *
   return false;
 }
 
-/* So many jobs, each of a user of its own. */
+/* `n` jobs, each with a user of its own. */
 static struct hr_trace *crowd(uint32_t n) {
   struct hr_trace_builder *builder = hr_trace_builder_create("crowd", "memory");
   struct hr_trace *trace = NULL;
@@ -180,13 +180,12 @@ static void collisions_and_bad_settings_are_refused(void) {
   struct hr_anonymise_spec spec = with_key();
   struct hr_trace *trace = crowd(2000);
   spec.digits = HR_LEAST_PSEUDONYM_DIGITS;
-  CU_ASSERT(
-      fails(trace, &spec, "two users have the same pseudonym of 4 digits; ask for more digits, or take another key"));
+  CU_ASSERT(fails(trace, &spec, "two users have the same pseudonym of 4 digits; use more digits or another key"));
   CU_ASSERT_EQUAL(hr_fields_parse("user", &spec.forget, NULL), HR_OK);
   hr_trace_destroy(trace);
   trace = trace_of("submit_s,duration_s,gpus\n10,1,1\n", NULL);
   spec.digits = 3;
-  CU_ASSERT(fails(trace, &spec, "pseudonyms of 3 digits; from 4 to 64 can be had"));
+  CU_ASSERT(fails(trace, &spec, "pseudonyms of 3 digits; expected 4 to 64"));
   spec.digits = 65;
   CU_ASSERT(fails(trace, &spec, "pseudonyms of 65 digits"));
   spec = with_key();
@@ -194,11 +193,11 @@ static void collisions_and_bad_settings_are_refused(void) {
   CU_ASSERT(fails(trace, &spec, "the key is empty"));
   spec = with_key();
   spec.shift_us = -11 * HR_SECOND_US;
-  CU_ASSERT(fails(trace, &spec, "times shifted by -11 s begin before 0 s"));
+  CU_ASSERT(fails(trace, &spec, "a time shift of -11 s gives times before 0 s"));
   hr_trace_destroy(trace);
 }
 
-/* Users fewer than jobs: their pseudonyms differ, those of ids do not. */
+/* There are fewer users than jobs: their pseudonyms differ, those of ids collide. */
 static void colliding_ids_are_refused(void) {
   struct hr_anonymise_spec spec = with_key();
   struct hr_generator generator;

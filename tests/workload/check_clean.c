@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* No alarm where nothing is wrong: workloads of many shapes, generated ones, and the reference traces. An argument says
-   how many seeds. */
+/* No false alarms: workloads of many shapes, generated workloads, and the reference traces. An argument sets the
+   number of seeds. */
 
 #include "harness.h"
 #include "headroom/scenario.h"
@@ -28,7 +28,7 @@ static void of_many_shapes(void) {
     planted_grow(&planted, seed, 500 + seed % 4 * 700);
     planted.dated = seed % 2;
     for (uint32_t i = 0; i < planted.n && planted.dated; i++) {
-      planted.jobs[i].submit_us += 17230 * DAY_US; /* 2017-03-06: clocks change within */
+      planted.jobs[i].submit_us += 17230 * DAY_US; /* 2017-03-06: a change of the clock lies within */
       planted.jobs[i].start_us += 17230 * DAY_US;
     }
     struct hr_trace *trace = planted_trace(&planted);
@@ -59,7 +59,7 @@ static struct hr_trace *generated(uint64_t seed, double load) {
   return trace;
 }
 
-/* Against a cluster that they leave room on. */
+/* Against a cluster with enough capacity. */
 static void of_the_generator(void) {
   struct hr_scenario *scenario = NULL;
   struct hr_error error = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces against clusters: jobs that never fit, types that are not there, load over time, and what was recorded; loads
-   and recorded waits against sums that look at everything. */
+/* Traces against clusters: jobs that never fit, missing GPU types, load over time, recorded starts; loads and
+   recorded waits are compared with brute-force sums. */
 
 #include "harness.h"
 #include "headroom/scenario.h"
@@ -83,7 +83,7 @@ static void types_that_are_not_there(void) {
 
 /* ---- Load ------------------------------------------------------------------------------------------- */
 
-/* A10s are asked for 133 % of what there is, the rest has room. */
+/* A10s are requested at 133 % of capacity, the other types have room. */
 static void a_type_that_never_drains(void) {
   for (uint64_t seed = 1; seed <= 10; seed++) {
     struct held held = {.scenario = scenario_of(NODES "200", A10)};
@@ -145,7 +145,7 @@ static void hardly_any_load(void) {
   let_go(&held);
 }
 
-/* Of pool 0 (A100-80) and pool 1 (A10): bits. */
+/* Bit set of pool 0 (A100-80) and pool 1 (A10). */
 static unsigned pools_of(const char *types) {
   if (!types) return 3;
   return (strstr(types, "A100-80") ? 1U : 0U) | (strstr(types, "A10|") || strcmp(types, "A10") == 0 ? 2U : 0U);
@@ -156,7 +156,7 @@ static double overlap_h(const struct planted_job *job, double from_h, double to_
   return fmax(0, fmin(end, to_h) - fmax(begin, from_h));
 }
 
-/* Everything anew for each hour. */
+/* Recomputes everything for each hour. */
 static struct hr_offered_load naive_load(const struct planted *planted, unsigned pools, double gpus, double span_h) {
   struct hr_offered_load load = {0};
   uint32_t n_hours = (uint32_t)ceil(span_h);
@@ -239,7 +239,7 @@ static void more_at_work_than_there_is(void) {
   let_go(&held);
 }
 
-/* Whether another half of the cluster is idle at each instant of the wait at which anything begins. */
+/* Whether at least half of the cluster is idle at each instant of the wait at which a job starts. */
 static bool waits_idle(const struct planted *planted, const struct planted_job *job, double gpus) {
   if (job->start_us - job->submit_us < 600 * SECOND_US) return false;
   for (uint32_t k = 0; k <= planted->n; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each kind of fault, planted into workloads in which nothing else is wrong, is found under every seed, with its
-   severity and as often as it was planted. An argument says how many seeds. */
+/* Each kind of fault, planted into otherwise clean workloads, is found with every seed, with its severity and count.
+   An argument sets the number of seeds. */
 
 #include "harness.h"
 #include "headroom/trace_files.h"
@@ -8,7 +8,7 @@
 
 enum { N_JOBS = 1500 };
 
-/* Plants a fault; how many findings of it are to be counted, 0: not known. */
+/* Plants a fault; returns the expected count of the finding, 0 if unknown. */
 typedef uint64_t plant(struct planted *planted);
 
 static void expect_fault(plant *fault, enum hr_finding_code code, enum hr_severity severity) {
@@ -112,7 +112,7 @@ static uint64_t clamp_many(struct planted *planted) {
   return clamp(planted, 0.7);
 }
 
-/* Three ran on. */
+/* Three ran longer. */
 static uint64_t clamp_nearly_all(struct planted *planted) {
   int64_t bound_us = run_time_at(planted, 0.95);
   uint64_t count = clamp(planted, 0.95);
@@ -300,7 +300,8 @@ static void arrivals(void) {
   expect_fault(cut_short, HR_FINDING_SHORT_TRACE, HR_SEVERITY_NOTE);
 }
 
-/* As many at each hour, from 2017-03-06 or 2017-10-16 on: 26 March and 29 October are nights of change in Europe. */
+/* Equal numbers at each hour, from 2017-03-06 or 2017-10-16 on: the clocks in Europe change in the nights of 26 March
+   and 29 October. */
 static void spread(struct planted *planted, int64_t first_day) {
   while (planted->n < 30000) planted_add(planted, JOB(planted_below(planted, N_JOBS)));
   planted->dated = true;
@@ -354,7 +355,7 @@ static uint64_t cut_at_end(struct planted *planted) {
   return 0;
 }
 
-/* Some hundred under way at any time; those that were at the end are not told. */
+/* About a hundred jobs run at any time; those that ran at the end are missing. */
 static uint64_t leave_out_unfinished(struct planted *planted) {
   int64_t last_us = last_submit(planted);
   EACH(i) {
@@ -371,7 +372,7 @@ static void ends(void) {
   expect_fault(leave_out_unfinished, HR_FINDING_UNFINISHED_MISSING, HR_SEVERITY_WARNING);
 }
 
-/* ---- Whose, how they ended, how large ---------------------------------------------------------------- */
+/* ---- Owners, outcomes, sizes ------------------------------------------------------------------------- */
 
 static uint64_t one_heavy_job(struct planted *planted) {
   JOB(5).gpus = 4096;
@@ -438,7 +439,7 @@ static void owners_and_outcomes(void) {
   expect_fault(never_wait, HR_FINDING_NO_RECORDED_WAITS, HR_SEVERITY_NOTE);
 }
 
-/* ---- What is not told -------------------------------------------------------------------------------- */
+/* ---- Missing fields ---------------------------------------------------------------------------------- */
 
 static uint64_t tell_nothing(struct planted *planted) {
   EACH(i) {

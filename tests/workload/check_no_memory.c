@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a check and of its files fails once: each time the caller is told, and nothing is left. */
+/* Every allocation of a check and of its files fails once: each failure is reported, and nothing leaks. */
 
 #include "harness.h"
 #include "headroom/scenario.h"

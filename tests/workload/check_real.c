@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known to be wrong in real traces is found there. */
+/* Known faults of real traces are found. */
 
 #include "harness.h"
 #include "planted.h"
@@ -47,7 +47,7 @@ static void limits_of_september_are_run_times(void) {
   if (real_trace_missing(SEPTEMBER)) return;
   struct hr_trace_check *check =
       check_file(SEPTEMBER, "submit=submit_time(us),gpus=num_chips,limit=walltime_limit_s,status=final_status", &trace);
-  expect(check, HR_FINDING_LIMITS_ARE_RUN_TIMES, 0, "the limit is the run time itself");
+  expect(check, HR_FINDING_LIMITS_ARE_RUN_TIMES, 0, "is the run time itself");
   hr_trace_check_destroy(check);
   hr_trace_destroy(trace);
 }
@@ -56,9 +56,9 @@ static void philly_is_not_sorted(void) {
   struct hr_trace *trace;
   if (real_trace_missing(PHILLY)) return;
   struct hr_trace_check *check = check_file(PHILLY, NULL, &trace);
-  expect(check, HR_FINDING_UNSORTED, 0, "right after one that was submitted later");
+  expect(check, HR_FINDING_UNSORTED, 0, "directly after one that was submitted later");
   expect(check, HR_FINDING_ALL_SINGLE_GPU, 76627, "93 %");
-  expect(check, HR_FINDING_READER, 0, "dates carry no time zone");
+  expect(check, HR_FINDING_READER, 0, "dates have no time zone");
   CU_ASSERT_EQUAL(hr_trace_check_count(check, HR_SEVERITY_ERROR), 0);
   hr_trace_check_destroy(check);
   hr_trace_destroy(trace);
@@ -74,13 +74,13 @@ static void shares_of_pai_were_rounded_up(void) {
   hr_trace_destroy(trace);
 }
 
-/* Ten in all: eight of them were cancelled. */
+/* Ten in all, eight of which were cancelled. */
 static void ricc_has_jobs_of_no_time(void) {
   struct hr_trace *trace;
   if (real_trace_missing(RICC)) return;
   struct hr_trace_check *check = check_file(RICC, NULL, &trace);
-  expect(check, HR_FINDING_ZERO_RUN_TIMES, 2, "took no time");
-  expect(check, HR_FINDING_CANCELLED_UNRUN, 8, "without having run");
+  expect(check, HR_FINDING_ZERO_RUN_TIMES, 2, "have run time 0");
+  expect(check, HR_FINDING_CANCELLED_UNRUN, 8, "before running");
   hr_trace_check_destroy(check);
   hr_trace_destroy(trace);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks of traces as text: faults of rows beside faults of columns, what readers say, small traces, codes that are
-   allowed, and the JSON against its schema. */
+/* Texts of checks: faults of rows next to faults of columns, notes of readers, small traces, ignored codes, and the
+   JSON against its schema. */
 
 #include "harness.h"
 #include "headroom/scenario.h"
@@ -21,7 +21,7 @@ static struct hr_trace *read_text(const char *text) {
   return trace;
 }
 
-/* Whether there is such a finding; `line`: that it names. */
+/* Whether there is such a finding on `line`. */
 static bool has(const struct hr_trace_check *check, enum hr_finding_code code, const char *part, uint64_t count,
                 uint64_t line) {
   size_t n;
@@ -49,7 +49,7 @@ static void bad_rows_hide_nothing(void) {
   CU_ASSERT_EQUAL(trace->n_jobs, 2);
   CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "'duration_s': not a number of seconds of at least 0", 2, 3));
   CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "'gpus'", 1, 6));
-  CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "if it is in ms", 1, 8));
+  CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "for a column in ms", 1, 8));
   CU_ASSERT(has(check, HR_FINDING_BAD_ROWS, "too few fields", 1, 9));
   CU_ASSERT(has(check, HR_FINDING_DUPLICATE_IDS, "already used", 1, 7));
   CU_ASSERT(has(check, HR_FINDING_ZERO_RUN_TIMES, "1 job (50 %)", 1, 0));
@@ -65,7 +65,7 @@ static void rows_left_out_are_no_fault(void) {
   struct hr_trace_check *check = check_of(trace, NULL);
   CU_ASSERT(has(check, HR_FINDING_LEFT_OUT, "the job was never started", 1, 5));
   CU_ASSERT(has(check, HR_FINDING_LEFT_OUT, "the job had not ended", 1, 6));
-  CU_ASSERT(has(check, HR_FINDING_READER, "dates carry no time zone", 0, 0));
+  CU_ASSERT(has(check, HR_FINDING_READER, "dates have no time zone", 0, 0));
   CU_ASSERT_EQUAL(hr_trace_check_count(check, HR_SEVERITY_ERROR), 0);
   CU_ASSERT_PTR_NULL(finding_of(check, HR_FINDING_BAD_ROWS));
   hr_trace_check_destroy(check);
@@ -109,7 +109,7 @@ static void what_is_allowed_is_not_told(void) {
   hr_trace_destroy(trace);
 }
 
-/* All but what readers note has words for a person, and a row in the page. */
+/* All findings except notes of readers have an explanation, and a row in the documentation. */
 static void every_kind_is_explained(void) {
   char *page = files_read(PROJECT_DIR "/docs/reference/trace-check.md");
   for (unsigned code = 0; code < HR_N_FINDINGS; code++) {

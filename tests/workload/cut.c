@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Windows of random traces against the jobs that a look at each one keeps. */
+/* Windows of random traces, compared with an examination of each job. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -36,7 +36,7 @@ static bool same_id(const struct hr_trace *a, uint32_t i, const struct hr_trace 
   return strcmp(hr_trace_job_id(a, (hr_job){i}, id_a), hr_trace_job_id(b, (hr_job){j}, id_b)) == 0;
 }
 
-/* What the cut is to be, job by job; how many there are. */
+/* Builds the expected cut job by job; returns the number of jobs. */
 static uint32_t expect_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, const struct hr_trace *made) {
   uint32_t n = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
@@ -94,10 +94,10 @@ static void all_of_a_sorted_trace_is_the_same_trace(void) {
 static void running_jobs_keep_what_was_left_of_them(void) {
   struct hr_trace *trace =
       trace_of("job_id,submit_s,duration_s,gpus,start_s,limit_s,estimate_s,deadline_s,status,fail_at\n"
-               "over,1000,50,1,1000,60,,,,\n"  /* ended by then */
-               "ends,1000,90,1,1010,100,,,,\n" /* ends as the window begins */
+               "over,1000,50,1,1000,60,,,,\n"  /* ended before the window */
+               "ends,1000,90,1,1010,100,,,,\n" /* ends when the window begins */
                "runs,1000,200,2,1050,180,40,1090,failed,0.1\n"
-               "starts,1010,20,1,1100,,,1105,,\n" /* starts as it begins: had not been running */
+               "starts,1010,20,1,1100,,,1105,,\n" /* starts when the window begins, so it was not running */
                "waits,1020,20,1,1200,,,,,\n"
                "unknown,1030,500,1,,,,,,\n"
                "new,1100,5,4,1100,7,,1200,failed,0.5\n",
@@ -141,12 +141,12 @@ static void what_cannot_be_cut_is_refused(void) {
   struct hr_cut_spec spec;
   hr_cut_spec_init(&spec);
   spec.keep_running = true;
-  CU_ASSERT(fails(trace, &spec, "does not tell when jobs started (column start_s)"));
+  CU_ASSERT(fails(trace, &spec, "has no start times (column start_s)"));
   hr_cut_spec_init(&spec);
   spec.from_us = spec.to_us = HR_SECOND_US;
-  CU_ASSERT(fails(trace, &spec, "a window that ends at 1 s and begins at 1 s holds nothing"));
+  CU_ASSERT(fails(trace, &spec, "empty window: it ends at 1 s and begins at 1 s"));
   spec.to_us = 9 * HR_SECOND_US;
-  CU_ASSERT(fails(trace, &spec, "no job is left: the last one is submitted 9 s after the first, and none is what"));
+  CU_ASSERT(fails(trace, &spec, "no job is left: the last one is submitted 9 s after the first, and none matches"));
   hr_cut_spec_init(&spec);
   spec.tenants = (struct hr_name_list){nobody, 2};
   CU_ASSERT(fails(trace, &spec, "no job has the tenant 'nobody'"));

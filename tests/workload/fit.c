@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fits against values worked by hand, samples whose distribution is known, and their own likelihood nearby. */
+/* Fits compared with values computed by hand, samples with known distributions, and their likelihood at nearby
+   parameters. */
 
-#include "traces/tools/fit.h"
+#include "traces/tools/stats.h"
 
 #include "harness.h"
 
@@ -25,9 +26,9 @@ static void by_hand(void) {
   expect(fits[HR__EXPONENTIAL].b, 2, 1e-12);
   expect(fits[HR__EXPONENTIAL].log_likelihood, -3 * (log(2) + 1), 1e-12);
   expect(fits[HR__EXPONENTIAL].aic, 2 + 6 * (log(2) + 1), 1e-12);
-  expect(fits[HR__EXPONENTIAL].ks, 1 - exp(-0.5), 1e-12); /* below the first value the sample has nothing */
+  expect(fits[HR__EXPONENTIAL].ks, 1 - exp(-0.5), 1e-12); /* the sample has no values below the first one */
   CU_ASSERT_FALSE(fits[HR__PARETO_TAIL].known);
-  const double powers[] = {0, 0, 1, exp(1), exp(2)}; /* zeros are left out */
+  const double powers[] = {0, 0, 1, exp(1), exp(2)}; /* zeros are ignored */
   CU_ASSERT_TRUE_FATAL(hr__fit_all(powers, 5, fits));
   CU_ASSERT_EQUAL(fits[HR__LOG_NORMAL].count, 3);
   expect(fits[HR__LOG_NORMAL].a, 1, 1e-12);
@@ -44,7 +45,7 @@ static void what_cannot_be_fitted(void) {
   CU_ASSERT_FALSE(fits[HR__WEIBULL].known);
 }
 
-/* ---- Samples that are a distribution's own quantiles ------------------------------------------------ */
+/* ---- Samples that are quantiles of a distribution ---------------------------------------------------- */
 
 static double share(size_t i) {
   return ((double)i + 0.5) / N;
@@ -66,10 +67,10 @@ static void known_distributions(void) {
   for (size_t i = 0; i < N; i++) values[i] = gsl_cdf_exponential_Pinv(share(i), 90);
   CU_ASSERT_TRUE_FATAL(hr__fit_all(values, N, fits));
   expect(fits[HR__EXPONENTIAL].b, 90, 0.2);
-  expect(fits[HR__WEIBULL].a, 1, 0.01); /* which it then is as well */
+  expect(fits[HR__WEIBULL].a, 1, 0.01); /* an exponential sample is also a Weibull one */
 }
 
-/* Nine tenths spread evenly up to 100, and a tail from there on. */
+/* Nine tenths evenly spaced up to 100, and a tail beyond. */
 static void a_tail_is_found(void) {
   double values[N];
   struct hr__distribution_fit fits[HR__N_FAMILIES];
@@ -94,7 +95,7 @@ static double naive_likelihood(enum hr__family family, double a, double b, const
   return sum;
 }
 
-/* A sample of whole numbers, with many that are equal. */
+/* A sample of whole numbers with many ties. */
 static void nothing_nearby_is_likelier(void) {
   enum { COUNT = 300 };
   double values[COUNT];

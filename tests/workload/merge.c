@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Several traces as one, against the list that is put together and sorted by hand. */
+/* Merged traces compared with a list that is built and sorted directly. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -16,7 +16,7 @@ struct placed {
   uint32_t trace, job;
 };
 
-/* By submit, then trace, then place. */
+/* By submit time, then trace, then position. */
 static int by_submit(const void *a, const void *b) {
   const struct placed *x = a, *y = b;
   if (x->submit_us != y->submit_us) return x->submit_us < y->submit_us ? -1 : 1;
@@ -71,7 +71,7 @@ static void jobs_of_all_traces_stand_on_one_clock(void) {
         check_ids(trace, list[i].job, made, i, labels[list[i].trace]);
       }
     } else {
-      CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "such clocks cannot be set side by side"));
+      CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "different clocks cannot be merged"));
     }
     for (uint32_t i = 0; i < n_traces; i++) hr_trace_destroy(traces[i]);
     hr_trace_destroy(made);
@@ -127,9 +127,9 @@ static void what_cannot_be_merged_is_refused(void) {
   const struct hr_trace *both[] = {a, b};
   struct hr_tenant_merge tenants = {{nobody, 1}, "new"};
   CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = NULL},
-                  "job id '7' is in a trace before it, too; set labels before ids"));
-  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = same}, "names must be distinct"));
-  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = within}, "is called 'x/y'; a label has no '/'"));
+                  "job id '7' is also in an earlier trace; use labels for ids"));
+  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = same}, "labels must be unique"));
+  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = within}, "label 'x/y' contains '/'"));
   struct hr_merge_spec spec = {.labels = labels, .tells_tenants = true, .tenants = &tenants, .n_tenants = 1};
   CU_ASSERT(fails(both, &spec, "no job has the tenant 'x/nobody', which is to be merged"));
   tenants.from.text = bare;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each allocation fails once: told as such, and nothing is left behind (run it with a leak checker). */
+/* Each allocation fails once: each failure is reported, and nothing leaks (run with a leak checker). */
 #include "harness.h"
 #include "headroom/trace_files.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sorting and hashing against what the C library does, and the values that parts of a check share. */
+/* Sorting and hashing compared with the C library, and helpers that several parts of a check use. */
 
 #include "harness.h"
 #include "planted.h"
@@ -34,7 +34,7 @@ static void sets_know_what_they_met(void) {
   CU_ASSERT_FATAL(hr__hash_set_init(&set, 500));
   for (uint32_t i = 0; i < 2000; i++) {
     uint32_t number = planted_below(&random, 500);
-    uint64_t hash = number ? hr__hash_more(12345, number) : 0;
+    uint64_t hash = number ? hr__hash_combine(12345, number) : 0;
     CU_ASSERT_EQUAL(hr__hash_set_has(&set, hash), met[number]);
     CU_ASSERT_EQUAL(hr__hash_set_add(&set, hash), !met[number]);
     met[number] = true;
@@ -57,25 +57,25 @@ static void steps_and_shares(void) {
     int64_t values[200];
     for (int64_t k = 0; k < 200; k++) values[k] = (k * k + 1) * cases[i].unit_us + 3;
     values[17] += 2; /* one of them, and the origin of all, are off */
-    CU_ASSERT_EQUAL(hr__grain_us(values, 200, -3), cases[i].grain_us);
+    CU_ASSERT_EQUAL(hr__check_grain_us(values, 200, -3), cases[i].grain_us);
   }
   char text[HR__SHARE_BYTES];
-  CU_ASSERT_STRING_EQUAL(hr__share_text(0.019, text), "1.9 %");
-  CU_ASSERT_STRING_EQUAL(hr__share_text(0.0995, text), "10 %");
-  CU_ASSERT_STRING_EQUAL(hr__share_text(1, text), "100 %");
-  CU_ASSERT_STRING_EQUAL(hr__share_text(0, text), "0 %");
-  CU_ASSERT_STRING_EQUAL(hr__share_text(2e-7, text), "less than 0.0001 %");
+  CU_ASSERT_STRING_EQUAL(hr__check_share_text(0.019, text), "1.9 %");
+  CU_ASSERT_STRING_EQUAL(hr__check_share_text(0.0995, text), "10 %");
+  CU_ASSERT_STRING_EQUAL(hr__check_share_text(1, text), "100 %");
+  CU_ASSERT_STRING_EQUAL(hr__check_share_text(0, text), "0 %");
+  CU_ASSERT_STRING_EQUAL(hr__check_share_text(2e-7, text), "less than 0.0001 %");
 }
 
 static void the_most_frequent(void) {
   const struct hr__job_value values[] = {{1, 4}, {2, 3}, {2, 9}, {2, 1}, {3, 0}, {5, 7}, {5, 6}, {8, 2}};
   uint32_t begin;
-  CU_ASSERT_EQUAL(hr__most_frequent(values, 8, 0, &begin), 3);
+  CU_ASSERT_EQUAL(hr__check_most_frequent(values, 8, 0, &begin), 3);
   CU_ASSERT_EQUAL(begin, 1);
-  CU_ASSERT_EQUAL(hr__first_job(values + 1, 3), 1);
-  CU_ASSERT_EQUAL(hr__most_frequent(values, 8, 4, &begin), 2);
+  CU_ASSERT_EQUAL(hr__check_first_job(values + 1, 3), 1);
+  CU_ASSERT_EQUAL(hr__check_most_frequent(values, 8, 4, &begin), 2);
   CU_ASSERT_EQUAL(begin, 5);
-  CU_ASSERT_EQUAL(hr__most_frequent(values, 8, 6, &begin), 2);
+  CU_ASSERT_EQUAL(hr__check_most_frequent(values, 8, 6, &begin), 2);
   CU_ASSERT_EQUAL(begin, 5);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loads: what each way keeps, measured, and what it changes. */
+/* Scaling of load: measured properties that each method preserves, and those that it changes. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -24,7 +24,7 @@ static struct hr_trace *scaled(const struct hr_trace *trace, enum hr_scaling by,
   return made;
 }
 
-/* Forty days of 20,000 jobs with a daily wave. */
+/* Forty days with 20,000 jobs and a daily pattern. */
 static struct hr_trace *long_trace(void) {
   char path[200];
   struct hr_generator generator;
@@ -67,7 +67,7 @@ static double run_time_distance(const struct hr_trace *a, const struct hr_trace 
   return most;
 }
 
-/* The largest difference between the shares of jobs that come in an hour of the day. */
+/* The maximum difference between the shares of jobs by hour of the day. */
 static double profile_distance(const struct hr_trace *a, const struct hr_trace *b) {
   double share[HOURS] = {0}, most = 0;
   for (uint32_t i = 0; i < a->n_jobs; i++) share[a->submit_us[i] / (3600 * HR_SECOND_US) % HOURS] += 1.0 / a->n_jobs;
@@ -78,7 +78,7 @@ static double profile_distance(const struct hr_trace *a, const struct hr_trace *
 
 /* ---- Thinning --------------------------------------------------------------------------------------- */
 
-/* Whether the jobs of one are among those of the other, in its order and unchanged. */
+/* Whether the jobs of one trace are an unchanged subsequence of those of the other. */
 static bool is_within(const struct hr_trace *fewer, const struct hr_trace *more) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < fewer->n_jobs; i++, at++) {
@@ -105,7 +105,7 @@ static void thinned_jobs_are_jobs_of_the_trace(void) {
       CU_ASSERT(is_within(more, trace));
       hr_trace_destroy(more);
     } else {
-      CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "thinned to 0.3 none is left"));
+      CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "thinned to 0.3"));
     }
     n_jobs += trace->n_jobs;
     n_kept += some ? made->n_jobs : 0;
@@ -144,7 +144,7 @@ static void a_load_of_one_is_the_trace(void) {
 
 /* ---- Duplication ------------------------------------------------------------------------------------ */
 
-/* The job that "17+1" is a copy of, and which copy; 0: it is none. */
+/* The job that "17+1" is a copy of, and the number of the copy; 0 if it is not a copy. */
 static uint32_t copy_of(const struct hr_trace *trace, const char *id, uint32_t *job) {
   char base[200], own[HR_JOB_ID_BUFFER];
   const char *plus = strrchr(id, '+');
@@ -204,7 +204,7 @@ static void duplication_keeps_shapes(void) {
   hr_trace_destroy(trace);
 }
 
-/* Of one job between two that are far away, a copy's time is uniform: its mean, and its second moment. */
+/* If a job is far from its neighbours, the time of its copy is uniform: checks mean and second moment. */
 static void jitter_is_uniform(void) {
   enum { N = 3000 };
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n1000,1,2\n2000,1,1\n", NULL);
@@ -224,7 +224,7 @@ static void jitter_is_uniform(void) {
   hr_trace_destroy(trace);
 }
 
-/* Copies that could come anywhere, turned back many times over, come everywhere alike. */
+/* Copies that could be anywhere, reflected many times, are everywhere with equal probability. */
 static void a_wide_jitter_fills_the_trace(void) {
   enum { N = 2000, TENTHS = 10 };
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n3,1,2\n10,1,1\n", NULL);
@@ -269,7 +269,7 @@ static void compression_shortens_days(void) {
   hr_trace_destroy(trace);
 }
 
-/* ---- What cannot be scaled -------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------------------ */
 
 static bool fails(const struct hr_trace *trace, struct hr_scale_spec spec, const char *part) {
   struct hr_error error = {0};
@@ -282,15 +282,13 @@ static bool fails(const struct hr_trace *trace, struct hr_scale_spec spec, const
 
 static void loads_out_of_range_are_refused(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n99999999999,1,1\n", NULL);
-  CU_ASSERT(
-      fails(trace, (struct hr_scale_spec){.load = 1.5}, "a load of 1.5 is not from 0.001 to 1, which 'thin' can give"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = (double)NAN}, "a load of"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = 0}, "a load of 0 is not"));
+  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = 1.5}, "load 1.5 is not from 0.001 to 1, the range of 'thin'"));
+  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = (double)NAN}, "load"));
+  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = 0}, "load 0 is not"));
   CU_ASSERT(fails(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 0.5}, "from 1 to 1000"));
-  CU_ASSERT(
-      fails(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 2, .jitter_us = -1}, "a jitter of"));
+  CU_ASSERT(fails(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 2, .jitter_us = -1}, "jitter"));
   CU_ASSERT(fails(trace, (struct hr_scale_spec){.by = HR_SCALING_COMPRESS, .load = 0.5},
-                  "submits would come after 100000000000 s"));
+                  "submit times exceed 100000000000 s"));
   hr_trace_destroy(trace);
 }
 

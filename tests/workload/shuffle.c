@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that change places: what is kept, what is not, and that every order is as likely as any other. */
+/* Shuffled jobs: what changes, what does not, and that each permutation is equally likely. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 
@@ -16,7 +16,7 @@ static struct hr_trace *shuffled(const struct hr_trace *trace, enum hr_shuffling
   return made;
 }
 
-/* Where the job of this id stands. */
+/* The position of the job with this id. */
 static uint32_t find(const struct hr_trace *trace, const char *id) {
   char buffer[HR_JOB_ID_BUFFER];
   uint32_t job = 0;
@@ -24,7 +24,7 @@ static uint32_t find(const struct hr_trace *trace, const char *id) {
   return job;
 }
 
-/* Each job is there, with all that it had, at a submit that its place had. */
+/* Each job is present with all of its fields, at a submit time of the original. */
 static uint32_t expect_moved(const struct hr_trace *trace, const struct hr_trace *made) {
   uint32_t n_moved = 0;
   CU_ASSERT_EQUAL(memcmp(trace->submit_us, made->submit_us, trace->n_jobs * sizeof *made->submit_us), 0);

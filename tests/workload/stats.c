@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statistics of random traces, as their JSON has them, against the plainest way to compute each. */
+/* Statistics of random traces, from their JSON, compared with the simplest way to compute each. */
 
 #include "harness.h"
 #include "headroom/unstable/trace_report.h"
@@ -43,7 +43,7 @@ static void expect(const cJSON *object, const char *key, double expected) {
 
 /* ---- Traces ----------------------------------------------------------------------------------------- */
 
-/* Every third has no GPUs at times, submits come in clumps, some have neither user nor limit nor recorded start. */
+/* A third have jobs without GPUs, submit times are clustered, some have neither user nor limit nor recorded start. */
 static void draw_jobs(int n) {
   long at_s = (long)below(200000);
   jobs.n = n;
@@ -97,7 +97,7 @@ static cJSON *stats_of(const struct hr_trace *trace) {
   return tree;
 }
 
-/* ---- Plain ways ------------------------------------------------------------------------------------- */
+/* ---- Naive computations ------------------------------------------------------------------------------ */
 
 static int compare(const void *a, const void *b) {
   double first = *(const double *)a, other = *(const double *)b;
@@ -183,7 +183,7 @@ static void expect_sizes(const cJSON *rows) {
   CU_ASSERT_EQUAL(all, jobs.n);
 }
 
-/* The mean absolute difference of all pairs, over twice the mean. */
+/* The mean absolute difference of all pairs, divided by twice the mean. */
 static double naive_gini(const double *amounts, int n) {
   double sum = 0, differences = 0;
   for (int i = 0; i < n; i++) {
@@ -217,7 +217,7 @@ static void expect_concentration(const cJSON *all) {
   expect(by_user, "first_share", largest / sum);
 }
 
-/* A rank is one more than how many are less, and half of how many others are the same. */
+/* A rank is one plus the number of smaller values, plus half the number of other equal values. */
 static double naive_rank(const double *values, int n, int at) {
   double rank = 1;
   for (int i = 0; i < n; i++) rank += i == at ? 0 : values[i] < values[at] ? 1 : values[i] > values[at] ? 0 : 0.5;
@@ -312,7 +312,7 @@ static cJSON *stats_of_text(const char *csv) {
   return tree;
 }
 
-/* The 22nd of November 2026 is a Sunday; the 24th of December 1969, before the clock's zero, was a Wednesday. */
+/* 2026-11-22 is a Sunday; 1969-12-24, before time 0, was a Wednesday. */
 static void weekdays_are_those_of_the_calendar(void) {
   cJSON *tree = stats_of_text("submit_s,duration_s,gpus\n2026-11-22T23:59:59Z,5,1\n2026-11-23T00:00:00Z,5,1\n"
                               "1969-12-24T13:00:00Z,5,1\n");
@@ -325,7 +325,7 @@ static void weekdays_are_those_of_the_calendar(void) {
   cJSON_Delete(tree);
 }
 
-/* Users that run for 1, 10 and 100 s, whatever the job, explain all; drawn at random, next to nothing. */
+/* Users whose jobs always run for 1, 10 and 100 s explain everything; random users almost nothing. */
 static void users_explain_run_times(void) {
   char csv[20000];
   for (int random = 0; random < 2; random++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the statistics of a trace, and of what is written of them, fails once: the caller is told, and
-   nothing is left. */
+/* Every allocation of the statistics of a trace and of their output fails once: each failure is reported, and nothing
+   leaks. */
 
 #include "harness.h"
 #include "headroom/headroom.h"

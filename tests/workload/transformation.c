@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is told of a transformation: sizes by hand, the table within 80 columns, the JSON against its schema. */
+/* Reports of transformations: sizes computed by hand, the table within 80 columns, the JSON against its schema. */
 #include "harness.h"
 #include "headroom/trace_files.h"
 #include "headroom/unstable/trace_report.h"
@@ -33,7 +33,7 @@ static void sizes_are_counted_by_hand(void) {
   hr_trace_destroy(trace);
 }
 
-/* As an action would tell it; the written file's losses are those of SWF. */
+/* Reports as the command does; the losses of the written file are those of SWF. */
 static void tell(uint64_t seed, bool seeded, const char *json, FILE *table) {
   static const char long_path[] =
       "/a/folder/whose/name/is/so/long/that/a/line/cannot/hold/it/with/all/that/stands/beside/jobs.csv";
@@ -71,7 +71,7 @@ static void json_is_what_its_schema_says(void) {
     cJSON *tree = json_of(path);
     CU_ASSERT_TRUE(schema_fits(schema, tree, "transformation"));
     const cJSON *out = schema_get(tree, "out"), *lost = schema_get(out, "lost");
-    CU_ASSERT_EQUAL(number_in(out, "jobs"), 2); /* SWF leaves the one without GPUs out */
+    CU_ASSERT_EQUAL(number_in(out, "jobs"), 2); /* SWF drops the job without GPUs */
     CU_ASSERT_EQUAL(cJSON_GetArraySize(schema_get(tree, "in")), 2);
     CU_ASSERT_EQUAL(number_in(cJSON_GetArrayItem(schema_get(tree, "in"), 0), "gpu_hours"), 8);
     CU_ASSERT_STRING_EQUAL(schema_get(cJSON_GetArrayItem(lost, 0), "field")->valuestring, "gpu_milli");

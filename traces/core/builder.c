@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Builds a trace row by row.
+ *
+ * Data layout: one array per column, which doubles when it is full. A column is created when the first row has a
+ * value other than "unknown", so a trace with four columns costs four columns. Columns of streamed traces are mapped
+ * temporary files that grow by a few blocks. Job ids cost nothing while they equal the row number, 8 bytes while they
+ * are integers in canonical form, and are texts from the first other id on.
+ *
+ * Invariant: all existing columns have room for `capacity` rows, and rows [0, n) are set in each.
+ */
 
 #include "traces/core/builder.h"
 
@@ -15,15 +25,15 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* /tmp is often memory. */
-static const char *hr__spool_folder(void) {
+/* Not /tmp, which is often in memory. */
+static const char *spool_folder(void) {
   const char *named = getenv("TMPDIR");
   return named && *named ? named : "/var/tmp";
 }
 
-static int open_nameless(void) {
+static int create_unnamed_file(void) {
   char path[PATH_BYTES];
-  if (snprintf(path, sizeof path, "%s/headroom-XXXXXX", hr__spool_folder()) >= (int)sizeof path) {
+  if (snprintf(path, sizeof path, "%s/headroom-XXXXXX", spool_folder()) >= (int)sizeof path) {
     errno = ENAMETOOLONG;
     return -1;
   }
@@ -34,19 +44,19 @@ static int open_nameless(void) {
   return file;
 }
 
-/* A disk that is full says so here: it could not when memory is written to. */
+/* Reserves disk space now: a full disk cannot be reported by a write to mapped memory. */
 static bool make_room(int file, size_t bytes) {
   int number = posix_fallocate(file, 0, (off_t)bytes);
   errno = number;
   return number == 0;
 }
 
-/* Room for so many rows, never fewer than before. False, errno being set, when the file cannot be made or has no room.
- */
-static bool hr__spool_resize(struct hr__column *column, uint32_t capacity) {
+/* Resizes a spooled column to `capacity` rows, never fewer than before. Returns false with errno set if the file
+   cannot be created or extended. */
+static bool resize_spool(struct hr__column *column, uint32_t capacity) {
   size_t bytes = (size_t)capacity * column->width;
   bool is_new = column->spooled_bytes == 0;
-  int file = is_new ? open_nameless() : column->file;
+  int file = is_new ? create_unnamed_file() : column->file;
   if (file < 0) return false;
   void *at = make_room(file, bytes) ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
   if (at == MAP_FAILED) {
@@ -67,7 +77,7 @@ void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to)
   if (column->spooled_bytes && begin < end) (void)madvise((char *)column->at + begin, end - begin, MADV_DONTNEED);
 }
 
-void hr__column_free(struct hr__column *column) {
+static void free_column(struct hr__column *column) {
   if (column->spooled_bytes) {
     munmap(column->at, column->spooled_bytes);
     close(column->file);
@@ -78,14 +88,49 @@ void hr__column_free(struct hr__column *column) {
   column->spooled_bytes = 0;
 }
 
-/*
- * Rows become columns as they come: large arrays that double. A column is made when a row first says something
- * that is not "unknown", so that a trace of four columns costs four columns.
- */
-
 enum { FIRST_CAPACITY = 1024, SPOOLED_BLOCKS = 4 };
 
-/* ---- Making and unmaking ---------------------------------------------------------------------------- */
+/* ---- Id texts ----------------------------------------------------------------------------------------- */
+
+enum { ID_BLOCK_BYTES = 1 << 18 };
+
+struct hr__id_block {
+  struct hr__id_block *next;
+  size_t used, size;
+  char text[];
+};
+
+static struct hr__id_block *add_id_block(struct hr_trace_builder *builder, size_t bytes) {
+  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
+  struct hr__id_block *block = malloc(sizeof *block + size);
+  if (!block) return NULL;
+  block->next = builder->id_blocks;
+  block->used = 0;
+  block->size = size;
+  builder->id_bytes += sizeof *block + size;
+  return builder->id_blocks = block;
+}
+
+static char *store_id(struct hr_trace_builder *builder, const char *text, size_t length) {
+  struct hr__id_block *block = builder->id_blocks;
+  if (!block || block->size - block->used < length + 1) block = add_id_block(builder, length + 1);
+  if (!block) return NULL;
+  char *stored = block->text + block->used;
+  memcpy(stored, text, length);
+  stored[length] = '\0';
+  block->used += length + 1;
+  return stored;
+}
+
+static void free_id_blocks(struct hr__id_block *blocks) {
+  while (blocks) {
+    struct hr__id_block *next = blocks->next;
+    free(blocks);
+    blocks = next;
+  }
+}
+
+/* ---- Creation and destruction ------------------------------------------------------------------------ */
 
 static const uint8_t column_width[HR__N_COLUMNS] = {
 #define WIDTH(id, member, width, ...) [HR__COLUMN_##id] = width,
@@ -114,10 +159,10 @@ struct hr_trace_builder *hr_trace_builder_create(const char *source, const char 
 
 void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
   if (!builder) return;
-  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&builder->column[id]);
+  for (int id = 0; id < HR__N_COLUMNS; id++) free_column(&builder->column[id]);
   for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&builder->names[id]);
   for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) free(builder->skipped[i].reason);
-  hr__id_blocks_free(builder->id_blocks);
+  free_id_blocks(builder->id_blocks);
   hr_notes_finish(&builder->notes);
   free(builder->skipped);
   free(builder->jumps);
@@ -126,22 +171,17 @@ void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
   free(builder);
 }
 
-void hr__builder_stream(struct hr_trace_builder *builder) {
-  builder->streamed = true;
-}
-
 struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
   return &builder->notes;
 }
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-/* Room for so many rows in a column. */
-static bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
+static bool resize_column(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
   if (builder->streamed) {
-    bool fine = hr__spool_resize(column, capacity);
-    if (!fine) builder->spool_failure = errno;
-    return fine;
+    bool ok = resize_spool(column, capacity);
+    if (!ok) builder->spool_failure = errno;
+    return ok;
   }
   void *grown = realloc(column->at, (size_t)capacity * column->width);
   if (!grown) return false;
@@ -149,7 +189,7 @@ static bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__colu
   return true;
 }
 
-/* Doubled in memory; by a few blocks on disk, where nothing has to be copied. */
+/* Doubled in memory; extended by a few blocks on disk, where nothing has to be copied. */
 static uint32_t next_capacity(const struct hr_trace_builder *builder) {
   const uint32_t more = SPOOLED_BLOCKS * HR__SPOOL_BLOCK;
   if (builder->streamed) return builder->capacity > HR_NONE - more ? HR_NONE : builder->capacity + more;
@@ -161,7 +201,7 @@ static bool grow(struct hr_trace_builder *builder) {
   uint32_t capacity = next_capacity(builder);
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
-    if ((column->at || id < HR__N_ALWAYS) && !hr__builder_resize(builder, column, capacity)) return false;
+    if ((column->at || id < HR__N_ALWAYS) && !resize_column(builder, column, capacity)) return false;
   }
   builder->capacity = capacity;
   return true;
@@ -183,10 +223,10 @@ static inline void set_entry(const struct hr__column *column, uint8_t width, uin
   }
 }
 
-/* Makes the column, unknown in all rows so far. */
+/* Creates the column with "unknown" in all rows so far. */
 static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id) {
   struct hr__column *column = &builder->column[id];
-  if (!hr__builder_resize(builder, column, builder->capacity)) return false;
+  if (!resize_column(builder, column, builder->capacity)) return false;
   for (uint32_t row = 0; row < builder->n; row++) {
     set_entry(column, column->width, row, column_unknown[id]);
     if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
@@ -204,7 +244,8 @@ static bool intern(struct hr__name_table *names, struct hr_text text, uint32_t *
 }
 
 static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
-  if (builder->streamed) return true; /* nothing is looked for once all are there */
+  if (builder->streamed)
+    return true; /* line numbers are needed only for the duplicate check, which streamed traces do not have */
   if (builder->n_jumps && hr__builder_line(builder, builder->n) == line) return true;
   if (builder->n_jumps == builder->jumps_capacity) {
     size_t capacity = builder->jumps_capacity ? 2 * builder->jumps_capacity : 8;
@@ -219,7 +260,7 @@ static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
 
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) {
   size_t low = 0, high = builder->n_jumps - 1;
-  if (builder->jumps[high].row <= row) low = high; /* the row that comes next, most of the time */
+  if (builder->jumps[high].row <= row) low = high; /* usually the next row */
   while (low < high) {
     size_t middle = (low + high + 1) / 2;
     if (builder->jumps[middle].row <= row)
@@ -228,6 +269,70 @@ uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) 
       high = middle - 1;
   }
   return builder->jumps[low].line + (row - builder->jumps[low].row);
+}
+
+/* ---- Ids -------------------------------------------------------------------------------------------- */
+
+/* Converts the numbers so far to texts. */
+static bool ids_to_text(struct hr_trace_builder *builder) {
+  const int64_t *number = builder->column[HR__COLUMN_ID].at;
+  char **text = malloc((size_t)builder->capacity * sizeof *text);
+  if (!text) return false;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    char buffer[HR_JOB_ID_BUFFER];
+    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
+    text[row] = store_id(builder, buffer, (size_t)length);
+    if (!text[row]) {
+      free(text);
+      return false;
+    }
+  }
+  free(builder->column[HR__COLUMN_ID].at);
+  builder->column[HR__COLUMN_ID].at = text;
+  builder->ids = HR__IDS_TEXT;
+  builder->ids_increase = false;
+  return true;
+}
+
+static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
+  int64_t *column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = id;
+  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
+  builder->last_id = id;
+  return true;
+}
+
+/* Stores the ids of the rows so far, which equal their row numbers. */
+static bool ids_to_numbers(struct hr_trace_builder *builder) {
+  struct hr__column *column = &builder->column[HR__COLUMN_ID];
+  if (!resize_column(builder, column, builder->capacity)) return false;
+  int64_t *number = column->at;
+  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
+  builder->last_id = builder->n;
+  builder->ids = HR__IDS_NUMBER;
+  return true;
+}
+
+static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
+  if (!id.length) return true;
+  if (builder->streamed) {
+    builder->ids = HR__IDS_COUNTED;
+    return true;
+  }
+  int64_t number = 0;
+  bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
+  if (builder->ids <= HR__IDS_COUNTED) {
+    if (is_number && number == (int64_t)builder->n + 1) {
+      builder->ids = HR__IDS_COUNTED;
+      return true;
+    }
+    if (!ids_to_numbers(builder)) return false;
+  }
+  if (is_number) return put_id_number(builder, number);
+  if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
+  char **column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = store_id(builder, id.at, strnlen(id.at, id.length));
+  return column[builder->n] != NULL;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
@@ -249,7 +354,7 @@ void hr_job_record_init(struct hr_job_record *record) {
 
 #define INTERN(id, member, field)                                                                                      \
   if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
-/* Most columns of most rows end at the first two comparisons: no column, and nothing known. */
+/* Fast path for most columns of most rows: the column does not exist and the value is unknown. */
 #define PUT(id, member, width, unknown, value)                                                                         \
   if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown)) {                               \
     if (!builder->column[HR__COLUMN_##id].at && !open_column(builder, HR__COLUMN_##id)) return false;                  \
@@ -263,14 +368,12 @@ static bool put_others(struct hr_trace_builder *builder, const struct hr_job_rec
   return true;
 }
 
-/* Whether the record says nothing but what is common, told by one comparison of memory; padding can only make it
-   err on the side of looking closer. */
+/* Whether the record has common fields only, by one comparison of memory. Padding can only cause a false negative,
+   which costs time but not correctness. */
 static bool is_common(const struct hr_trace_builder *builder, const struct hr_job_record *record) {
   const size_t others = offsetof(struct hr_job_record, tasks);
   return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
 }
-
-static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id);
 
 static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
   uint32_t name[HR__N_NAMES];
@@ -278,7 +381,7 @@ static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record
   HR__COMMON_COLUMN_TABLE(PUT)
   builder->has_others = builder->has_others || !is_common(builder, record);
   if (builder->has_others && !put_others(builder, record)) return false;
-  return hr__builder_put_id(builder, record->id);
+  return put_id(builder, record->id);
 }
 #undef INTERN
 #undef PUT
@@ -288,17 +391,19 @@ static int64_t last_submit_us(const struct hr_trace_builder *builder) {
   return submit_us[builder->n - 1];
 }
 
-/* The block of rows that has become full. */
+/* Releases the memory of the block of rows that was just completed. */
 static void drop_block(const struct hr_trace_builder *builder) {
   for (int id = 0; id < HR__N_COLUMNS; id++)
     hr__spool_drop(&builder->column[id], builder->n - HR__SPOOL_BLOCK, builder->n);
 }
 
-static enum hr_status no_room(const struct hr_trace_builder *builder, unsigned long long line, struct hr_error *error) {
+static enum hr_status append_failed(const struct hr_trace_builder *builder, unsigned long long line,
+                                    struct hr_error *error) {
   int number = builder->spool_failure;
   if (!number || number == ENOMEM) return hr_fail(error, HR_NO_MEMORY, "%s:%llu: out of memory", builder->source, line);
-  return hr_fail(error, HR_IO_ERROR, "%s:%llu: no file for its columns in '%s', which TMPDIR names: %s",
-                 builder->source, line, hr__spool_folder(), strerror(number));
+  return hr_fail(error, HR_IO_ERROR,
+                 "%s:%llu: cannot create a file for its columns in '%s' (set TMPDIR to change the folder): %s",
+                 builder->source, line, spool_folder(), strerror(number));
 }
 
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
@@ -307,14 +412,14 @@ enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct
   if (builder->n >= HR_NONE - 1)
     return hr_fail(error, HR_BAD_INPUT, "%s:%llu: more than %u jobs", builder->source, at, HR_NONE - 1);
   if (builder->n && (builder->ids == HR__IDS_NONE) != (record->id.length == 0))
-    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: some jobs have an id and some have none", builder->source, at);
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: some jobs have an id and others do not", builder->source, at);
   if (builder->streamed && builder->n && record->submit_us < last_submit_us(builder))
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s:%llu: was submitted before the row above it; rows of a streamed trace are in order of submit "
+                   "%s:%llu: submitted before the previous row; rows of a streamed trace must be in order of submit "
                    "time: sort them, or run without --stream",
                    builder->source, at);
-  bool fine = builder->n < builder->capacity || grow(builder);
-  if (!fine || !put_line(builder, line) || !put_row(builder, record)) return no_room(builder, at, error);
+  bool ok = builder->n < builder->capacity || grow(builder);
+  if (!ok || !put_line(builder, line) || !put_row(builder, record)) return append_failed(builder, at, error);
   builder->n++;
   if (builder->streamed && builder->n % HR__SPOOL_BLOCK == 0) drop_block(builder);
   return HR_OK;
@@ -348,8 +453,8 @@ static bool fits_flags(const struct hr_job_record *record) {
          record->flags <= (HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE);
 }
 
-/* Names under which reports show what is no tenant's. */
-static bool is_line_of_reports(struct hr_text name) {
+/* Names that reports use for cost lines without a tenant. */
+static bool is_reserved_name(struct hr_text name) {
   static const char *const lines[] = {"(idle)", "(shared)", "(services)"};
   for (size_t i = 0; name.length && name.at[0] == '(' && i < sizeof lines / sizeof *lines; i++)
     if (name.length == strlen(lines[i]) && memcmp(name.at, lines[i], name.length) == 0) return true;
@@ -357,21 +462,21 @@ static bool is_line_of_reports(struct hr_text name) {
 }
 
 const char *hr_job_record_fault(const struct hr_job_record *record) {
-  if (is_line_of_reports(record->tenant)) return "the tenant has a name that reports use for what is no tenant's";
-  if (record->gpus > HR_MAX_GPUS) return "the job asks for more than 4000000 GPUs";
+  if (is_reserved_name(record->tenant)) return "the tenant's name is reserved for cost lines without a tenant";
+  if (record->gpus > HR_MAX_GPUS) return "the job requests more than 4000000 GPUs";
   if (record->tasks == 0 || record->gpus % record->tasks)
     return "'gpus', which counts all tasks together, is not a multiple of 'tasks'";
   if (record->min_gpus != HR_NONE && record->min_gpus > record->gpus) return "'min_gpus' is more than 'gpus'";
   if (record->max_gpus != HR_NONE && record->max_gpus < record->gpus) return "'max_gpus' is less than 'gpus'";
   if (record->cpu_milli > 1000000000 || record->mem_mib > UINT64_C(1) << 30)
-    return "a task of the job asks for more than 1000000 CPUs or 1048576 GiB of memory";
+    return "a task of the job requests more than 1000000 CPUs or 1048576 GiB of memory";
   if (record->gpu_milli == 0 || record->gpu_milli > 1000) return "'gpu_milli' is not from 1 to 1000";
   if (record->fail_at_ppm > 1000000 && record->fail_at_ppm != HR_NONE) return "'fail_at' is not from 0 to 1";
-  if (record->within >= HR_TIER_POOL) return "the tier that the job is to be within is none that there is";
+  if (record->within >= HR_TIER_POOL) return "the topology level of 'within' is invalid";
   if (record->within == HR_TIER_ANY && record->within_wait_us != HR_UNKNOWN_US)
-    return "'within_wait_s' says nothing without 'within'";
-  if (!is_duration(record->within_wait_us, true)) return "the wait for a place within is negative or out of range";
-  if (!fits_flags(record)) return "the class, the outcome or a flag is none that there is";
+    return "'within_wait_s' has no effect without 'within'";
+  if (!is_duration(record->within_wait_us, true)) return "'within_wait_s' is negative or out of range";
+  if (!fits_flags(record)) return "the class, the outcome or a flag is invalid";
   return times_fault(record);
 }
 
@@ -382,7 +487,7 @@ enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const stru
   return hr__builder_append(builder, record, line, error);
 }
 
-/* The reason's entry, made if it is new; NULL when out of memory. */
+/* Counts the row under its reason, which is added if it is new. Returns NULL if out of memory. */
 static struct hr_skipped_rows *count_skipped(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
   builder->n_skipped++;
   for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) {
@@ -409,116 +514,20 @@ enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, cons
   return rows ? HR_OK : HR_NO_MEMORY;
 }
 
-/*
- * Ids of the rows of a trace under construction. Those that count rows from 1 cost nothing; they are numbers from the
- * first on that does not, and texts from the first on that is not an integer in its printed form.
- */
+/* ---- Finished traces ---------------------------------------------------------------------------------- */
 
-enum { ID_BLOCK_BYTES = 1 << 18 };
-
-/* ---- Texts --------------------------------------------------------------------------------------- */
-
-struct hr__id_block {
-  struct hr__id_block *next;
-  size_t used, size;
-  char text[];
-};
-
-static struct hr__id_block *add_id_block(struct hr__id_block **blocks, size_t bytes) {
-  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
-  struct hr__id_block *block = malloc(sizeof *block + size);
-  if (!block) return NULL;
-  block->next = *blocks;
-  block->used = 0;
-  block->size = size;
-  return *blocks = block;
-}
-
-static char *keep_id(struct hr__id_block **blocks, const char *text, size_t length) {
-  struct hr__id_block *block = *blocks;
-  if (!block || block->size - block->used < length + 1) block = add_id_block(blocks, length + 1);
-  if (!block) return NULL;
-  char *kept = block->text + block->used;
-  memcpy(kept, text, length);
-  kept[length] = '\0';
-  block->used += length + 1;
-  return kept;
-}
-
-uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks) {
-  uint64_t bytes = 0;
-  for (; blocks; blocks = blocks->next) bytes += sizeof *blocks + blocks->size;
-  return bytes;
-}
-
-void hr__id_blocks_free(struct hr__id_block *blocks) {
-  while (blocks) {
-    struct hr__id_block *next = blocks->next;
-    free(blocks);
-    blocks = next;
-  }
-}
-
-/* ---- Ids -------------------------------------------------------------------------------------------- */
-
-/* The numbers so far become the texts that they were. */
-static bool ids_to_text(struct hr_trace_builder *builder) {
-  const int64_t *number = builder->column[HR__COLUMN_ID].at;
-  char **text = malloc((size_t)builder->capacity * sizeof *text);
-  if (!text) return false;
-  for (uint32_t row = 0; row < builder->n; row++) {
-    char buffer[HR_JOB_ID_BUFFER];
-    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
-    text[row] = keep_id(&builder->id_blocks, buffer, (size_t)length);
-    if (!text[row]) {
-      free(text);
-      return false;
-    }
-  }
-  free(builder->column[HR__COLUMN_ID].at);
-  builder->column[HR__COLUMN_ID].at = text;
-  builder->ids = HR__IDS_TEXT;
-  builder->ids_increase = false;
-  return true;
-}
-
-static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
-  int64_t *column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = id;
-  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
-  builder->last_id = id;
-  return true;
-}
-
-/* The rows so far, which were counted, get their numbers written down. */
-static bool ids_to_numbers(struct hr_trace_builder *builder) {
-  struct hr__column *column = &builder->column[HR__COLUMN_ID];
-  if (!hr__builder_resize(builder, column, builder->capacity)) return false;
-  int64_t *number = column->at;
-  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
-  builder->last_id = builder->n;
-  builder->ids = HR__IDS_NUMBER;
-  return true;
-}
-
-static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id) {
-  if (!id.length) return true;
-  if (builder->streamed) {
-    builder->ids = HR__IDS_COUNTED;
-    return true;
-  }
-  int64_t number = 0;
-  bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
-  if (builder->ids <= HR__IDS_COUNTED) {
-    if (is_number && number == (int64_t)builder->n + 1) {
-      builder->ids = HR__IDS_COUNTED;
-      return true;
-    }
-    if (!ids_to_numbers(builder)) return false;
-  }
-  if (is_number) return put_id_number(builder, number);
-  if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
-  char **column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = keep_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));
-  return column[builder->n] != NULL;
+void hr_trace_destroy(struct hr_trace *trace) {
+  if (!trace) return;
+  struct hr__owned_trace *owned = (struct hr__owned_trace *)trace;
+  for (int id = 0; id < HR__N_COLUMNS; id++) free_column(&owned->column[id]);
+  for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&owned->names[id]);
+  for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) free(trace->skipped[i].reason);
+  free(trace->skipped);
+  hr_notes_finish(&trace->notes);
+  free_id_blocks(owned->id_blocks);
+  if (owned->map) munmap(owned->map, owned->map_bytes);
+  free(owned->row);
+  free(owned->source);
+  free(owned->format);
+  free(owned);
 }

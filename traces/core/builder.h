@@ -3,8 +3,11 @@
 #define HR_TRACES_CORE_BUILDER_H
 
 /*
- * Columns of a streamed trace, which is as long as its file and not to fill memory: each lies in a file of its own
- * without a name, which goes when it is closed, in $TMPDIR or /var/tmp. They cost memory only while they are looked at.
+ * Columns of a trace, the trace under construction, and the finished trace with what it owns.
+ *
+ * A streamed trace does not have to fit into memory. Each of its columns is an unnamed temporary file in $TMPDIR or
+ * /var/tmp that is mapped into memory. The file disappears when it is closed, and pages use memory only while they
+ * are in use.
  */
 
 #include "base/names.h"
@@ -17,24 +20,21 @@
 struct hr__column {
   void *at;
   uint8_t width;
-  size_t spooled_bytes; /* of its file; 0: it is in memory */
+  size_t spooled_bytes; /* size of the temporary file; 0: the column is in memory */
   int file;
 };
 
 enum {
   HR__SPOOL_BLOCK = 1 << 16
-}; /* rows; columns grow by a multiple of it, and are dropped by the block: whole pages */
+}; /* rows; columns grow by a multiple of it and are dropped block by block, so always in whole pages */
 
-/* These rows, from the begin of a block on, need not stay in memory; they come back when they are looked at. */
+/* Releases the memory of rows [from, to) of a spooled column; `from` begins a block. The data is read again from its
+   file on the next access. */
 void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to);
-/* Of either kind. */
-void hr__column_free(struct hr__column *column);
 
-/* The trace under construction, shared by builder.c (rows come in) and builder_finish.c (the trace goes out). */
-
-/* Columns: id, member of struct hr_trace, bytes of an entry, the value that stands for "unknown" (a column of
-   nothing else is never made), the value of a record. The first three always exist; common ones are looked at for each
-   row, the others when a row says more than that. */
+/* Columns: id, member of struct hr_trace, bytes per entry, value that means "unknown", value in a record. A column is
+   created only if some row has a known value. The first three columns always exist. Common columns are checked for
+   each row, the others only for rows that have more than the common fields. */
 #define HR__COMMON_COLUMN_TABLE(X)                                                                                     \
   X(SUBMIT, submit_us, 8, 0, record->submit_us)                                                                        \
   X(WORK, work_us, 8, 0, record->work_us)                                                                              \
@@ -77,7 +77,7 @@ enum hr__column_id {
   HR__N_ALWAYS = HR__COLUMN_GPUS + 1
 };
 
-/* Sets of names: id, member of struct hr_trace, member of a record; common ones and others as above. */
+/* Name tables: id, member of struct hr_trace, member of a record. Common and other tables as above. */
 #define HR__COMMON_NAMES_TABLE(X)                                                                                      \
   X(TENANTS, tenants, tenant)                                                                                          \
   X(USERS, users, user)
@@ -95,13 +95,13 @@ enum hr__names_id {
       HR__N_NAMES
 };
 
-/* What the ids are so far. HR__IDS_COUNTED: each is its row's number from 1, as it is for jobs without an id, and there
-   is no column; column HR__COLUMN_ID holds int64_t under HR__IDS_NUMBER, char * under HR__IDS_TEXT. */
+/* State of the job ids. HR__IDS_COUNTED: each id is its row number from 1, also used for jobs without ids; there is
+   no column. Column HR__COLUMN_ID holds int64_t with HR__IDS_NUMBER and char * with HR__IDS_TEXT. */
 enum hr__ids { HR__IDS_NONE, HR__IDS_COUNTED, HR__IDS_NUMBER, HR__IDS_TEXT };
 
-struct hr__id_block; /* memory of id texts */
+struct hr__id_block; /* memory for id texts */
 
-/* From `row` on, rows stand on consecutive lines, the first on `line`. */
+/* From `row` on, rows are on consecutive lines, the first one on `line`. */
 struct hr__line_jump {
   uint32_t row;
   uint64_t line;
@@ -111,15 +111,16 @@ struct hr_trace_builder {
   char *source, *format;
   uint32_t n, capacity;
   struct hr__column column[HR__N_COLUMNS];
-  struct hr_job_record blank; /* a record of which nothing is known */
-  bool has_others;            /* a row said more than the common columns */
-  bool streamed;              /* rows come in order of submit, ids are not kept, and columns are spooled */
-  int spool_failure;          /* errno where that was not possible */
+  struct hr_job_record blank; /* all fields unknown */
+  bool has_others;            /* some row has more than the common columns */
+  bool streamed;              /* rows come in order of submit time, ids are not stored, columns are spooled to files */
+  int spool_failure;          /* errno of a failure to create or extend a column's file */
   struct hr__name_table names[HR__N_NAMES];
   enum hr__ids ids;
-  bool ids_increase; /* numbers, each above the one before: none can be twice */
+  bool ids_increase; /* ids are increasing numbers, so duplicates are impossible */
   int64_t last_id;
   struct hr__id_block *id_blocks;
+  uint64_t id_bytes; /* of all id blocks */
   struct hr__line_jump *jumps;
   size_t n_jumps, jumps_capacity;
   struct hr_notes notes;
@@ -128,34 +129,34 @@ struct hr_trace_builder {
   uint64_t n_skipped;
 };
 
-/* Before the first row: the trace is to be streamed. */
-void hr__builder_stream(struct hr_trace_builder *builder);
-/* hr_trace_builder_add without that check. */
+/* Makes the trace a streamed one. Call before the first row. */
+static inline void hr__builder_stream(struct hr_trace_builder *builder) {
+  builder->streamed = true;
+}
+/* Adds a job that hr_job_record_fault() has accepted. Errors as for hr_trace_builder_add(). */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);
-/* Of the row that is being added. False when out of memory. */
+/* Line of a row in the input file. */
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row);
-uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks);
-void hr__id_blocks_free(struct hr__id_block *blocks);
 
-/* What a trace owns but does not show lies behind it in one object; hr_trace_destroy frees it. What it shows and does
-   not own (names of another trace) is NULL here. */
+/* A trace with the memory that it owns; hr_trace_destroy() frees it. Columns and names that belong to another object
+   (a packed file, another trace) are visible in `trace` but NULL here. */
 
 struct hr__owned_trace {
-  struct hr_trace trace; /* first: the public pointer is this one */
+  struct hr_trace trace; /* first member, as the public pointer points to it */
   struct hr__column column[HR__N_COLUMNS];
   struct hr__name_table names[HR__N_NAMES];
   struct hr__id_block *id_blocks;
   uint32_t *row;
   char *source, *format;
-  void *map; /* a packed trace: the file, where the columns that are not owned lie */
+  void *map; /* packed trace: the mapped file with the columns that are not owned */
   size_t map_bytes;
 };
 
-/* The trace's pointers to columns (but ids) and the bytes that these take, from the columns that it owns; `n_jobs` is
-   set. */
+/* Sets the trace's column pointers (except ids) and adds the columns' bytes to column_bytes, from the owned columns;
+   `n_jobs` must be set. */
 void hr__owned_trace_show_columns(struct hr__owned_trace *owned);
-/* Likewise names. */
+/* Sets the trace's name tables and adds their bytes to column_bytes, from the owned name tables. */
 void hr__owned_trace_show_names(struct hr__owned_trace *owned);
 
 #endif

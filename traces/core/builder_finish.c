@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From rows in file order to the trace: duplicates found, rows sorted by (submit, file order), times counted from
- * the first submit, columns cut to size and handed over.
+ * Turns the rows of a builder into a trace: finds duplicate ids, sorts rows by (submit time, file order), makes times
+ * relative to the first submit, trims the columns and hands them over. Sorting is a radix sort of (key, row) pairs,
+ * so the cost is linear.
  */
 
 #include "base/sort.h"
@@ -56,12 +57,12 @@ static struct hr__keyed_row *rows_by_id(const struct hr_trace_builder *builder) 
 }
 
 static bool same_id(const struct hr_trace_builder *builder, uint32_t a, uint32_t b) {
-  if (builder->ids == HR__IDS_NUMBER) return true; /* the key is the id */
+  if (builder->ids == HR__IDS_NUMBER) return true; /* the key is the id itself */
   char *const *text = builder->column[HR__COLUMN_ID].at;
   return strcmp(text[a], text[b]) == 0;
 }
 
-/* Among rows of one key, first to last: marks each whose id an earlier one has. `first[row]` becomes that row. */
+/* Marks duplicates among rows with equal keys, in file order: `first[row]` becomes the first row with the same id. */
 static uint32_t mark_run(const struct hr_trace_builder *builder, struct hr__keyed_row *run, size_t count,
                          uint32_t *first) {
   uint32_t n_duplicates = 0;
@@ -79,7 +80,7 @@ static uint32_t mark_run(const struct hr_trace_builder *builder, struct hr__keye
   return n_duplicates;
 }
 
-/* `first[row]` is the earlier row with the same id, or the row itself. */
+/* Sets `first[row]` to the earlier row with the same id, or to the row itself. */
 static bool find_duplicates(const struct hr_trace_builder *builder, uint32_t *first, uint32_t *n_duplicates) {
   struct hr__keyed_row *rows = rows_by_id(builder);
   if (!rows) return false;
@@ -128,7 +129,7 @@ static enum hr_status drop_duplicates(struct hr_trace_builder *builder, const ui
 }
 
 static enum hr_status settle_duplicates(struct hr_trace_builder *builder, bool lenient, struct hr_error *error) {
-  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK; /* and those that are not kept */
+  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK; /* streamed traces do not store ids */
   uint32_t *first = malloc(builder->n * sizeof *first), n_duplicates = 0;
   enum hr_status status = HR_OK;
   if (!first || !find_duplicates(builder, first, &n_duplicates))
@@ -159,17 +160,17 @@ static int64_t first_submit(const struct hr_trace_builder *builder) {
   return first;
 }
 
-/* The rows in order of submit, NULL when out of memory. */
+/* Rows in order of submit time; NULL if out of memory. */
 static uint32_t *sorted_rows(const struct hr_trace_builder *builder, int64_t origin_us) {
   struct hr__keyed_row *rows = malloc(builder->n * sizeof *rows);
   uint32_t *order = malloc(builder->n * sizeof *order);
   const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
   for (uint32_t row = 0; rows && row < builder->n; row++)
     rows[row] = (struct hr__keyed_row){(uint64_t)(submit_us[row] - origin_us), row};
-  bool fine = rows && order && hr__sort_keyed_rows(rows, builder->n);
-  for (uint32_t i = 0; fine && i < builder->n; i++) order[i] = rows[i].row;
+  bool ok = rows && order && hr__sort_keyed_rows(rows, builder->n);
+  for (uint32_t i = 0; ok && i < builder->n; i++) order[i] = rows[i].row;
   free(rows);
-  if (fine) return order;
+  if (ok) return order;
   free(order);
   return NULL;
 }
@@ -184,7 +185,7 @@ static bool reorder_column(struct hr__column *column, const uint32_t *order, uin
   return true;
 }
 
-/* `*order` stays NULL when the rows are in order already. */
+/* `*order` stays NULL if the rows are in order already. */
 static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint32_t **order) {
   if (builder->streamed || is_sorted(builder)) return true;
   *order = sorted_rows(builder, origin_us);
@@ -194,18 +195,18 @@ static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint3
   return true;
 }
 
-/* An instant that not all jobs have. */
+/* Rebases an instant that some jobs lack. */
 static void rebase_instants(int64_t *us, uint32_t from, uint32_t to, int64_t origin_us) {
   for (uint32_t row = from; us && row < to; row++) us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
 }
 
-/* Where only some jobs are elastic, the bounds of the others are what they ask for. */
+/* If only some jobs are elastic, the bounds of the others equal their request. */
 static void fill_rigid(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
   for (uint32_t row = from; bound && row < to; row++)
     if (bound[row] == HR_NONE) bound[row] = gpus[row];
 }
 
-/* What rows of one trace say, once all of them are known. */
+/* Converts rows [from, to) from the file's clock to the trace's. */
 static void settle_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
   const struct hr__column *column = builder->column;
   int64_t *submit_us = column[HR__COLUMN_SUBMIT].at;
@@ -216,7 +217,7 @@ static void settle_rows(const struct hr_trace_builder *builder, uint32_t from, u
   fill_rigid(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
 }
 
-/* Block by block, so that columns on disk are never all in memory. */
+/* Block by block, so that spooled columns are never in memory as a whole. */
 static void settle_columns(const struct hr_trace_builder *builder, int64_t origin_us) {
   for (uint32_t from = 0, to; from < builder->n; from = to) {
     to = builder->n - from > HR__SPOOL_BLOCK ? from + HR__SPOOL_BLOCK : builder->n;
@@ -225,9 +226,9 @@ static void settle_columns(const struct hr_trace_builder *builder, int64_t origi
   }
 }
 
-/* Columns have grown by doubling: what no row fills is given back. */
+/* Returns the unused part of columns, which grow by doubling. */
 static bool cut_columns(struct hr_trace_builder *builder) {
-  if (builder->streamed) return true; /* they did not, and files are not moved for a block or two */
+  if (builder->streamed) return true; /* they grow by a few blocks only, and files are not moved for so little */
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
     if (!column->at) continue;
@@ -250,7 +251,7 @@ void hr__owned_trace_show_columns(struct hr__owned_trace *owned) {
     if (owned->column[id].at) trace->column_bytes += (size_t)trace->n_jobs * owned->column[id].width;
 }
 
-static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+static void move_columns(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   struct hr_trace *trace = &owned->trace;
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     owned->column[id] = builder->column[id];
@@ -264,7 +265,7 @@ static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder 
   trace->id_text = builder->ids == HR__IDS_TEXT ? ids : NULL;
   owned->id_blocks = builder->id_blocks;
   builder->id_blocks = NULL;
-  trace->column_bytes += hr__id_blocks_bytes(owned->id_blocks);
+  trace->column_bytes += builder->id_bytes;
 }
 
 void hr__owned_trace_show_names(struct hr__owned_trace *owned) {
@@ -276,13 +277,13 @@ void hr__owned_trace_show_names(struct hr__owned_trace *owned) {
   for (int id = 0; id < HR__N_NAMES; id++) owned->trace.column_bytes += owned->names[id].bytes;
 }
 
-static void take_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+static void move_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   memcpy(owned->names, builder->names, sizeof owned->names);
   memset(builder->names, 0, sizeof builder->names);
   hr__owned_trace_show_names(owned);
 }
 
-static void take_rest(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+static void move_metadata(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   struct hr_trace *trace = &owned->trace;
   trace->source = owned->source = builder->source;
   trace->format = owned->format = builder->format;
@@ -297,11 +298,11 @@ static void take_rest(struct hr__owned_trace *owned, struct hr_trace_builder *bu
 }
 
 static enum hr_status no_jobs(const struct hr_trace_builder *builder, struct hr_error *error) {
-  if (!builder->n_skipped) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", builder->source);
+  if (!builder->n_skipped) return hr_fail(error, HR_BAD_INPUT, "%s: contains no jobs", builder->source);
   const struct hr_skipped_rows *skipped = &builder->skipped[0];
   char rows[60] = "its only row is";
   if (builder->n_skipped > 1) snprintf(rows, sizeof rows, "all %llu rows are", (unsigned long long)builder->n_skipped);
-  return hr_fail(error, HR_BAD_INPUT, "%s: no job is left: %s bad, %son line %llu: %s", builder->source, rows,
+  return hr_fail(error, HR_BAD_INPUT, "%s: no valid job: %s bad, %son line %llu: %s", builder->source, rows,
                  builder->n_skipped == 1 ? "" : "the first ", (unsigned long long)skipped->first_line, skipped->reason);
 }
 
@@ -326,25 +327,9 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   owned->trace.ids_told = builder->ids != HR__IDS_NONE;
   owned->trace.row = owned->row = order;
   owned->trace.column_bytes = order ? builder->n * sizeof *order : 0;
-  take_columns(owned, builder);
-  take_names(owned, builder);
-  take_rest(owned, builder);
+  move_columns(owned, builder);
+  move_names(owned, builder);
+  move_metadata(owned, builder);
   *trace = &owned->trace;
   return HR_OK;
-}
-
-void hr_trace_destroy(struct hr_trace *trace) {
-  if (!trace) return;
-  struct hr__owned_trace *owned = (struct hr__owned_trace *)trace;
-  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&owned->column[id]);
-  for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&owned->names[id]);
-  for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) free(trace->skipped[i].reason);
-  free(trace->skipped);
-  hr_notes_finish(&trace->notes);
-  hr__id_blocks_free(owned->id_blocks);
-  if (owned->map) munmap(owned->map, owned->map_bytes);
-  free(owned->row);
-  free(owned->source);
-  free(owned->format);
-  free(owned);
 }

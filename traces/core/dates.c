@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The proleptic Gregorian calendar by arithmetic: the C library's calendar depends on the machine's time zone. */
+/*
+ * Dates, and times and durations as users write them in options.
+ *
+ * Uses the proleptic Gregorian calendar by integer arithmetic, as the C library's calendar depends on the time zone
+ * of the machine. A duration is a list of whole or decimal numbers with units ("1d12h"), computed in integers.
+ */
 
 #include "traces/core/dates.h"
 
@@ -7,7 +12,7 @@
 
 #include <string.h>
 
-struct dates_cursor {
+struct cursor {
   const char *at, *end;
 };
 
@@ -18,23 +23,23 @@ struct moment {
   bool zoned;
 };
 
-static bool take(struct dates_cursor *cursor, char wanted) {
-  if (cursor->at == cursor->end || *cursor->at != wanted) return false;
+static bool accept(struct cursor *cursor, char expected) {
+  if (cursor->at == cursor->end || *cursor->at != expected) return false;
   cursor->at++;
   return true;
 }
 
-static bool next_is_digit(const struct dates_cursor *cursor) {
+static bool next_is_digit(const struct cursor *cursor) {
   return cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
 }
 
-static bool take_number(struct dates_cursor *cursor, int n_digits, int least, int most, int *value) {
+static bool parse_number(struct cursor *cursor, int n_digits, int min, int max, int *value) {
   *value = 0;
   for (int i = 0; i < n_digits; i++) {
     if (!next_is_digit(cursor)) return false;
     *value = *value * 10 + (*cursor->at++ - '0');
   }
-  return *value >= least && *value <= most;
+  return *value >= min && *value <= max;
 }
 
 static bool is_leap(int year) {
@@ -46,14 +51,14 @@ static int days_in_month(int year, int month) {
   return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-static bool take_day(struct dates_cursor *cursor, struct moment *moment) {
-  return take_number(cursor, 4, 1, 9999, &moment->year) && take(cursor, '-') &&
-         take_number(cursor, 2, 1, 12, &moment->month) && take(cursor, '-') &&
-         take_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
+static bool parse_day(struct cursor *cursor, struct moment *moment) {
+  return parse_number(cursor, 4, 1, 9999, &moment->year) && accept(cursor, '-') &&
+         parse_number(cursor, 2, 1, 12, &moment->month) && accept(cursor, '-') &&
+         parse_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
 }
 
 /* Digits after the point, rounded half up at the seventh. */
-static bool take_fraction(struct dates_cursor *cursor, int64_t *us) {
+static bool parse_fraction(struct cursor *cursor, int64_t *us) {
   if (!next_is_digit(cursor)) return false;
   int64_t unit = HR_SECOND_US;
   for (; next_is_digit(cursor); cursor->at++) {
@@ -65,24 +70,24 @@ static bool take_fraction(struct dates_cursor *cursor, int64_t *us) {
   return true;
 }
 
-static bool take_clock(struct dates_cursor *cursor, struct moment *moment) {
-  if (!take_number(cursor, 2, 0, 23, &moment->hour) || !take(cursor, ':')) return false;
-  if (!take_number(cursor, 2, 0, 59, &moment->minute)) return false;
-  if (!take(cursor, ':')) return true;
-  if (!take_number(cursor, 2, 0, 59, &moment->second)) return false;
-  return !take(cursor, '.') || take_fraction(cursor, &moment->fraction_us);
+static bool parse_clock(struct cursor *cursor, struct moment *moment) {
+  if (!parse_number(cursor, 2, 0, 23, &moment->hour) || !accept(cursor, ':')) return false;
+  if (!parse_number(cursor, 2, 0, 59, &moment->minute)) return false;
+  if (!accept(cursor, ':')) return true;
+  if (!parse_number(cursor, 2, 0, 59, &moment->second)) return false;
+  return !accept(cursor, '.') || parse_fraction(cursor, &moment->fraction_us);
 }
 
-static bool take_zone(struct dates_cursor *cursor, struct moment *moment) {
+static bool parse_zone(struct cursor *cursor, struct moment *moment) {
   moment->zoned = true;
-  if (take(cursor, 'Z') || take(cursor, 'z')) return true;
+  if (accept(cursor, 'Z') || accept(cursor, 'z')) return true;
   bool west = cursor->at < cursor->end && *cursor->at == '-';
-  if (!west && !take(cursor, '+')) return false;
-  if (west) take(cursor, '-');
+  if (!west && !accept(cursor, '+')) return false;
+  if (west) accept(cursor, '-');
   int hours, minutes = 0;
-  if (!take_number(cursor, 2, 0, 23, &hours)) return false;
-  bool colon = take(cursor, ':');
-  if ((colon || cursor->at < cursor->end) && !take_number(cursor, 2, 0, 59, &minutes)) return false;
+  if (!parse_number(cursor, 2, 0, 23, &hours)) return false;
+  bool colon = accept(cursor, ':');
+  if ((colon || cursor->at < cursor->end) && !parse_number(cursor, 2, 0, 59, &minutes)) return false;
   moment->offset_minutes = (west ? -1 : 1) * (hours * 60 + minutes);
   return true;
 }
@@ -100,13 +105,13 @@ static int64_t moment_us(const struct moment *moment) {
 }
 
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
-  struct dates_cursor cursor = {text.at, text.at + text.length};
+  struct cursor cursor = {text.at, text.at + text.length};
   struct moment moment = {0};
-  if (!take_day(&cursor, &moment)) return false;
+  if (!parse_day(&cursor, &moment)) return false;
   if (cursor.at < cursor.end) {
-    if (!take(&cursor, 'T') && !take(&cursor, 't') && !take(&cursor, ' ')) return false;
-    if (!take_clock(&cursor, &moment)) return false;
-    if (cursor.at < cursor.end && !take_zone(&cursor, &moment)) return false;
+    if (!accept(&cursor, 'T') && !accept(&cursor, 't') && !accept(&cursor, ' ')) return false;
+    if (!parse_clock(&cursor, &moment)) return false;
+    if (cursor.at < cursor.end && !parse_zone(&cursor, &moment)) return false;
   }
   *us = moment_us(&moment);
   *zoned = moment.zoned;
@@ -124,7 +129,7 @@ static char *put_digits(char *at, int64_t value, int n_digits) {
   return at + n_digits;
 }
 
-/* The year that day `days` since 1970-01-01 is in, by looking near where it would be if all years were alike. */
+/* The year of day `days` since 1970-01-01. Starts from an estimate that is never too late. */
 static int64_t year_of(int64_t days) {
   struct moment moment = {.year = (int)(days / 366) + 1970 - 6, .month = 1, .day = 1};
   for (;; moment.year++) {
@@ -170,11 +175,9 @@ char *hr__date_put(char *at, int64_t us, bool zoned) {
   return at;
 }
 
-/* Times and lengths of time as a person writes them. A part of a length is a whole number and its unit, larger units
-   first or not: integers from end to end. */
-
-/* The unit that begins at `*at`, which moves behind it; 0: none. A number `alone` is seconds. */
-static int64_t take_unit(const char **at, bool alone) {
+/* The length of the unit at `*at`, which moves past it; 0: not a unit. A number without a unit (`alone`) is in
+   seconds. */
+static int64_t parse_unit(const char **at, bool alone) {
   static const struct {
     char letter;
     int64_t us;
@@ -193,7 +196,7 @@ static int64_t take_unit(const char **at, bool alone) {
 }
 
 /* A number with up to six decimals, in millionths. */
-static bool take_millionths(const char **at, int64_t *value) {
+static bool parse_millionths(const char **at, int64_t *value) {
   int64_t unit = HR_SECOND_US;
   const char *begin = *at;
   *value = 0;
@@ -209,15 +212,15 @@ static bool take_millionths(const char **at, int64_t *value) {
   return unit < HR_SECOND_US;
 }
 
-/* "1d12h", "90", "1.5h". */
+/* Parses "1d12h", "90" or "1.5h". */
 static bool parse_span(const char *text, int64_t *us) {
   const char *begin = text;
   *us = 0;
   do {
     bool alone = text == begin;
     int64_t millionths, unit_us, part_us;
-    if (!take_millionths(&text, &millionths)) return false;
-    unit_us = take_unit(&text, alone);
+    if (!parse_millionths(&text, &millionths)) return false;
+    unit_us = parse_unit(&text, alone);
     if (!unit_us || __builtin_mul_overflow(millionths, unit_us / HR_SECOND_US, &part_us)) return false;
     if (part_us > HR_MAX_INPUT_US - *us) return false;
     *us += part_us;
@@ -229,10 +232,10 @@ enum hr_status hr_span_parse(const char *option, const char *text, bool may_be_n
                              struct hr_error *error) {
   bool negative = may_be_negative && *text == '-';
   if (!parse_span(text + negative, us))
-    return hr_fail(error, HR_BAD_INPUT,
-                   "--%s %.60s: a length of time is wanted, like 90 (seconds), 45m, 36h, 2d, 1w or 1d12h, of at most "
-                   "100000000000 s",
-                   option, text);
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "--%s %.60s: expected a duration like 90 (seconds), 45m, 36h, 2d, 1w or 1d12h, of at most 100000000000 s",
+        option, text);
   if (negative) *us = -*us;
   return HR_OK;
 }
@@ -242,9 +245,9 @@ enum hr_status hr_span_parse(const char *option, const char *text, bool may_be_n
 static enum hr_status wrong_clock(const struct hr_trace *trace, const char *option, const char *text,
                                   struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT,
-                 "--%s %.60s: the times of %s are %s; write %s, or how long after the first submit, as 2d", option,
+                 "--%s %.60s: the times of %s are %s; expected %s, or a time after the first submit, like 2d", option,
                  text, trace->source, trace->dated ? "dates" : "seconds without dates",
-                 trace->dated ? "a date, like 2026-11-21T08:30" : "@SECONDS on its clock");
+                 trace->dated ? "a date, like 2026-11-21T08:30" : "@SECONDS on the clock of the trace");
 }
 
 static bool is_date(const char *text) {
@@ -257,13 +260,13 @@ enum hr_status hr_trace_time_parse(const struct hr_trace *trace, const char *opt
   if (!date && !clock) return hr_span_parse(option, text, false, us, error);
   if (date != trace->dated) return wrong_clock(trace, option, text, error);
   if (date && !hr_date_parse(text, us, &zoned))
-    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: is no date of the calendar; write it like 2026-11-21T08:30",
-                   option, text);
+    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: not a valid date; expected a date like 2026-11-21T08:30", option,
+                   text);
   if (date && zoned && hr_trace_has_local_dates(trace))
-    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: has a zone, and the dates of %s have none; leave it out", option,
-                   text, trace->source);
+    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: the dates of %s have no time zone; remove the zone", option, text,
+                   trace->source);
   if (clock && !parse_span(text + 1, us))
-    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: behind the @ a number of seconds is wanted", option, text);
+    return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: expected a number of seconds after '@'", option, text);
   *us -= trace->origin_us;
   return HR_OK;
 }

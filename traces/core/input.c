@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A window slides over the file: [begin, end) is what was read and not taken. When it holds no whole line, the
- * rest moves to the front and a block is read behind it, so a line is always in one piece and memory is bounded
- * by the longest line that is allowed. Blocks are small enough to stay in the processor's cache.
+ * Text input: decompression (plain, gzip or zstd, detected by magic bytes) and lines.
+ *
+ * The decoder reads raw bytes into one buffer; the first block determines the compression. Decompressors write
+ * directly into the caller's memory. `between` is true where compressed data may end: before the first byte, and
+ * after each gzip member or zstd frame (a file may contain several).
+ *
+ * The input keeps a window of the decoded file: [begin, end) is read but not taken. If it holds no complete line, the
+ * rest moves to the front and another block is read behind it. Lines are therefore contiguous, and memory is bounded
+ * by the longest allowed line. Blocks fit into the processor's cache.
  */
 
 #include "traces/core/input.h"
@@ -35,13 +41,13 @@ static uint64_t count_lines(const char *at, size_t length) {
   return count;
 }
 
-/* NUL stands in no text and in nearly every binary file. */
+/* Text contains no NUL; nearly every binary file does. */
 static enum hr_status refuse_binary(const struct hr__input *input, size_t from, struct hr_error *error) {
   const char *nul = memchr(input->window + from, '\0', input->end - from);
   if (!nul) return HR_OK;
   uint64_t line =
       input->line + 1 + count_lines(input->window + input->begin, (size_t)(nul - input->window) - input->begin);
-  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: is not text (a NUL byte stands here): a binary file?", input->path,
+  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: not a text file: it contains a NUL byte", input->path,
                  (unsigned long long)line);
 }
 
@@ -49,8 +55,7 @@ static enum hr_status refuse_packed(const struct hr__input *input, struct hr_err
   if (input->end < HR__PACKED_MAGIC_BYTES || memcmp(input->window, HR__PACKED_MAGIC, HR__PACKED_MAGIC_BYTES) != 0)
     return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s: is a packed trace, which is read as a trace from a plain file only: neither compressed nor "
-                 "through a pipe",
+                 "%s: is a packed trace; packed traces must be plain files, neither compressed nor read from a pipe",
                  input->path);
 }
 
@@ -69,21 +74,21 @@ static enum hr_status refill(struct hr__input *input, struct hr_error *error) {
 
 enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error) {
   *input = NULL;
-  struct hr__input *made = malloc(sizeof *made);
-  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  made->path = path;
-  made->begin = made->end = 0;
-  made->line = 0;
-  made->ended = false;
-  enum hr_status status = hr__decoder_open(path, &made->decoder, error);
-  if (status == HR_OK) status = refill(made, error);
-  if (status == HR_OK && made->end == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: the file is empty", path);
+  struct hr__input *created = malloc(sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->path = path;
+  created->begin = created->end = 0;
+  created->line = 0;
+  created->ended = false;
+  enum hr_status status = hr__decoder_open(path, &created->decoder, error);
+  if (status == HR_OK) status = refill(created, error);
+  if (status == HR_OK && created->end == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: the file is empty", path);
   if (status != HR_OK) {
-    hr__input_close(made);
+    hr__input_close(created);
     return status;
   }
-  if (made->end >= 3 && memcmp(made->window, "\xEF\xBB\xBF", 3) == 0) made->begin = 3; /* byte order mark */
-  *input = made;
+  if (created->end >= 3 && memcmp(created->window, "\xEF\xBB\xBF", 3) == 0) created->begin = 3; /* byte order mark */
+  *input = created;
   return HR_OK;
 }
 
@@ -97,10 +102,11 @@ struct hr_text hr__input_peek(const struct hr__input *input) {
   return (struct hr_text){input->window + input->begin, input->end - input->begin};
 }
 
-static enum hr_status take_line(struct hr__input *input, size_t length, struct hr_text *line, struct hr_error *error) {
+static enum hr_status next_whole_line(struct hr__input *input, size_t length, struct hr_text *line,
+                                      struct hr_error *error) {
   input->line++;
   if (length > HR__LONGEST_LINE)
-    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: line %llu is longer than 1 MiB; each job is one line of text",
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: line %llu is longer than 1 MiB; expected one job per line",
                    input->path, (unsigned long long)input->line, (unsigned long long)input->line);
   *line = (struct hr_text){input->window + input->begin, length};
   input->begin += length;
@@ -111,15 +117,16 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
   size_t searched = 0;
   for (;;) {
     const char *at = input->window + input->begin;
-    size_t there = input->end - input->begin;
-    const char *newline = memchr(at + searched, '\n', there - searched);
-    if (newline) return take_line(input, (size_t)(newline - at) + 1, line, error);
-    if (there > HR__LONGEST_LINE || (input->ended && there)) return take_line(input, there, line, error);
+    size_t available = input->end - input->begin;
+    const char *newline = memchr(at + searched, '\n', available - searched);
+    if (newline) return next_whole_line(input, (size_t)(newline - at) + 1, line, error);
+    if (available > HR__LONGEST_LINE || (input->ended && available))
+      return next_whole_line(input, available, line, error);
     if (input->ended) {
       *line = (struct hr_text){NULL, 0};
       return HR_OK;
     }
-    searched = there;
+    searched = available;
     enum hr_status status = refill(input, error);
     if (status != HR_OK) return status;
   }
@@ -158,7 +165,7 @@ enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, s
   return status;
 }
 
-/* Written so that the compiler works on many bytes at once. */
+/* Branch-free, so that the compiler vectorizes it. */
 static bool has_blank_beginnings(const char *at, size_t length) {
   unsigned found = 0;
   for (size_t i = 0; i + 1 < length; i++)
@@ -180,12 +187,6 @@ struct hr_text hr__input_plain_lines(struct hr__input *input) {
 uint64_t hr__input_line_number(const struct hr__input *input) {
   return input->line;
 }
-
-/*
- * Raw bytes come through one buffer, whose first filling also tells the compression; each decoder takes from it
- * and writes straight into the caller's memory. `between` holds where the compressed data may end: before the
- * first byte, and after each gzip member or zstd frame (files may hold several, one after the other).
- */
 
 enum { RAW_BYTES = 1 << 16, GZIP_WINDOW = 15 + 16 };
 
@@ -213,7 +214,7 @@ static enum hr_status no_memory(const struct hr__decoder *decoder, struct hr_err
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", decoder->path);
 }
 
-/* Reads until `capacity` bytes or the end: pipes hand over a little at a time. */
+/* Reads until `capacity` bytes or the end of the file; reads from pipes may be short. */
 static enum hr_status read_fully(struct hr__decoder *decoder, void *buffer, size_t capacity, size_t *length,
                                  struct hr_error *error) {
   *length = 0;
@@ -232,12 +233,12 @@ static enum hr_status refill_raw(struct hr__decoder *decoder, struct hr_error *e
   return read_fully(decoder, decoder->raw, RAW_BYTES, &decoder->raw_end, error);
 }
 
-/* ---- Recognising ------------------------------------------------------------------------------------ */
+/* ---- Detection of formats ---------------------------------------------------------------------------- */
 
 struct signature {
   const char *bytes;
   size_t length;
-  const char *what; /* of what Headroom does not read */
+  const char *what; /* description of the unsupported format */
 };
 
 static bool starts_with(const struct hr__decoder *decoder, const char *bytes, size_t length) {
@@ -277,7 +278,7 @@ static enum hr_status recognise(struct hr__decoder *decoder, struct hr_error *er
 }
 
 static enum hr_status open_file(struct hr__decoder *decoder, struct hr_error *error) {
-  if (!*decoder->path) return hr_fail(error, HR_BAD_INPUT, "'': cannot be read: a file name is wanted");
+  if (!*decoder->path) return hr_fail(error, HR_BAD_INPUT, "'': cannot be read: the file name is empty");
   bool is_stdin = decoder->path == hr__standard_input;
   decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(decoder->path, O_RDONLY | O_CLOEXEC);
   if (decoder->descriptor < 0) return cannot_read(decoder->path, errno, error);
@@ -289,16 +290,16 @@ static enum hr_status open_file(struct hr__decoder *decoder, struct hr_error *er
 
 enum hr_status hr__decoder_open(const char *path, struct hr__decoder **decoder, struct hr_error *error) {
   *decoder = NULL;
-  struct hr__decoder *made = calloc(1, sizeof *made);
-  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  made->path = path;
-  made->between = true;
-  enum hr_status status = open_file(made, error);
-  if (status == HR_OK) status = recognise(made, error);
+  struct hr__decoder *created = calloc(1, sizeof *created);
+  if (!created) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  created->path = path;
+  created->between = true;
+  enum hr_status status = open_file(created, error);
+  if (status == HR_OK) status = recognise(created, error);
   if (status == HR_OK)
-    *decoder = made;
+    *decoder = created;
   else
-    hr__decoder_close(made);
+    hr__decoder_close(created);
   return status;
 }
 
@@ -335,7 +336,7 @@ static enum hr_status next_member(struct hr__decoder *decoder, struct hr_error *
     return HR_OK;
   }
   if (decoder->raw[decoder->raw_at] != 0x1F)
-    return hr_fail(error, HR_BAD_INPUT, "%s: something that is not gzip follows its gzip data", decoder->path);
+    return hr_fail(error, HR_BAD_INPUT, "%s: unexpected data after the end of its gzip data", decoder->path);
   decoder->between = false;
   return inflateReset(&decoder->inflater) == Z_OK ? HR_OK : no_memory(decoder, error);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A number is read as digits x 10^exponent with up to 19 significant digits; further digits only leave a mark
- * that something followed. It is then scaled in 128 bits, so that 0.1 s is 100,000 us and not one less.
+ * Parses a number as digits x 10^exponent with up to 19 significant digits; a flag records whether non-zero digits
+ * were dropped. The result is scaled in 128-bit integers, so 0.1 s is exactly 100,000 us.
  */
 
 #include "traces/core/numbers.h"
@@ -14,17 +14,17 @@ __extension__ typedef unsigned __int128 wide;
 struct decimal {
   uint64_t digits;
   int exponent;
-  bool dropped; /* digits that are not zero did not fit */
+  bool dropped; /* non-zero digits did not fit */
 };
 
-enum { MOST_EXPONENT = 100000, DIGITS_OF_WIDE = 38 };
+enum { MAX_EXPONENT = 100000, DIGITS_OF_WIDE = 38 };
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* Takes digits into `number`; `step` is what each one takes off the exponent. */
-static const char *take_digits(struct decimal *number, const char *at, const char *end, int step) {
+/* Accumulates digits into `number`; `step` is subtracted from the exponent for each digit. */
+static const char *parse_digits(struct decimal *number, const char *at, const char *end, int step) {
   const uint64_t full = (UINT64_MAX - 9) / 10;
   for (; at < end && is_digit(*at); at++) {
     unsigned digit = (unsigned)(*at - '0');
@@ -39,29 +39,29 @@ static const char *take_digits(struct decimal *number, const char *at, const cha
   return at;
 }
 
-/* Takes what follows the `e`; NULL when that is not a whole number. */
-static const char *take_exponent(struct decimal *number, const char *at, const char *end) {
+/* Parses the exponent after `e`; NULL if it is not a whole number. */
+static const char *parse_exponent(struct decimal *number, const char *at, const char *end) {
   bool negative = at < end && *at == '-';
   if (at < end && (*at == '-' || *at == '+')) at++;
   if (at == end) return NULL;
   int exponent = 0;
   for (; at < end && is_digit(*at); at++)
-    if (exponent < MOST_EXPONENT) exponent = exponent * 10 + (*at - '0');
+    if (exponent < MAX_EXPONENT) exponent = exponent * 10 + (*at - '0');
   number->exponent += negative ? -exponent : exponent;
   return at;
 }
 
-/* The text without its sign. */
+/* Parses a number without its sign. */
 static bool read_decimal(struct decimal *number, const char *at, const char *end) {
   const char *whole = at;
-  at = take_digits(number, at, end, 0);
+  at = parse_digits(number, at, end, 0);
   bool any = at > whole;
   if (at < end && *at == '.') {
     const char *fraction = ++at;
-    at = take_digits(number, at, end, 1);
+    at = parse_digits(number, at, end, 1);
     any = any || at > fraction;
   }
-  if (any && at < end && (*at == 'e' || *at == 'E')) at = take_exponent(number, at + 1, end);
+  if (any && at < end && (*at == 'e' || *at == 'E')) at = parse_exponent(number, at + 1, end);
   return any && at == end;
 }
 
@@ -69,7 +69,7 @@ static enum hr__number_fault scale_down(const struct decimal *number, wide produ
                                         const struct hr__number_rule *rule, uint64_t *value) {
   wide divisor = 1;
   for (int i = 0; i < -exponent && i < DIGITS_OF_WIDE; i++) divisor *= 10;
-  /* Beyond 38 digits all that is left is less than half a unit. */
+  /* With more than 38 digits the rest is less than half a unit. */
   wide quotient = exponent < -DIGITS_OF_WIDE ? 0 : product / divisor;
   wide rest = exponent < -DIGITS_OF_WIDE ? 1 : product % divisor;
   if (rule->whole && (rest || number->dropped)) return HR__NUMBER_NOT_WHOLE;
@@ -94,9 +94,9 @@ static enum hr__number_fault scale(const struct decimal *number, const struct hr
   return HR__NUMBER_FINE;
 }
 
-enum { PLAIN_DIGITS = 18 }; /* always fit in 64 bits */
+enum { PLAIN_DIGITS = 18 }; /* always fits in 64 bits */
 
-/* The common case, digits with few decimals, without a division: false when the text is anything else. */
+/* Fast path without division: digits with few decimals. Returns false for any other text. */
 static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
   const char *at = text.at, *end = text.at + text.length;
   if (text.length > PLAIN_DIGITS) return false;
@@ -112,7 +112,7 @@ static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule,
 }
 
 enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
-  if (text.length == 0) return HR__NUMBER_BAD; /* and may be nowhere */
+  if (text.length == 0) return HR__NUMBER_BAD; /* `at` may be NULL */
   if (parse_plain(text, rule, value)) return HR__NUMBER_FINE;
   const char *at = text.at, *end = text.at + text.length;
   bool negative = at < end && *at == '-';
@@ -121,17 +121,6 @@ enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__num
   if (!read_decimal(&number, at, end)) return HR__NUMBER_BAD;
   if (negative && number.digits) return HR__NUMBER_NEGATIVE;
   return scale(&number, rule, value);
-}
-
-bool hr__number_has_comma(struct hr_text text) {
-  bool comma = false;
-  for (size_t i = 0; i < text.length; i++) {
-    bool between = i > 0 && i + 1 < text.length && is_digit(text.at[i - 1]) && is_digit(text.at[i + 1]);
-    bool sign = i == 0 && (text.at[i] == '-' || text.at[i] == '+');
-    if (!is_digit(text.at[i]) && !sign && !((text.at[i] == ',' || text.at[i] == '.') && between)) return false;
-    comma = comma || text.at[i] == ',';
-  }
-  return comma;
 }
 
 bool hr__integer_parse(struct hr_text text, int64_t *value) {
@@ -150,17 +139,17 @@ bool hr__integer_parse(struct hr_text text, int64_t *value) {
   return true;
 }
 
-enum { MOST_QUOTED = 60 };
+enum { MAX_QUOTED = 60 };
 
 const char *hr__quote(struct hr_text text, char buffer[HR__QUOTE_BYTES]) {
   char *to = buffer;
-  for (size_t i = 0; i < text.length && i < MOST_QUOTED; i++) {
+  for (size_t i = 0; i < text.length && i < MAX_QUOTED; i++) {
     unsigned char c = (unsigned char)text.at[i];
     if (c >= ' ' && c < 0x7F)
       *to++ = (char)c;
     else
       to += sprintf(to, "\\x%02X", c);
   }
-  strcpy(to, text.length > MOST_QUOTED ? "..." : "");
+  strcpy(to, text.length > MAX_QUOTED ? "..." : "");
   return buffer;
 }

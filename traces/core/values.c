@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading a field is a switch on its kind: no allocation and no text scanning beyond the field itself, because
- * this runs for every field of every row. What is wrong is a constant text, so that bad rows of a kind can be
- * counted together.
+ * Parsers of field values: numbers, times, words from fixed lists, texts. They run for every field of every row, so
+ * they neither allocate nor look beyond the field. Errors are constant texts, so that bad rows can be counted by
+ * their error.
  */
 
 #include "traces/core/values.h"
@@ -14,19 +14,35 @@
 
 struct number_kind {
   struct hr__number_rule rule;
-  uint64_t least;
+  uint64_t min;
   size_t width;
   const char *not_right, *too_large;
 };
 
 static const struct number_kind number_kinds[] = {
-#define NUMBER_KIND(kind, type, factor, least, most, whole, right, max_text)                                           \
-  [kind] = {{factor, (uint64_t)(most), whole}, least, sizeof(type), "not " right, "more than " max_text},
+#define NUMBER_KIND(kind, type, factor, min, max, whole, right, max_text)                                              \
+  [kind] = {{factor, (uint64_t)(max), whole}, min, sizeof(type), "not " right, "more than " max_text},
     HR__NUMBER_KIND_TABLE(NUMBER_KIND)
 #undef NUMBER_KIND
 };
 
-static const char with_comma[] = "not a number: decimals follow a point, not a comma, and nothing is between thousands";
+static const char with_comma[] = "not a number: write a decimal point instead of a comma, and no thousands separators";
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* Whether the text is a number with commas: "0,5", "1,000". */
+static bool has_comma(struct hr_text text) {
+  bool comma = false;
+  for (size_t i = 0; i < text.length; i++) {
+    bool between = i > 0 && i + 1 < text.length && is_digit(text.at[i - 1]) && is_digit(text.at[i + 1]);
+    bool sign = i == 0 && (text.at[i] == '-' || text.at[i] == '+');
+    if (!is_digit(text.at[i]) && !sign && !((text.at[i] == ',' || text.at[i] == '.') && between)) return false;
+    comma = comma || text.at[i] == ',';
+  }
+  return comma;
+}
 
 static void store(void *member, size_t width, uint64_t value) {
   uint32_t narrow = (uint32_t)value;
@@ -43,8 +59,8 @@ static const char *read_number(enum hr__kind kind, uint64_t unit_us, struct hr_t
   uint64_t value = 0;
   enum hr__number_fault fault = hr__number_parse(text, rule, &value);
   if (fault == HR__NUMBER_TOO_LARGE) return number->too_large;
-  if (fault == HR__NUMBER_BAD && hr__number_has_comma(text)) return with_comma;
-  if (fault != HR__NUMBER_FINE || value < number->least) return number->not_right;
+  if (fault == HR__NUMBER_BAD && has_comma(text)) return with_comma;
+  if (fault != HR__NUMBER_FINE || value < number->min) return number->not_right;
   store(member, number->width, value);
   return NULL;
 }
@@ -56,19 +72,19 @@ static const char *read_instant(struct hr__value_reader *reader, uint64_t unit_u
   enum hr__clock clock = HR__CLOCK_SECONDS;
   bool zoned;
   enum hr__number_fault fault = hr__number_parse(text, &rule, &seconds_us);
-  if (fault == HR__NUMBER_TOO_LARGE)
-    return "more than 100000000000 s; if it is in ms, a map says so, as in --map submit=COLUMN(ms)";
+  if (fault == HR__NUMBER_TOO_LARGE) return "more than 100000000000 s; for a column in ms, use --map submit=COLUMN(ms)";
   if (fault == HR__NUMBER_FINE)
     us = (int64_t)seconds_us;
   else if (fault == HR__NUMBER_BAD && hr__date_parse(text, &us, &zoned))
     clock = zoned ? HR__CLOCK_ZONED_DATES : HR__CLOCK_LOCAL_DATES;
-  else if (fault == HR__NUMBER_BAD && hr__number_has_comma(text))
+  else if (fault == HR__NUMBER_BAD && has_comma(text))
     return with_comma;
   else
     return "not a number of seconds of at least 0, nor an ISO 8601 date like 2026-11-21T08:30:00Z";
   if (reader->clock == HR__CLOCK_UNKNOWN) reader->clock = clock;
   if (reader->clock != clock)
-    return "not written like the times before it: seconds, dates with a zone and dates without do not mix";
+    return "not of the same kind as the previous times: a file must have only seconds, only dates with a zone, or only "
+           "dates without one";
   memcpy(member, &us, sizeof us);
   return NULL;
 }
@@ -145,7 +161,7 @@ static bool is_no_instant(struct hr_text text) {
   return find_word(words, text) != NULL;
 }
 
-/* Sets `flag` when the text is the boolean `when`. */
+/* Sets `flag` if the boolean equals `when`. */
 static const char *read_flag(struct hr_text text, bool when, uint8_t flag, void *member) {
   const struct word *word = find_word(boolean_words, text);
   if (!word) return "not one of true, false, yes, no, 1, 0";
@@ -173,7 +189,7 @@ static struct hr_text trim(struct hr_text text) {
   return text;
 }
 
-/* " A100 | H100" becomes "A100|H100", so that lists that say the same are the same text. */
+/* Normalizes " A100 | H100" to "A100|H100", so that equal lists are equal texts. */
 static const char *read_list(struct hr__text_store *texts, struct hr_text text, void *member) {
   char *start = texts->at + texts->used, *to = start;
   const char *end = text.at + text.length;
@@ -181,7 +197,7 @@ static const char *read_list(struct hr__text_store *texts, struct hr_text text, 
     const char *bar = memchr(at, '|', (size_t)(end - at));
     const char *stop = bar ? bar : end;
     struct hr_text item = trim((struct hr_text){at, (size_t)(stop - at)});
-    if (!item.length) return "not a list of names with '|' between them";
+    if (!item.length) return "not a list of names separated by '|'";
     if (to > start) *to++ = '|';
     memcpy(to, item.at, item.length);
     to += item.length;

@@ -2,12 +2,12 @@
 #ifndef HR_TRACES_CORE_VALUES_H
 #define HR_TRACES_CORE_VALUES_H
 
-/* One field of a text table to one member of a row. */
+/* Parses one field of a table into one member of a row. */
 
 #include "headroom/trace_files.h"
 
-/* Numbers: kind, type of the member, units in one of the text, least and most in the member's unit, whether only
-   whole ones will do, what is right in words, the most in words. */
+/* Numbers: kind, type of the member, member units per unit of the text, minimum and maximum in member units, whether
+   the result must be whole, the expected value in words, the maximum in words. */
 #define HR__NUMBER_KIND_TABLE(X)                                                                                       \
   X(HR__DURATION, int64_t, 1000000, 0, HR_MAX_INPUT_US, false, "a number of seconds of at least 0", "100000000000 s")  \
   X(HR__GIB, uint64_t, 1024, 0, 1 << 30, false, "a number of GiB of at least 0", "1048576 GiB")                        \
@@ -29,26 +29,24 @@ enum hr__kind {
 #undef HR__KIND_NAME
       HR__N_NUMBER_KINDS,
   HR__INSTANT = HR__N_NUMBER_KINDS, /* int64_t: seconds, or a date */
-  HR__INSTANT_OR_NONE,              /* int64_t, left as it is by "Unknown", "None" and their like */
+  HR__INSTANT_OR_NONE,              /* int64_t, unchanged for "Unknown", "None" and similar words */
   HR__PRIORITY,                     /* int32_t */
   HR__TEXT,                         /* struct hr_text */
-  HR__LIST,                         /* struct hr_text: trimmed items between `|` */
+  HR__LIST,                         /* struct hr_text: trimmed items separated by `|` */
   HR__CLASS,                        /* uint8_t: enum hr_job_class */
   HR__STATUS,                       /* uint8_t: enum hr_outcome */
-  HR__DEDICATED,                    /* uint8_t: sets HR_JOB_DEDICATED when true */
-  HR__INTERRUPTIBLE,                /* uint8_t: sets HR_JOB_NOT_INTERRUPTIBLE when false */
-  HR__TIER                          /* uint8_t: enum hr_tier, up to a zone */
+  HR__DEDICATED,                    /* uint8_t: sets HR_JOB_DEDICATED if true */
+  HR__INTERRUPTIBLE,                /* uint8_t: sets HR_JOB_NOT_INTERRUPTIBLE if false */
+  HR__TIER                          /* uint8_t: enum hr_tier, at most HR_TIER_ZONE */
 };
 
-/* What the instants of a file are measured by; all of them by the same. */
+/* The kind of times that a file has; all times of a file have the same kind. */
 enum hr__clock { HR__CLOCK_UNKNOWN, HR__CLOCK_SECONDS, HR__CLOCK_LOCAL_DATES, HR__CLOCK_ZONED_DATES };
 
 #define HR__LOCAL_DATES_NOTE                                                                                           \
-  "dates carry no time zone and are taken as they stand: where clocks were changed for summer time, times are an "     \
-  "hour "                                                                                                              \
-  "off"
+  "dates have no time zone and are used as they are: across changes to or from summer time, times are one hour off"
 
-/* Where texts of a row are kept until the row is complete; the owner makes sure that all of a row's have room. */
+/* Texts of the current row. The owner provides room for all texts of a row. */
 struct hr__text_store {
   char *at;
   size_t used;
@@ -59,8 +57,8 @@ struct hr__value_reader {
   struct hr__text_store texts;
 };
 
-/* Reads `text`, which is not empty, into `member`. NULL when it is fine, else what is wrong with it, to be read after
-   "is". `unit_us`: microseconds in one of a plain number of HR__INSTANT and HR__DURATION. */
+/* Parses `text`, which is not empty, into `member`. Returns NULL if it is valid, else what is wrong, to follow "is".
+   `unit_us`: microseconds per unit of a plain number, for HR__INSTANT and HR__DURATION. */
 const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, uint64_t unit_us, struct hr_text text,
                            void *member);
 

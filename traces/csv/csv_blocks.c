@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libcsv is fed line by line, so that the line of each row is known: rows may span lines (a quoted line end), and
- * blank lines are no rows. Where all lines at hand are plain rows it gets them at once.
+ * libcsv is fed line by line, so that the first line of each row is known: a quoted field may contain line ends, and
+ * blank lines are not rows. If all lines in memory are plain rows, they are parsed in one call.
  *
- * Blocks go round in a ring. The first one is made by the caller; only if the file goes on does a thread begin that
- * makes the others, as splitting a large file takes as long as making sense of it. Without a thread (there is none to
- * be had) the caller makes them all, with the same result.
+ * Blocks form a ring. The caller fills the first block. If the file continues, a thread fills the others, since
+ * splitting a large file takes as long as interpreting its fields. If no thread can be created, the caller fills all
+ * blocks; the result is the same.
+ *
+ * Invariant: blocks n_done .. n_made - 1 are filled and not yet released; the lock protects the ring and both
+ * counters while the thread runs.
  */
 
 #include "traces/csv/csv_blocks.h"
@@ -18,28 +21,28 @@
 enum { N_BLOCKS = 4, ENOUGH_BYTES = 1 << 16, ENOUGH_FIELDS = 1 << 14 };
 
 struct hr__csv_blocks {
-  /* Of whoever makes blocks. */
+  /* State of the producer. */
   const char *path;
   struct hr__input *input;
   struct csv_parser parser;
   struct hr__csv_block *making;
-  uint64_t row_line;    /* where the row began */
-  size_t row_bytes;     /* of the row's lines so far; 0 between rows */
-  uint32_t first_field; /* of the row */
-  bool row_ended;       /* with the line that is being fed */
+  uint64_t row_line;    /* first line of the current row */
+  size_t row_bytes;     /* bytes of the row so far; 0 between rows */
+  uint32_t first_field; /* first field of the row */
+  bool row_ended;       /* the row ended with the current line */
   bool any_row;
 
-  /* Of both, under the lock while there is a thread. */
+  /* Shared, protected by the lock while the thread runs. */
   struct hr__csv_block ring[N_BLOCKS];
-  size_t n_made, n_done; /* blocks ever made, and worked off */
+  size_t n_made, n_done; /* blocks filled and blocks released so far */
   bool stop;
   pthread_mutex_t lock;
-  pthread_cond_t made, done;
+  pthread_cond_t created, done;
 
-  /* Of the caller. */
+  /* State of the caller. */
   pthread_t thread;
   bool threaded;
-  bool in_hand; /* the block n_done is the caller's */
+  bool in_use; /* the caller is using block n_done */
 };
 
 static enum hr_status out_of_memory(const struct hr__csv_blocks *blocks, struct hr_error *error) {
@@ -48,9 +51,9 @@ static enum hr_status out_of_memory(const struct hr__csv_blocks *blocks, struct 
 
 /* ---- Fields and rows -------------------------------------------------------------------------------- */
 
-/* libcsv's callbacks cannot stop it: they do nothing once the block's status is not HR_OK. */
-static bool make_room(struct hr__csv_block *block, void **array, size_t *capacity, size_t wanted, size_t width) {
-  size_t more = 2 * *capacity > wanted ? 2 * *capacity : wanted;
+/* libcsv cannot be stopped from a callback: callbacks do nothing once the block's status is not HR_OK. */
+static bool make_room(struct hr__csv_block *block, void **array, size_t *capacity, size_t needed, size_t width) {
+  size_t more = 2 * *capacity > needed ? 2 * *capacity : needed;
   void *grown = realloc(*array, more * width);
   if (!grown) {
     block->status = HR_NO_MEMORY;
@@ -79,7 +82,7 @@ static void on_field(void *at, size_t length, void *data) {
   block->n_fields = field + 1;
 }
 
-/* `terminator` is the character that ended the row, -1 for the end of the file. */
+/* `terminator`: the character that ended the row, or -1 at the end of the file. */
 static void on_row_end(int terminator, void *data) {
   struct hr__csv_blocks *blocks = data;
   struct hr__csv_block *block = blocks->making;
@@ -94,7 +97,7 @@ static void on_row_end(int terminator, void *data) {
   blocks->first_field = (uint32_t)block->n_fields;
   blocks->row_ended = true;
   blocks->any_row = true;
-  blocks->row_line++; /* where the next row begins when lines end in a mere CR */
+  blocks->row_line++; /* line of the next row if lines end with a single CR */
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------ */
@@ -116,8 +119,8 @@ static enum hr_status parser_failed(struct hr__csv_blocks *blocks, struct hr_err
   if (csv_error(&blocks->parser) != CSV_EPARSE)
     return hr_fail(error, HR_BAD_INPUT, "%s:%llu: %s", blocks->path, line, csv_strerror(csv_error(&blocks->parser)));
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s:%llu: a quote (\") stands inside a field of the row that begins here; a field with quotes must be "
-                 "quoted as a whole, and its quotes doubled",
+                 "%s:%llu: unexpected quote (\") inside a field of the row that begins here; quote the whole field and "
+                 "double its quotes",
                  blocks->path, line);
 }
 
@@ -140,7 +143,7 @@ static enum hr_status feed_line(struct hr__csv_blocks *blocks, struct hr_text li
   return status;
 }
 
-/* Lines that are plain rows, one each, need not be fed one by one: the end of each row counts the line. */
+/* Passes plain rows to libcsv in one call; the end of each row increments the line number. */
 static enum hr_status feed_plain_lines(struct hr__csv_blocks *blocks, struct hr_error *error) {
   if (!blocks->any_row || blocks->row_bytes) return HR_OK;
   uint64_t first = hr__input_line_number(blocks->input) + 1;
@@ -155,7 +158,7 @@ static enum hr_status end_of_file(struct hr__csv_blocks *blocks, struct hr_error
   if (csv_fini(&blocks->parser, on_field, on_row_end, blocks) == 0)
     return blocks->making->status == HR_OK ? HR_OK : out_of_memory(blocks, error);
   if (csv_error(&blocks->parser) != CSV_EPARSE) return parser_failed(blocks, error);
-  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: a quote (\") opens in this row and is never closed", blocks->path,
+  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: a quote (\") that opens in this row is never closed", blocks->path,
                  (unsigned long long)blocks->row_line);
 }
 
@@ -167,7 +170,7 @@ static enum hr_status feed(struct hr__csv_blocks *blocks, struct hr_error *error
   return line.at ? feed_line(blocks, line, error) : end_of_file(blocks, error);
 }
 
-/* A block ends between rows, as all their fields are in it. */
+/* Blocks end between rows, since a row's fields must be in one block. */
 static bool has_enough(const struct hr__csv_blocks *blocks) {
   const struct hr__csv_block *block = blocks->making;
   return !blocks->row_bytes && (block->n_bytes >= ENOUGH_BYTES || block->n_fields >= ENOUGH_FIELDS);
@@ -185,11 +188,11 @@ static struct hr__csv_block *make_block(struct hr__csv_blocks *blocks) {
 
 /* ---- The ring --------------------------------------------------------------------------------------- */
 
-/* Takes the next block's place in the ring when there is one. */
-static bool hand_over(struct hr__csv_blocks *blocks, bool last) {
+/* Publishes the block and starts the next one once the ring has room. */
+static bool publish_block(struct hr__csv_blocks *blocks, bool last) {
   pthread_mutex_lock(&blocks->lock);
   blocks->n_made++;
-  pthread_cond_signal(&blocks->made);
+  pthread_cond_signal(&blocks->created);
   while (!last && !blocks->stop && blocks->n_made - blocks->n_done == N_BLOCKS)
     pthread_cond_wait(&blocks->done, &blocks->lock);
   bool more = !last && !blocks->stop;
@@ -199,11 +202,11 @@ static bool hand_over(struct hr__csv_blocks *blocks, bool last) {
 
 static void *make_blocks(void *data) {
   struct hr__csv_blocks *blocks = data;
-  while (hand_over(blocks, make_block(blocks)->last)) continue;
+  while (publish_block(blocks, make_block(blocks)->last)) continue;
   return NULL;
 }
 
-static void give_back(struct hr__csv_blocks *blocks) {
+static void release_block(struct hr__csv_blocks *blocks) {
   if (blocks->threaded) pthread_mutex_lock(&blocks->lock);
   blocks->n_done++;
   if (!blocks->threaded) return;
@@ -213,20 +216,20 @@ static void give_back(struct hr__csv_blocks *blocks) {
 
 static void wait_for_block(struct hr__csv_blocks *blocks) {
   pthread_mutex_lock(&blocks->lock);
-  while (blocks->n_made == blocks->n_done) pthread_cond_wait(&blocks->made, &blocks->lock);
+  while (blocks->n_made == blocks->n_done) pthread_cond_wait(&blocks->created, &blocks->lock);
   pthread_mutex_unlock(&blocks->lock);
 }
 
 enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,
                                    struct hr_error *error) {
   *block = NULL;
-  if (blocks->in_hand) {
+  if (blocks->in_use) {
     const struct hr__csv_block *before = &blocks->ring[blocks->n_done % N_BLOCKS];
     if (before->last) {
       if (before->status != HR_OK && error) *error = before->error;
       return before->status;
     }
-    give_back(blocks);
+    release_block(blocks);
     if (blocks->n_done == 1) blocks->threaded = pthread_create(&blocks->thread, NULL, make_blocks, blocks) == 0;
   }
   if (blocks->threaded) {
@@ -235,7 +238,7 @@ enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct h
     make_block(blocks);
     blocks->n_made++;
   }
-  blocks->in_hand = true;
+  blocks->in_use = true;
   *block = &blocks->ring[blocks->n_done % N_BLOCKS];
   return HR_OK;
 }
@@ -248,9 +251,9 @@ struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *
     return NULL;
   }
   csv_set_delim(&blocks->parser, (unsigned char)separator);
-  if (unquoted) csv_set_quote(&blocks->parser, '\0'); /* which stands in no text: there are no quotes */
+  if (unquoted) csv_set_quote(&blocks->parser, '\0'); /* disables quotes: NUL cannot occur in the text */
   pthread_mutex_init(&blocks->lock, NULL);
-  pthread_cond_init(&blocks->made, NULL);
+  pthread_cond_init(&blocks->created, NULL);
   pthread_cond_init(&blocks->done, NULL);
   blocks->input = input;
   blocks->path = path;
@@ -275,7 +278,7 @@ void hr__csv_blocks_close(struct hr__csv_blocks *blocks) {
   }
   csv_free(&blocks->parser);
   pthread_cond_destroy(&blocks->done);
-  pthread_cond_destroy(&blocks->made);
+  pthread_cond_destroy(&blocks->created);
   pthread_mutex_destroy(&blocks->lock);
   free(blocks);
 }

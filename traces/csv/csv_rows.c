@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A CSV file's header, and which of a schema's columns each of the file's columns feeds. */
+/*
+ * Matches a file's header with the columns of a schema, and stores field values in rows.
+ *
+ * The header is a table of names with, for each column of the file, the schema columns that use it. Values go
+ * directly from the block into members of the row; only texts are copied, into a store with room for the longest row
+ * once per use of a column. A wrong number of fields is reported before an invalid value, since it explains it.
+ */
 
 #include "traces/csv/csv_rows.h"
 
@@ -12,30 +18,233 @@
 #include <string.h>
 #include <strings.h>
 
-enum { HR__MOST_CSV_COLUMNS = 4096, HR__MOST_SCHEMA_COLUMNS = 64 };
+enum { MAX_CSV_COLUMNS = 4096, MAX_SCHEMA_COLUMNS = 64 };
 
-struct hr__csv_header {
-  uint32_t n; /* columns of the file */
+struct csv_header {
+  uint32_t n; /* number of columns in the file */
   struct hr__name_table names;
-  uint32_t column_of[HR__MOST_CSV_COLUMNS];  /* by number of the name */
-  uint8_t first_use[HR__MOST_CSV_COLUMNS];   /* by column: the schema's column that takes it + 1, 0 for none */
-  uint8_t next_use[HR__MOST_SCHEMA_COLUMNS]; /* another that takes the same one + 1, 0 for none */
+  uint32_t column_of[MAX_CSV_COLUMNS];  /* by name number */
+  uint8_t first_use[MAX_CSV_COLUMNS];   /* by column: schema column that uses it + 1; 0: none */
+  uint8_t next_use[MAX_SCHEMA_COLUMNS]; /* next schema column that uses the same column + 1; 0: none */
 };
 
-static enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                         uint64_t line);
-/* Finds the schema's columns, after the last name was added. */
-static enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
-                                          const struct hr__csv_schema *schema, uint64_t line);
-static void hr__csv_header_finish(struct hr__csv_header *header);
+/* ---- Messages ---------------------------------------------------------------------------------------- */
 
-/*
- * A value goes straight from its block into the members of the row; only texts are kept, in a store with room for the
- * longest row as often as one column is used. A wrong number of fields is told before what is wrong with one of them:
- * it is the better explanation.
- */
+struct sentence {
+  char text[700];
+  size_t length;
+};
 
-/* Where the values of one of the file's columns go; a chain where several members take the same column. */
+static HR_PRINTF(2, 3) void append(struct sentence *sentence, const char *format, ...) {
+  size_t space = sizeof sentence->text - sentence->length;
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(sentence->text + sentence->length, space, format, args);
+  va_end(args);
+  if (length > 0) sentence->length += (size_t)length < space ? (size_t)length : space - 1;
+}
+
+static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
+  return hr__quote((struct hr_text){name, strlen(name)}, buffer);
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------- */
+
+static enum hr_status header_add(struct csv_header *header, struct hr__reader *reader, struct hr_text name,
+                                 uint64_t line) {
+  unsigned long long at = line;
+  if (header->n == MAX_CSV_COLUMNS)
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: the header has more than %d columns", reader->path, at,
+                   MAX_CSV_COLUMNS);
+  uint32_t known = header->names.count;
+  uint32_t number = hr__names_intern(&header->names, name.length ? name.at : "", name.length);
+  if (number == HR_NONE) return hr__reader_no_memory(reader);
+  if (number < known && name.length) {
+    char buffer[HR__QUOTE_BYTES];
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: column '%s' is in the header twice", reader->path, at,
+                   hr__quote(name, buffer));
+  }
+  header->column_of[number] = header->n++;
+  return HR_OK;
+}
+
+/* "submit_time(us)" in a column map also matches "submit_time": the map then gives the unit, which the file does
+   not. */
+static size_t length_without_unit(const char *name) {
+  size_t length = strlen(name);
+  const char *open = strrchr(name, '(');
+  if (!open || name[length - 1] != ')') return length;
+  while (open > name && open[-1] == ' ') open--;
+  return (size_t)(open - name);
+}
+
+static bool is_but_for_case(const char *name, const char *target, size_t length) {
+  return strlen(name) == length && strncasecmp(name, target, length) == 0;
+}
+
+/* The first name at or after `from` that matches ignoring case. */
+static uint32_t find_but_for_case(const struct csv_header *header, const struct hr__csv_column *target, uint32_t from) {
+  size_t length = strlen(target->name), shorter = target->field ? length_without_unit(target->name) : length;
+  for (uint32_t i = from; i < header->names.count; i++)
+    if (is_but_for_case(header->names.text[i], target->name, length) ||
+        is_but_for_case(header->names.text[i], target->name, shorter))
+      return i;
+  return HR_NONE;
+}
+
+static uint32_t find_exactly(const struct csv_header *header, const struct hr__csv_column *target) {
+  uint32_t number = hr__names_find(&header->names, target->name, strlen(target->name));
+  if (number == HR_NONE && target->field)
+    number = hr__names_find(&header->names, target->name, length_without_unit(target->name));
+  return number;
+}
+
+static uint32_t find_column(const struct csv_header *header, const struct hr__csv_column *target) {
+  uint32_t number = find_exactly(header, target);
+  if (number == HR_NONE) number = find_but_for_case(header, target, 0);
+  return number == HR_NONE ? HR_NONE : header->column_of[number];
+}
+
+/* Reports two names that match only when case is ignored, which is ambiguous. */
+static enum hr_status refuse_clash(const struct csv_header *header, const struct hr__reader *reader,
+                                   const struct hr__csv_column *target, uint64_t line) {
+  uint32_t first = find_exactly(header, target) == HR_NONE ? find_but_for_case(header, target, 0) : HR_NONE;
+  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, target, first + 1);
+  char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
+  if (second == HR_NONE) return HR_OK;
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' both match '%s'%s%s%s", reader->path,
+                 (unsigned long long)line, quoted_name(header->names.text[first], a),
+                 quoted_name(header->names.text[second], b), target->name,
+                 target->field ? "; choose one with --map " : "", target->field ? target->field : "",
+                 target->field ? "=COLUMN" : "");
+}
+
+/* ---- Missing columns --------------------------------------------------------------------------------- */
+
+/* The nearest unused column of the file, for "did you mean". */
+static const char *nearest_unused(const struct csv_header *header, const char *name) {
+  const char *words[MAX_CSV_COLUMNS + 1];
+  size_t n = 0;
+  for (uint32_t i = 0; i < header->names.count; i++)
+    if (!header->first_use[header->column_of[i]]) words[n++] = header->names.text[i];
+  words[n] = NULL;
+  return hr_nearest_word(name, words);
+}
+
+static bool is_missing(const struct csv_header *header, const struct hr__csv_column *target) {
+  return target->must_exist && find_column(header, target) == HR_NONE;
+}
+
+static void append_missing(struct sentence *sentence, const struct csv_header *header,
+                           const struct hr__csv_schema *schema, size_t n_missing) {
+  append(sentence, n_missing > 1 ? "missing columns" : "missing column");
+  const char *separator = "";
+  for (size_t i = 0; i < schema->n_columns; i++) {
+    if (!is_missing(header, &schema->columns[i])) continue;
+    append(sentence, "%s '%s'", separator, schema->columns[i].name);
+    char buffer[HR__QUOTE_BYTES];
+    const char *nearest = nearest_unused(header, schema->columns[i].name);
+    if (nearest) append(sentence, " (did you mean '%s'?)", quoted_name(nearest, buffer));
+    separator = ",";
+  }
+}
+
+static void append_columns(struct sentence *sentence, const struct csv_header *header) {
+  const size_t enough = 400;
+  append(sentence, "; the file has: ");
+  for (uint32_t i = 0; i < header->names.count; i++) {
+    char buffer[HR__QUOTE_BYTES];
+    append(sentence, "%s%s", i ? ", " : "", quoted_name(header->names.text[i], buffer));
+    if (sentence->length < enough) continue;
+    append(sentence, ", ...");
+    break;
+  }
+}
+
+static void append_remedy(struct sentence *sentence, const struct csv_header *header,
+                          const struct hr__csv_schema *schema) {
+  if (!schema->separator && header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
+    append(sentence, "; columns must be separated by commas, not by ';' or tabs");
+    return;
+  }
+  if (schema->missing_hint) {
+    append(sentence, "; %s", schema->missing_hint);
+    return;
+  }
+  const char *before = "; name the column with --map ";
+  for (size_t i = 0; i < schema->n_columns; i++) {
+    if (!is_missing(header, &schema->columns[i])) continue;
+    append(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
+    before = ",";
+  }
+}
+
+static enum hr_status missing_columns(const struct csv_header *header, const struct hr__reader *reader,
+                                      const struct hr__csv_schema *schema, size_t n_missing, uint64_t line) {
+  struct sentence sentence = {.length = 0};
+  append_missing(&sentence, header, schema, n_missing);
+  append_columns(&sentence, header);
+  append_remedy(&sentence, header, schema);
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s", reader->path, (unsigned long long)line, sentence.text);
+}
+
+/* ---- Unknown columns --------------------------------------------------------------------------------- */
+
+static bool is_ignored(const struct hr__csv_schema *schema, const char *name) {
+  for (const char *const *ignored = schema->ignored; ignored && *ignored; ignored++)
+    if (strcasecmp(*ignored, name) == 0) return true;
+  return false;
+}
+
+static const char *nearest_unfed(const struct csv_header *header, const struct hr__csv_schema *schema,
+                                 const char *name) {
+  const char *words[MAX_SCHEMA_COLUMNS + 1];
+  size_t n = 0;
+  for (size_t i = 0; i < schema->n_columns; i++)
+    if (find_column(header, &schema->columns[i]) == HR_NONE) words[n++] = schema->columns[i].name;
+  words[n] = NULL;
+  return hr_nearest_word(name, words);
+}
+
+static enum hr_status note_unknown_columns(const struct csv_header *header, struct hr__reader *reader,
+                                           const struct hr__csv_schema *schema) {
+  for (uint32_t i = 0; i < header->names.count; i++) {
+    const char *name = header->names.text[i];
+    if (!*name || header->first_use[header->column_of[i]] || is_ignored(schema, name)) continue;
+    char buffer[HR__QUOTE_BYTES];
+    const char *nearest = nearest_unfed(header, schema, name);
+    enum hr_status status =
+        hr_notes_add(reader->notes, "unknown column '%s' is ignored%s%s%s", quoted_name(name, buffer),
+                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    if (status != HR_OK) return hr__reader_no_memory(reader);
+  }
+  return HR_OK;
+}
+
+/* Finds the schema's columns in the header, once it is complete. */
+static enum hr_status header_bind(struct csv_header *header, struct hr__reader *reader,
+                                  const struct hr__csv_schema *schema, uint64_t line) {
+  size_t n_missing = 0;
+  for (size_t i = 0; i < schema->n_columns; i++) {
+    uint32_t column = find_column(header, &schema->columns[i]);
+    enum hr_status status = refuse_clash(header, reader, &schema->columns[i], line);
+    if (status != HR_OK) return status;
+    n_missing += is_missing(header, &schema->columns[i]);
+    if (column == HR_NONE) continue;
+    header->next_use[i] = header->first_use[column];
+    header->first_use[column] = (uint8_t)(i + 1);
+  }
+  if (n_missing) return missing_columns(header, reader, schema, n_missing, line);
+  return note_unknown_columns(header, reader, schema);
+}
+
+static void header_finish(struct csv_header *header) {
+  hr__names_finish(&header->names);
+}
+
+/* ---- Feeds ------------------------------------------------------------------------------------------- */
+
+/* Destination of a column's values; a linked list if several members use the same column. */
 struct feed {
   void *member;
   uint64_t unit_us;
@@ -48,18 +257,18 @@ struct feed {
 struct csv_rows {
   struct hr__reader *reader;
   const struct hr__csv_schema *schema;
-  struct hr__csv_header header;
-  const struct feed **feed_of; /* by column, made when the header is complete; NULL entries are ignored */
-  struct feed feeds[HR__MOST_SCHEMA_COLUMNS];
+  struct csv_header header;
+  const struct feed **feed_of; /* by column; NULL entries are ignored */
+  struct feed feeds[MAX_SCHEMA_COLUMNS];
   bool have_header;
-  uint64_t n_rows; /* below the header */
+  uint64_t n_rows; /* rows below the header */
   struct hr__value_reader values;
-  struct hr__row_fault fault; /* the first one of the row; none while its text is NULL */
+  struct hr__row_fault fault; /* first fault of the current row; fault.fault is NULL if there is none */
 };
 
 /* ---- Fields ----------------------------------------------------------------------------------------- */
 
-static void take_value(struct csv_rows *rows, const struct feed *feed, struct hr_text text, uint64_t line) {
+static void store_value(struct csv_rows *rows, const struct feed *feed, struct hr_text text, uint64_t line) {
   for (; feed; feed = feed->next) {
     const char *fault = NULL;
     if (text.length)
@@ -71,7 +280,7 @@ static void take_value(struct csv_rows *rows, const struct feed *feed, struct hr
   }
 }
 
-/* Flattens what the header found, so that a value is a few steps away from its member. */
+/* Builds feed_of from the header, so that few steps lead from a value to its member. */
 static enum hr_status bind_feeds(struct csv_rows *rows) {
   const struct hr__csv_schema *schema = rows->schema;
   size_t max_uses = 1;
@@ -80,13 +289,13 @@ static enum hr_status bind_feeds(struct csv_rows *rows) {
   for (uint32_t column = 0; column < rows->header.n; column++) {
     size_t uses = 0;
     for (uint8_t use = rows->header.first_use[column]; use; use = rows->header.next_use[use - 1]) {
-      const struct hr__csv_column *wanted = &schema->columns[use - 1];
-      rows->feeds[use - 1] = (struct feed){.member = (char *)schema->row + wanted->offset,
-                                           .unit_us = wanted->unit_us,
-                                           .name = wanted->name,
+      const struct hr__csv_column *target = &schema->columns[use - 1];
+      rows->feeds[use - 1] = (struct feed){.member = (char *)schema->row + target->offset,
+                                           .unit_us = target->unit_us,
+                                           .name = target->name,
                                            .next = rows->feed_of[column],
-                                           .kind = wanted->kind,
-                                           .must_fill = wanted->must_fill};
+                                           .kind = target->kind,
+                                           .must_fill = target->must_fill};
       rows->feed_of[column] = &rows->feeds[use - 1];
       uses++;
     }
@@ -113,31 +322,31 @@ static enum hr_status wrong_field_count(struct csv_rows *rows, const struct hr__
 
 static struct hr_text field_text(const struct hr__csv_block *block, uint32_t field) {
   uint32_t begin = block->bound[field];
-  const char *bytes = block->bytes ? block->bytes : ""; /* NULL where all fields are empty */
+  const char *bytes = block->bytes ? block->bytes : ""; /* NULL if all fields are empty */
   return (struct hr_text){bytes + begin, block->bound[field + 1] - begin};
 }
 
-static enum hr_status take_header(struct csv_rows *rows, const struct hr__csv_block *block,
+static enum hr_status read_header(struct csv_rows *rows, const struct hr__csv_block *block,
                                   const struct hr__csv_row *row) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < row->n_fields; i++)
-    status = hr__csv_header_add(&rows->header, rows->reader, field_text(block, row->first_field + i), row->line);
-  if (status == HR_OK) status = hr__csv_header_bind(&rows->header, rows->reader, rows->schema, row->line);
+    status = header_add(&rows->header, rows->reader, field_text(block, row->first_field + i), row->line);
+  if (status == HR_OK) status = header_bind(&rows->header, rows->reader, rows->schema, row->line);
   rows->have_header = true;
   return status == HR_OK ? bind_feeds(rows) : status;
 }
 
-/* The table has no header row: the schema says what its columns are. */
-static enum hr_status suppose_header(struct csv_rows *rows) {
+/* Takes the header from the schema, for tables without a header row. */
+static enum hr_status use_schema_header(struct csv_rows *rows) {
   enum hr_status status = HR_OK;
   for (const char *const *name = rows->schema->header; status == HR_OK && *name; name++)
-    status = hr__csv_header_add(&rows->header, rows->reader, (struct hr_text){*name, strlen(*name)}, 1);
-  if (status == HR_OK) status = hr__csv_header_bind(&rows->header, rows->reader, rows->schema, 1);
+    status = header_add(&rows->header, rows->reader, (struct hr_text){*name, strlen(*name)}, 1);
+  if (status == HR_OK) status = header_bind(&rows->header, rows->reader, rows->schema, 1);
   rows->have_header = true;
   return status == HR_OK ? bind_feeds(rows) : status;
 }
 
-static enum hr_status take_row(struct csv_rows *rows, const struct hr__csv_block *block,
+static enum hr_status read_row(struct csv_rows *rows, const struct hr__csv_block *block,
                                const struct hr__csv_row *row) {
   rows->n_rows++;
   if (row->n_fields != rows->header.n) return wrong_field_count(rows, row);
@@ -146,33 +355,32 @@ static enum hr_status take_row(struct csv_rows *rows, const struct hr__csv_block
   rows->fault.fault = NULL;
   for (uint32_t column = 0; column < row->n_fields; column++)
     if (rows->feed_of[column])
-      take_value(rows, rows->feed_of[column], field_text(block, row->first_field + column), row->line);
+      store_value(rows, rows->feed_of[column], field_text(block, row->first_field + column), row->line);
   if (rows->fault.fault) return hr__reader_bad_row(rows->reader, &rows->fault);
   return rows->schema->on_row(rows->schema->self, rows->schema->row, row->line);
 }
 
-static enum hr_status take_block(struct csv_rows *rows, const struct hr__csv_block *block) {
+static enum hr_status read_block(struct csv_rows *rows, const struct hr__csv_block *block) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < block->n_rows; i++)
-    status = rows->have_header ? take_row(rows, block, &block->rows[i]) : take_header(rows, block, &block->rows[i]);
+    status = rows->have_header ? read_row(rows, block, &block->rows[i]) : read_header(rows, block, &block->rows[i]);
   return status;
 }
 
-static enum hr_status take_blocks(struct csv_rows *rows, struct hr__csv_blocks *blocks) {
+static enum hr_status read_blocks(struct csv_rows *rows, struct hr__csv_blocks *blocks) {
   struct hr__reader *reader = rows->reader;
   const struct hr__csv_block *block;
-  enum hr_status status = rows->schema->header ? suppose_header(rows) : HR_OK;
+  enum hr_status status = rows->schema->header ? use_schema_header(rows) : HR_OK;
   if (status != HR_OK) return status;
   while ((status = hr__csv_blocks_next(blocks, &block, reader->error)) == HR_OK && block) {
-    status = take_block(rows, block);
+    status = read_block(rows, block);
     if (status != HR_OK) return status;
   }
   if (status != HR_OK) return status;
-  if (!rows->have_header) return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is no header row", reader->path);
+  if (!rows->have_header) return hr_fail(reader->error, HR_BAD_INPUT, "%s: the file has no header row", reader->path);
   if (!rows->n_rows && rows->schema->header)
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is no row in it", reader->path);
-  if (!rows->n_rows)
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is a header and no row below it", reader->path);
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s: the file has no rows", reader->path);
+  if (!rows->n_rows) return hr_fail(reader->error, HR_BAD_INPUT, "%s: the file has a header but no rows", reader->path);
   return HR_OK;
 }
 
@@ -191,9 +399,9 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
   if (rows && blocks) {
     rows->reader = reader;
     rows->schema = schema;
-    status = take_blocks(rows, blocks);
+    status = read_blocks(rows, blocks);
     if (status == HR_OK && note_clock(rows) != HR_OK) status = hr__reader_no_memory(reader);
-    hr__csv_header_finish(&rows->header);
+    header_finish(&rows->header);
     free(rows->feed_of);
     free(rows->values.texts.at);
   } else {
@@ -202,216 +410,4 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
   hr__csv_blocks_close(blocks);
   free(rows);
   return status;
-}
-
-/* Most of this is about saying what is wrong: which columns are missing, what the file has instead, and how to
-   name it; so the sentences are put together here and the finding is a hash lookup. */
-
-struct csv_rows_sentence {
-  char text[700];
-  size_t length;
-};
-
-static HR_PRINTF(2, 3) void say(struct csv_rows_sentence *sentence, const char *format, ...) {
-  size_t room = sizeof sentence->text - sentence->length;
-  va_list args;
-  va_start(args, format);
-  int length = vsnprintf(sentence->text + sentence->length, room, format, args);
-  va_end(args);
-  if (length > 0) sentence->length += (size_t)length < room ? (size_t)length : room - 1;
-}
-
-static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
-  return hr__quote((struct hr_text){name, strlen(name)}, buffer);
-}
-
-static enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                         uint64_t line) {
-  unsigned long long at = line;
-  if (header->n == HR__MOST_CSV_COLUMNS)
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: the header has more than %d columns", reader->path, at,
-                   HR__MOST_CSV_COLUMNS);
-  uint32_t known = header->names.count;
-  uint32_t number = hr__names_intern(&header->names, name.length ? name.at : "", name.length);
-  if (number == HR_NONE) return hr__reader_no_memory(reader);
-  if (number < known && name.length) {
-    char buffer[HR__QUOTE_BYTES];
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: the header names column '%s' twice", reader->path, at,
-                   hr__quote(name, buffer));
-  }
-  header->column_of[number] = header->n++;
-  return HR_OK;
-}
-
-/* "submit_time(us)" in a column map also finds "submit_time": the unit is then the map's word, not the file's. */
-static size_t length_without_unit(const char *name) {
-  size_t length = strlen(name);
-  const char *open = strrchr(name, '(');
-  if (!open || name[length - 1] != ')') return length;
-  while (open > name && open[-1] == ' ') open--;
-  return (size_t)(open - name);
-}
-
-static bool is_but_for_case(const char *name, const char *wanted, size_t length) {
-  return strlen(name) == length && strncasecmp(name, wanted, length) == 0;
-}
-
-/* The first name from `from` on that is the wanted one but for upper and lower case. */
-static uint32_t find_but_for_case(const struct hr__csv_header *header, const struct hr__csv_column *wanted,
-                                  uint32_t from) {
-  size_t length = strlen(wanted->name), shorter = wanted->field ? length_without_unit(wanted->name) : length;
-  for (uint32_t i = from; i < header->names.count; i++)
-    if (is_but_for_case(header->names.text[i], wanted->name, length) ||
-        is_but_for_case(header->names.text[i], wanted->name, shorter))
-      return i;
-  return HR_NONE;
-}
-
-static uint32_t find_exactly(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
-  uint32_t number = hr__names_find(&header->names, wanted->name, strlen(wanted->name));
-  if (number == HR_NONE && wanted->field)
-    number = hr__names_find(&header->names, wanted->name, length_without_unit(wanted->name));
-  return number;
-}
-
-static uint32_t find_column(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
-  uint32_t number = find_exactly(header, wanted);
-  if (number == HR_NONE) number = find_but_for_case(header, wanted, 0);
-  return number == HR_NONE ? HR_NONE : header->column_of[number];
-}
-
-/* Two names that are the wanted one but for their case: nobody knows which is meant. */
-static enum hr_status refuse_clash(const struct hr__csv_header *header, const struct hr__reader *reader,
-                                   const struct hr__csv_column *wanted, uint64_t line) {
-  uint32_t first = find_exactly(header, wanted) == HR_NONE ? find_but_for_case(header, wanted, 0) : HR_NONE;
-  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, wanted, first + 1);
-  char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
-  if (second == HR_NONE) return HR_OK;
-  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' may both be '%s'%s%s%s", reader->path,
-                 (unsigned long long)line, quoted_name(header->names.text[first], a),
-                 quoted_name(header->names.text[second], b), wanted->name,
-                 wanted->field ? "; say which with --map " : "", wanted->field ? wanted->field : "",
-                 wanted->field ? "=COLUMN" : "");
-}
-
-/* ---- What is missing -------------------------------------------------------------------------------- */
-
-/* The file's columns that feed nothing, for "did you mean". */
-static const char *nearest_unused(const struct hr__csv_header *header, const char *name) {
-  const char *words[HR__MOST_CSV_COLUMNS + 1];
-  size_t n = 0;
-  for (uint32_t i = 0; i < header->names.count; i++)
-    if (!header->first_use[header->column_of[i]]) words[n++] = header->names.text[i];
-  words[n] = NULL;
-  return hr_nearest_word(name, words);
-}
-
-static bool is_missing(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
-  return wanted->must_exist && find_column(header, wanted) == HR_NONE;
-}
-
-static void say_missing(struct csv_rows_sentence *sentence, const struct hr__csv_header *header,
-                        const struct hr__csv_schema *schema, size_t n_missing) {
-  say(sentence, n_missing > 1 ? "missing columns" : "missing column");
-  const char *separator = "";
-  for (size_t i = 0; i < schema->n_columns; i++) {
-    if (!is_missing(header, &schema->columns[i])) continue;
-    say(sentence, "%s '%s'", separator, schema->columns[i].name);
-    char buffer[HR__QUOTE_BYTES];
-    const char *nearest = nearest_unused(header, schema->columns[i].name);
-    if (nearest) say(sentence, " (did you mean '%s'?)", quoted_name(nearest, buffer));
-    separator = ",";
-  }
-}
-
-static void say_columns(struct csv_rows_sentence *sentence, const struct hr__csv_header *header) {
-  const size_t enough = 400;
-  say(sentence, "; the file has: ");
-  for (uint32_t i = 0; i < header->names.count; i++) {
-    char buffer[HR__QUOTE_BYTES];
-    say(sentence, "%s%s", i ? ", " : "", quoted_name(header->names.text[i], buffer));
-    if (sentence->length < enough) continue;
-    say(sentence, ", ...");
-    break;
-  }
-}
-
-static void say_remedy(struct csv_rows_sentence *sentence, const struct hr__csv_header *header,
-                       const struct hr__csv_schema *schema) {
-  if (!schema->separator && header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
-    say(sentence, "; columns are separated by commas, not by ';' or tabs");
-    return;
-  }
-  if (schema->missing_hint) {
-    say(sentence, "; %s", schema->missing_hint);
-    return;
-  }
-  const char *before = "; name what is meant with --map ";
-  for (size_t i = 0; i < schema->n_columns; i++) {
-    if (!is_missing(header, &schema->columns[i])) continue;
-    say(sentence, "%s%s=COLUMN", before, schema->columns[i].field);
-    before = ",";
-  }
-}
-
-static enum hr_status missing_columns(const struct hr__csv_header *header, const struct hr__reader *reader,
-                                      const struct hr__csv_schema *schema, size_t n_missing, uint64_t line) {
-  struct csv_rows_sentence sentence = {.length = 0};
-  say_missing(&sentence, header, schema, n_missing);
-  say_columns(&sentence, header);
-  say_remedy(&sentence, header, schema);
-  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s", reader->path, (unsigned long long)line, sentence.text);
-}
-
-/* ---- What is too much ------------------------------------------------------------------------------- */
-
-static bool is_ignored(const struct hr__csv_schema *schema, const char *name) {
-  for (const char *const *ignored = schema->ignored; ignored && *ignored; ignored++)
-    if (strcasecmp(*ignored, name) == 0) return true;
-  return false;
-}
-
-static const char *nearest_unfed(const struct hr__csv_header *header, const struct hr__csv_schema *schema,
-                                 const char *name) {
-  const char *words[HR__MOST_SCHEMA_COLUMNS + 1];
-  size_t n = 0;
-  for (size_t i = 0; i < schema->n_columns; i++)
-    if (find_column(header, &schema->columns[i]) == HR_NONE) words[n++] = schema->columns[i].name;
-  words[n] = NULL;
-  return hr_nearest_word(name, words);
-}
-
-static enum hr_status note_unknown(const struct hr__csv_header *header, struct hr__reader *reader,
-                                   const struct hr__csv_schema *schema) {
-  for (uint32_t i = 0; i < header->names.count; i++) {
-    const char *name = header->names.text[i];
-    if (!*name || header->first_use[header->column_of[i]] || is_ignored(schema, name)) continue;
-    char buffer[HR__QUOTE_BYTES];
-    const char *nearest = nearest_unfed(header, schema, name);
-    enum hr_status status =
-        hr_notes_add(reader->notes, "column '%s' is not known and is ignored%s%s%s", quoted_name(name, buffer),
-                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    if (status != HR_OK) return hr__reader_no_memory(reader);
-  }
-  return HR_OK;
-}
-
-static enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
-                                          const struct hr__csv_schema *schema, uint64_t line) {
-  size_t n_missing = 0;
-  for (size_t i = 0; i < schema->n_columns; i++) {
-    uint32_t column = find_column(header, &schema->columns[i]);
-    enum hr_status status = refuse_clash(header, reader, &schema->columns[i], line);
-    if (status != HR_OK) return status;
-    n_missing += is_missing(header, &schema->columns[i]);
-    if (column == HR_NONE) continue;
-    header->next_use[i] = header->first_use[column];
-    header->first_use[column] = (uint8_t)(i + 1);
-  }
-  if (n_missing) return missing_columns(header, reader, schema, n_missing, line);
-  return note_unknown(header, reader, schema);
-}
-
-static void hr__csv_header_finish(struct hr__csv_header *header) {
-  hr__names_finish(&header->names);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of fields, and the column maps that rename its columns. */
+/* Headroom's own CSV, and any other CSV whose columns a column map renames. Column maps and sets of fields are parsed
+   here, since both use the table of fields. */
 
 #include "traces/csv/headroom_csv.h"
 
 #include "traces/core/numbers.h"
-#include "traces/formats/formats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ const struct hr__csv_column hr__fields[HR__N_FIELDS] = {
 #undef FIELD
 };
 
-_Static_assert(HR__N_FIELDS <= 64, "a schema holds at most HR__MOST_SCHEMA_COLUMNS columns");
+_Static_assert(HR__N_FIELDS <= 64, "a schema has at most MAX_SCHEMA_COLUMNS columns");
 
 const struct hr_trace_field *hr_trace_fields(void) {
   static const struct hr_trace_field fields[HR__N_FIELDS + 1] = {
@@ -36,7 +36,7 @@ static enum hr_status unknown_field(const char *where, const char *field, struct
           NULL};
   const char *nearest = hr_nearest_word(field, keys);
 #define LISTED(key, ...) " " key
-  return hr_fail(error, HR_BAD_INPUT, "%s'%.60s' is not a field of a job%s%s%s; fields:%s", where, field,
+  return hr_fail(error, HR_BAD_INPUT, "%s'%.60s' is not a job field%s%s%s; fields:%s", where, field,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
                  HR__FIELD_TABLE(LISTED));
 #undef LISTED
@@ -69,7 +69,7 @@ static enum hr_status append_entry(struct hr_column_map *map, const char *field,
 enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                  struct hr_error *error) {
   if (!is_field(field)) return unknown_field("column map: ", field, error);
-  if (!*column) return hr_fail(error, HR_BAD_INPUT, "column map: no column is named for '%s'", field);
+  if (!*column) return hr_fail(error, HR_BAD_INPUT, "column map: no column is given for '%s'", field);
   char *copy = strdup(column);
   struct hr_column_name *entry = find_entry(map, field);
   if (copy && entry) {
@@ -81,32 +81,32 @@ enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, c
   return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
 }
 
-/* One "field=column"; what `told`, the fields of the same text, knows is told twice. */
-static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *told, char *pair,
+/* Parses "field=column"; `seen` has the fields that the same text has set before. */
+static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *seen, char *pair,
                                struct hr_error *error) {
   char *equals = strchr(pair, '=');
   if (!equals)
     return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not FIELD=COLUMN, like submit=arrival_s", pair);
   *equals = '\0';
-  if (find_entry(told, pair))
-    return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is told twice: by '%.60s' and by '%.60s'", pair,
-                   find_entry(told, pair)->column, equals + 1);
-  enum hr_status status = hr_column_map_add(told, pair, equals + 1, error);
+  if (find_entry(seen, pair))
+    return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is set twice: to '%.60s' and to '%.60s'", pair,
+                   find_entry(seen, pair)->column, equals + 1);
+  enum hr_status status = hr_column_map_add(seen, pair, equals + 1, error);
   return status == HR_OK ? hr_column_map_add(map, pair, equals + 1, error) : status;
 }
 
 enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, struct hr_error *error) {
   char *copy = strdup(text), *at = copy;
-  struct hr_column_map told = {0};
+  struct hr_column_map seen = {0};
   if (!copy) return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
   enum hr_status status = HR_OK;
   while (status == HR_OK && at) {
     char *comma = strchr(at, ',');
     if (comma) *comma = '\0';
-    status = add_pair(map, &told, at, error);
+    status = add_pair(map, &seen, at, error);
     at = comma ? comma + 1 : NULL;
   }
-  hr_column_map_finish(&told);
+  hr_column_map_finish(&seen);
   free(copy);
   return status;
 }
@@ -126,7 +126,7 @@ static enum hr_status add_field(struct hr_text name, uint64_t *fields, struct hr
   for (size_t i = 0; i < HR__N_FIELDS; i++) {
     if (strlen(hr__fields[i].field) != name.length || memcmp(hr__fields[i].field, name.at, name.length) != 0) continue;
     if (hr__fields[i].must_exist)
-      return hr_fail(error, HR_BAD_INPUT, "'%s' cannot be left out: a job without it cannot be replayed",
+      return hr_fail(error, HR_BAD_INPUT, "'%s' cannot be removed: a job without it cannot be replayed",
                      hr__fields[i].field);
     *fields |= UINT64_C(1) << i;
     return HR_OK;
@@ -145,9 +145,9 @@ enum hr_status hr_fields_parse(const char *text, uint64_t *fields, struct hr_err
   }
 }
 
-/* Headroom's own CSV, and any other CSV whose columns a map names. */
+/* ---- Reading ------------------------------------------------------------------------------------------ */
 
-struct headroom_csv_unit {
+struct time_unit {
   const char *suffix;
   uint64_t us;
 };
@@ -157,21 +157,21 @@ static bool ends_with(const char *text, const char *suffix) {
   return length > suffix_length && strcasecmp(text + length - suffix_length, suffix) == 0;
 }
 
-/* A column that a map names may tell its unit at the end of its name; seconds if it does not. */
+/* The unit at the end of a mapped column's name; seconds if there is none. */
 static uint64_t unit_of(const char *column) {
-  static const struct headroom_csv_unit units[] = {{"_us", 1},
-                                                   {"(us)", 1},
-                                                   {"_ms", 1000},
-                                                   {"(ms)", 1000},
-                                                   {"_min", 60000000},
-                                                   {"(min)", 60000000},
-                                                   {"_h", 3600000000},
-                                                   {"(h)", 3600000000},
-                                                   {"_hours", 3600000000},
-                                                   {"_minutes", 60000000},
-                                                   {"_days", 86400000000},
-                                                   {"_d", 86400000000},
-                                                   {"(d)", 86400000000}};
+  static const struct time_unit units[] = {{"_us", 1},
+                                           {"(us)", 1},
+                                           {"_ms", 1000},
+                                           {"(ms)", 1000},
+                                           {"_min", 60000000},
+                                           {"(min)", 60000000},
+                                           {"_h", 3600000000},
+                                           {"(h)", 3600000000},
+                                           {"_hours", 3600000000},
+                                           {"_minutes", 60000000},
+                                           {"_days", 86400000000},
+                                           {"_d", 86400000000},
+                                           {"(d)", 86400000000}};
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     if (ends_with(column, units[i].suffix)) return units[i].us;
   return (uint64_t)HR_SECOND_US;
@@ -187,19 +187,19 @@ static void apply_map(struct hr__csv_column *columns, const struct hr_column_map
     }
 }
 
-/* A comma, or what stands more often in the header: a semicolon, as spreadsheets write it where commas are decimal, or
-   a tab. What is quoted is not looked at. */
+/* The most frequent of comma, semicolon (spreadsheets with decimal commas) and tab in the header, outside quotes;
+   comma if tied. */
 static char separator_of(struct hr_text header) {
   static const char separators[] = {',', ';', '\t'};
-  size_t count[sizeof separators] = {0}, most = 0;
+  size_t count[sizeof separators] = {0}, best = 0;
   bool quoted = false;
   for (size_t i = 0; i < header.length; i++) {
     quoted ^= header.at[i] == '"';
     for (size_t k = 0; k < sizeof separators && !quoted; k++) count[k] += header.at[i] == separators[k];
   }
   for (size_t k = 1; k < sizeof separators; k++)
-    if (count[k] > count[most]) most = k;
-  return separators[most];
+    if (count[k] > count[best]) best = k;
+  return separators[best];
 }
 
 static enum hr_status on_job(void *self, const void *row, uint64_t line) {

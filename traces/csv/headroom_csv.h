@@ -2,12 +2,12 @@
 #ifndef HR_TRACES_CSV_HEADROOM_CSV_H
 #define HR_TRACES_CSV_HEADROOM_CSV_H
 
-/* The fields of a job as a CSV file may have them: the one place that lists them. */
+/* The fields of a job in a CSV file. Readers, writers and column maps use this table. */
 
 #include "traces/csv/csv_rows.h"
 
-/* Key (as in a column map), column in Headroom's own CSV, kind, whether the file must have it, whether each row
-   must fill it, member of struct hr_job_record. */
+/* Key in a column map, column in Headroom's own CSV, kind, whether the file must have it, whether each row must have
+   a value, member of struct hr_job_record. */
 #define HR__FIELD_TABLE(X)                                                                                             \
   X("job_id", "job_id", HR__TEXT, false, true, id)                                                                     \
   X("submit", "submit_s", HR__INSTANT, true, true, submit_us)                                                          \
@@ -48,5 +48,8 @@ enum {
 };
 
 extern const struct hr__csv_column hr__fields[HR__N_FIELDS];
+
+/* Reads jobs in the columns of the field table, or in those that reader->map gives for fields. */
+enum hr_status hr__read_csv(struct hr__reader *reader);
 
 #endif

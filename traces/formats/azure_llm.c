@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests to Azure's language models (Azure/AzurePublicDataset: AzureLLMInferenceTrace_*.csv). The trace has tokens,
- * no times: how long a request takes, and which share of a GPU it has while it does, are parameters of the format.
- * context / prefill + generated / decode, each term rounded to the microsecond.
+ * Azure LLM inference traces (Azure/AzurePublicDataset: AzureLLMInferenceTrace_*.csv). The trace has token counts but
+ * no durations. Run time and GPU share are derived from parameters of the format: context / prefill + generated /
+ * decode, each term rounded to a microsecond.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -10,7 +10,7 @@
 
 struct request {
   int64_t timestamp_us;
-  uint32_t context, generated; /* tokens */
+  uint32_t context, generated; /* token counts */
 };
 
 #define REQUEST(member) offsetof(struct request, member)
@@ -43,34 +43,34 @@ static enum hr_status on_request(void *self, const void *data, uint64_t line) {
 }
 
 static enum hr_status note_speeds(const struct llm *llm) {
-  bool told = llm->reader->params != NULL;
+  bool given = llm->reader->params != NULL;
   enum hr_status status =
       hr_notes_add(llm->reader->notes,
-                   "a request takes its context / %llu + its generated tokens / %llu seconds on %llu thousandths of a "
-                   "GPU%s (--format azure-llm:prefill=TOKENS_PER_S,decode=TOKENS_PER_S,gpu_milli=SHARE)",
+                   "each request runs for its context / %llu + its generated tokens / %llu seconds on %llu thousandths "
+                   "of a GPU%s (--format azure-llm:prefill=TOKENS_PER_S,decode=TOKENS_PER_S,gpu_milli=SHARE)",
                    (unsigned long long)llm->prefill_per_s, (unsigned long long)llm->decode_per_s,
-                   (unsigned long long)llm->gpu_milli, told ? "" : ": assumed");
+                   (unsigned long long)llm->gpu_milli, given ? "" : " (assumed)");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(llm->reader);
 }
 
 enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
-  /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 requests at once on one. docs/reference/formats.md.
-   */
+  /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 concurrent requests per GPU. See
+     docs/reference/formats.md. */
   struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
-  const struct hr__format_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
+  const struct hr__reader_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
                                             {"decode", 1, 1000000000, &llm.decode_per_s, NULL},
                                             {"gpu_milli", 1, 1000, &llm.gpu_milli, NULL}};
   static const struct request blank = {0};
   struct request row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
-                                        .missing_hint = "an Azure LLM inference trace has them all",
+                                        .missing_hint = "an Azure LLM inference trace has all of these columns",
                                         .row = &row,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof row,
                                         .on_row = on_request,
                                         .self = &llm};
-  enum hr_status status = hr__format_params_read(reader, "azure-llm", params, sizeof params / sizeof *params);
+  enum hr_status status = hr__reader_params(reader, "azure-llm", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__csv_read_rows(reader, &schema);
   return status == HR_OK ? note_speeds(&llm) : status;
 }

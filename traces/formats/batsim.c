@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Batsim workloads (oar-team/batsim, docs/input-workload.rst): jobs that name profiles. A resource is a GPU. Delays are
- * run times; the operations of homogeneous parallel tasks are divided by the speed of a resource, a parameter of the
- * format; what such tasks send is not read. Profiles may stand behind the jobs, which are kept until both are read.
+ * Batsim workloads (oar-team/batsim, docs/input-workload.rst): jobs that refer to profiles. A resource is one GPU.
+ * Delays are run times; the operations of homogeneous parallel tasks are divided by the speed of a resource, a
+ * parameter of the format. Communication of parallel tasks is not read. Profiles may follow the jobs in the file, so
+ * jobs are stored until both are read.
  */
 
 #include "base/array.h"
@@ -15,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum batsim_kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
+enum profile_kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
 
 struct profile {
-  enum batsim_kind kind;
+  enum profile_kind kind;
   int64_t delay_us;
-  double operations; /* of each resource; KIND_TOTAL: of all together */
-  uint32_t type;     /* KIND_OTHER: its name, a number of the names of profiles */
+  double operations; /* per resource; KIND_TOTAL: of all resources together */
+  uint32_t type;     /* KIND_OTHER: name number of its type */
   bool fails;
 };
 
@@ -34,18 +35,18 @@ struct batsim_job {
 struct batsim {
   struct hr__json_get get;
   uint64_t mflops, n_tasks, n_stopped;
-  struct hr__name_table ids, names; /* of jobs; of profiles */
+  struct hr__name_table ids, names; /* names of jobs; names of profiles */
   struct batsim_job *jobs;
-  struct profile *profiles; /* by number of the name, from 0 to n_profiles; those beyond were not read */
+  struct profile *profiles; /* by name number, [0, n_profiles); profiles beyond were referenced but not read */
   uint32_t n_jobs, jobs_capacity, n_profiles, profiles_capacity;
 };
 
 /* ---- Profiles --------------------------------------------------------------------------------------- */
 
-static enum batsim_kind kind_of(struct hr_text type) {
+static enum profile_kind kind_of(struct hr_text type) {
   static const struct {
     const char *type;
-    enum batsim_kind kind;
+    enum profile_kind kind;
   } kinds[] = {{"delay", KIND_DELAY},
                {"DelayProfile", KIND_DELAY},
                {"parallel_homogeneous", KIND_TASK},
@@ -67,8 +68,8 @@ static bool read_operations(struct hr__json_get *get, const cJSON *value, struct
   return true;
 }
 
-/* A profile that no job names may be of any type. */
-static bool keep_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
+/* A profile that no job uses may be of any type. */
+static bool store_type(struct batsim *batsim, struct hr_text type, struct profile *profile) {
   profile->type = hr__names_intern(&batsim->names, type.at, type.length);
   return true;
 }
@@ -82,7 +83,7 @@ static bool read_profile(struct batsim *batsim, const cJSON *value, struct profi
   profile->fails = cJSON_IsNumber(code) && code->valuedouble != 0;
   profile->kind = kind_of(type);
   profile->delay_us = HR_UNKNOWN_US;
-  if (profile->kind == KIND_OTHER) return keep_type(batsim, type, profile);
+  if (profile->kind == KIND_OTHER) return store_type(batsim, type, profile);
   if (profile->kind != KIND_DELAY) return read_operations(get, value, profile);
   if (!hr__get_seconds(get, value, "delay", &profile->delay_us)) return false;
   return profile->delay_us >= 0 || hr__get_wrong(get, "delay", NULL, "missing");
@@ -107,17 +108,17 @@ static enum hr_status on_profile(struct batsim *batsim, const struct hr__json_it
   uint32_t number = hr__names_intern(&batsim->names, name, strlen(name));
   if (number == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
   bool known = number < batsim->n_profiles && batsim->profiles[number].kind != KIND_NONE;
-  bool fine = known ? hr__get_wrong(&batsim->get, "type", NULL, "of a profile that stands here for the second time")
-                    : read_profile(batsim, item->value, &profile);
-  enum hr_status status = fine ? HR_OK : hr__reader_bad_row(batsim->get.reader, &batsim->get.fault);
-  if (fine && profile.kind == KIND_OTHER && profile.type == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
-  if (!fine) profile = (struct profile){.kind = KIND_OTHER, .type = number};
+  bool ok = known ? hr__get_wrong(&batsim->get, "type", NULL, "a duplicate profile")
+                  : read_profile(batsim, item->value, &profile);
+  enum hr_status status = ok ? HR_OK : hr__reader_bad_row(batsim->get.reader, &batsim->get.fault);
+  if (ok && profile.kind == KIND_OTHER && profile.type == HR_NONE) return hr__reader_no_memory(batsim->get.reader);
+  if (!ok) profile = (struct profile){.kind = KIND_OTHER, .type = number};
   return status == HR_OK ? put_profile(batsim, number, profile) : status;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Ids are texts, or whole numbers. */
+/* Ids are texts or whole numbers. */
 static bool read_id(struct hr__json_get *get, const cJSON *value, char *buffer, size_t size, struct hr_text *id) {
   const cJSON *member = hr__get_member(value, "id");
   if (!cJSON_IsNumber(member)) return hr__get_text(get, value, "id", true, id);
@@ -136,12 +137,12 @@ static bool read_job(struct batsim *batsim, const cJSON *value, struct batsim_jo
   job->limit_us = HR_UNKNOWN_US;
   if (!cJSON_IsObject(value)) return hr__get_wrong(get, "id", NULL, "missing: the job is not an object {...}");
   const cJSON *walltime = hr__get_member(value, "walltime");
-  bool limited = !cJSON_IsNumber(walltime) || walltime->valuedouble >= 0; /* -1 is none */
-  bool fine = read_id(get, value, buffer, size, id) && hr__get_seconds(get, value, "subtime", &job->submit_us) &&
-              (!limited || hr__get_seconds(get, value, "walltime", &job->limit_us)) &&
-              hr__get_whole(get, value, "res", HR_MAX_GPUS, &resources) &&
-              hr__get_text(get, value, "profile", true, profile);
-  if (!fine) return false;
+  bool limited = !cJSON_IsNumber(walltime) || walltime->valuedouble >= 0; /* -1 means no limit */
+  bool ok = read_id(get, value, buffer, size, id) && hr__get_seconds(get, value, "subtime", &job->submit_us) &&
+            (!limited || hr__get_seconds(get, value, "walltime", &job->limit_us)) &&
+            hr__get_whole(get, value, "res", HR_MAX_GPUS, &resources) &&
+            hr__get_text(get, value, "profile", true, profile);
+  if (!ok) return false;
   if (job->submit_us < 0) return hr__get_wrong(get, "subtime", NULL, "missing");
   if (!resources) return hr__get_wrong(get, "res", NULL, "missing or 0; a job has at least one resource");
   job->resources = (uint32_t)resources;
@@ -174,19 +175,20 @@ static enum hr_status on_item(void *self, const struct hr__json_item *item) {
   return is_job ? on_job(batsim, item) : on_profile(batsim, item);
 }
 
-/* ---- The two together ------------------------------------------------------------------------------- */
+/* ---- Jobs with their profiles ------------------------------------------------------------------------ */
 
 static double work_us(const struct batsim *batsim, const struct profile *profile, const struct batsim_job *job) {
   if (profile->kind == KIND_DELAY) return (double)profile->delay_us;
   double each = profile->kind == KIND_TOTAL ? profile->operations / job->resources : profile->operations;
-  return each / (double)batsim->mflops; /* 10^6 a second are one a microsecond */
+  return each / (double)batsim->mflops; /* 10^6 per second are one per microsecond */
 }
 
 static enum hr_status refuse_type(const struct batsim *batsim, const struct profile *profile,
                                   struct hr__row_fault *fault) {
   const char *type = batsim->names.text[profile->type];
   fault->value = (struct hr_text){type, strlen(type)};
-  fault->fault = "a type of profile that is not read; delay, parallel_homogeneous and parallel_homogeneous_total are";
+  fault->fault =
+      "an unsupported type of profile; delay, parallel_homogeneous and parallel_homogeneous_total are supported";
   return hr__reader_bad_row(batsim->get.reader, fault);
 }
 
@@ -196,7 +198,7 @@ static enum hr_status add_job(struct batsim *batsim, const struct batsim_job *jo
   const char *name = batsim->names.text[job->profile];
   struct hr__row_fault fault = {.line = job->line, .item = item, .column = "profile", .value = {name, strlen(name)}};
   const struct profile *profile = job->profile < batsim->n_profiles ? &batsim->profiles[job->profile] : NULL;
-  fault.fault = "none of the file's profiles";
+  fault.fault = "not one of the file's profiles";
   if (!profile || profile->kind == KIND_NONE) return hr__reader_bad_row(batsim->get.reader, &fault);
   if (profile->kind == KIND_OTHER) return refuse_type(batsim, profile, &fault);
   double us = work_us(batsim, profile, job);
@@ -221,24 +223,24 @@ static enum hr_status note_all(const struct batsim *batsim) {
   const struct hr__reader *reader = batsim->get.reader;
   enum hr_status status = hr__reader_note_count(
       reader, batsim->n_stopped,
-      (struct hr__count_words){"job reaches its walltime: it runs until then and fails",
-                               "jobs reach their walltime: they run until then and fail", ", as Batsim has it"});
+      (struct hr__count_words){"job exceeds its walltime: it is replayed until then and fails",
+                               "jobs exceed their walltimes: they are replayed until then and fail", ", as in Batsim"});
   if (status != HR_OK || !batsim->n_tasks) return status;
-  status =
-      hr_notes_add(reader->notes, "%llu %s at %llu million a second%s (--format batsim:mflops=N), whatever is sent",
-                   (unsigned long long)batsim->n_tasks,
-                   hr__counted(batsim->n_tasks, "job is a parallel task: it takes its operations",
-                               "jobs are parallel tasks: they take their operations"),
-                   (unsigned long long)batsim->mflops, reader->params ? "" : ", which is assumed");
+  status = hr_notes_add(reader->notes,
+                        "%llu %s at %llu million a second%s (--format batsim:mflops=N); communication is ignored",
+                        (unsigned long long)batsim->n_tasks,
+                        hr__counted(batsim->n_tasks, "job is a parallel task: its run time is its operations",
+                                    "jobs are parallel tasks: their run times are their operations"),
+                        (unsigned long long)batsim->mflops, reader->params ? "" : " (assumed)");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
 enum hr_status hr__read_batsim(struct hr__reader *reader) {
   static const char *const streamed[] = {"jobs", "profiles", NULL};
   struct batsim batsim = {.get = {.reader = reader}, .mflops = 1000};
-  const struct hr__format_param params[] = {{"mflops", 1, 1000000000000, &batsim.mflops, NULL}};
+  const struct hr__reader_param params[] = {{"mflops", 1, 1000000000000, &batsim.mflops, NULL}};
   const struct hr__json_schema schema = {.streamed = streamed, .on_item = on_item, .self = &batsim};
-  enum hr_status status = hr__format_params_read(reader, "batsim", params, sizeof params / sizeof *params);
+  enum hr_status status = hr__reader_params(reader, "batsim", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__json_stream_read(reader, &schema);
   for (uint32_t i = 0; status == HR_OK && i < batsim.n_jobs; i++) status = add_job(&batsim, &batsim.jobs[i]);
   if (status == HR_OK) status = note_all(&batsim);

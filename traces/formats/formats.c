@@ -1,75 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The formats of traces: their table, their detection by the beginning of a file, and hr_trace_read(). JSON formats are
+   recognized by their keys, text formats by the first line that is neither blank nor a `#` comment. */
 
 #include "traces/formats/formats.h"
 
 #include "traces/core/input.h"
 #include "traces/core/numbers.h"
+#include "traces/csv/headroom_csv.h"
 #include "traces/packed/pack.h"
 
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_PARAMS = 8 };
-
-static struct hr_text take_until(struct hr_text *rest, char end) {
-  const char *stop = memchr(rest->at, end, rest->length);
-  struct hr_text taken = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
-  size_t used = stop ? taken.length + 1 : taken.length;
-  *rest = (struct hr_text){rest->at + used, rest->length - used};
-  return taken;
-}
-
-static enum hr_status unknown_key(const struct hr__reader *reader, const char *format, struct hr_text key,
-                                  const struct hr__format_param *params, size_t n_params) {
-  const char *words[MOST_PARAMS + 1];
-  char quoted[HR__QUOTE_BYTES];
-  for (size_t i = 0; i < n_params; i++) words[i] = params[i].key;
-  words[n_params] = NULL;
-  const char *nearest = hr_nearest_word(hr__quote(key, quoted), words);
-  return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s' has no parameter '%s'; did you mean '%s'?", format,
-                 quoted, nearest ? nearest : params[0].key);
-}
-
-static enum hr_status set(const struct hr__reader *reader, const char *format, const struct hr__format_param *param,
-                          struct hr_text value) {
-  uint64_t number = 0;
-  const struct hr__number_rule rule = {1, INT64_MAX, true};
-  if (!param->number && value.length) {
-    *param->text = value;
-    return HR_OK;
-  }
-  if (param->number && hr__number_parse(value, &rule, &number) == HR__NUMBER_FINE && number >= param->least &&
-      number <= param->most) {
-    *param->number = number;
-    return HR_OK;
-  }
-  char quoted[HR__QUOTE_BYTES];
-  if (!param->number)
-    return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is empty", format, param->key);
-  return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is '%s', not a whole number from %llu to %llu",
-                 format, param->key, hr__quote(value, quoted), (unsigned long long)param->least,
-                 (unsigned long long)param->most);
-}
-
-enum hr_status hr__format_params_read(const struct hr__reader *reader, const char *format,
-                                      const struct hr__format_param *params, size_t n_params) {
-  struct hr_text rest = {reader->params, reader->params ? strlen(reader->params) : 0};
-  bool told[MOST_PARAMS] = {false};
-  while (rest.length) {
-    struct hr_text value = take_until(&rest, ','), key = take_until(&value, '=');
-    size_t i = 0;
-    while (i < n_params && (strlen(params[i].key) != key.length || memcmp(params[i].key, key.at, key.length) != 0)) i++;
-    if (i == n_params) return unknown_key(reader, format, key, params, n_params);
-    if (told[i])
-      return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is told twice", format, params[i].key);
-    told[i] = true;
-    enum hr_status status = set(reader, format, &params[i], value);
-    if (status != HR_OK) return status;
-  }
-  return HR_OK;
-}
-
-/* Formats are told apart by the first line that is neither blank nor a `#` comment. */
+/* ---- Detection --------------------------------------------------------------------------------------- */
 
 enum { SWF_FIELDS = 18 };
 
@@ -81,7 +24,7 @@ static bool is_number_character(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-/* 18 numbers between spaces, and whatever follows them. */
+/* 18 numbers separated by spaces, and possibly more. */
 static bool is_swf_row(struct hr_text line) {
   size_t n_fields = 0;
   for (size_t i = 0; i < line.length; i++) {
@@ -93,11 +36,11 @@ static bool is_swf_row(struct hr_text line) {
   return n_fields == SWF_FIELDS;
 }
 
-/* Fields between `separator`, without quotes. */
-static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t most) {
+/* Splits a line at `separator`, without quotes. Returns the number of fields, at most `max`. */
+static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t max) {
   size_t n = 0;
   const char *end = line.at + line.length;
-  for (const char *at = line.at; n < most;) {
+  for (const char *at = line.at; n < max;) {
     const char *stop = memchr(at, separator, (size_t)(end - at));
     field[n++] = (struct hr_text){at, (size_t)((stop ? stop : end) - at)};
     if (!stop) break;
@@ -106,12 +49,12 @@ static size_t split(struct hr_text line, char separator, struct hr_text *field, 
   return n;
 }
 
-static bool is_text(struct hr_text text, const char *wanted) {
-  return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
+static bool is_text(struct hr_text text, const char *required) {
+  return text.length == strlen(required) && memcmp(text.at, required, text.length) == 0;
 }
 
-static bool is_name(struct hr_text text, const char *wanted) {
-  return text.length == strlen(wanted) && strncasecmp(text.at, wanted, text.length) == 0;
+static bool is_name(struct hr_text text, const char *required) {
+  return text.length == strlen(required) && strncasecmp(text.at, required, text.length) == 0;
 }
 
 static bool is_number(struct hr_text text) {
@@ -121,15 +64,15 @@ static bool is_number(struct hr_text text) {
   return fault == HR__NUMBER_FINE || fault == HR__NUMBER_NEGATIVE;
 }
 
-enum { MOST_COLUMNS = 200 };
+enum { MAX_COLUMNS = 200 };
 
-/* Whether the header has all of the columns, whatever their order and case; `wanted` ends with NULL. */
-static bool has_columns(struct hr_text line, char separator, const char *const *wanted) {
-  struct hr_text field[MOST_COLUMNS];
-  size_t n = split(line, separator, field, MOST_COLUMNS);
-  for (; *wanted; wanted++) {
+/* Whether the header has all of the columns, in any order and case; `required` ends with NULL. */
+static bool has_columns(struct hr_text line, char separator, const char *const *required) {
+  struct hr_text field[MAX_COLUMNS];
+  size_t n = split(line, separator, field, MAX_COLUMNS);
+  for (; *required; required++) {
     size_t i = 0;
-    while (i < n && !is_name(field[i], *wanted)) i++;
+    while (i < n && !is_name(field[i], *required)) i++;
     if (i == n) return false;
   }
   return true;
@@ -141,26 +84,26 @@ static bool is_sacct(struct hr_text line) {
   return bars && (has_columns(line, '|', by_name) || has_columns(line, '|', by_number));
 }
 
-/* PAI's tables have no headers: their rows are known by the word for their status and how many fields they have. Those
-   of jobs and instances are recognised to be refused by name. */
+/* PAI tables have no header. They are recognized by the status word and the number of fields. Job and instance tables
+   are recognized so that the error can name them. */
 static bool is_pai(struct hr_text line) {
   static const char *const words[] = {"Terminated", "Failed", "Running", "Waiting"};
   static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
-  enum { MOST_FIELDS = 10 };
-  struct hr_text field[MOST_FIELDS + 1];
+  enum { MAX_FIELDS = 10 };
+  struct hr_text field[MAX_FIELDS + 1];
   if (hr__begins_with_names(line, "job_name,task_name,inst_num,status")) return true;
-  size_t n = split(line, ',', field, MOST_FIELDS + 1);
+  size_t n = split(line, ',', field, MAX_FIELDS + 1);
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (size_t k = 0; n == tables[i].n_fields && k < sizeof words / sizeof *words; k++)
       if (is_text(field[tables[i].status], words[k])) return true;
   return false;
 }
 
-/* No header either: numbers end each line, whichever of Gavel's versions wrote it. */
+/* No header either: every version of Gavel's format has numbers at the ends of its lines. */
 static bool is_gavel(struct hr_text line) {
-  enum { MOST_FIELDS = 10 };
-  struct hr_text field[MOST_FIELDS + 1];
-  size_t n = split(line, '\t', field, MOST_FIELDS + 1);
+  enum { MAX_FIELDS = 10 };
+  struct hr_text field[MAX_FIELDS + 1];
+  size_t n = split(line, '\t', field, MAX_FIELDS + 1);
   bool counted = n == 6 || n == 7 || n == 9 || n == 10;
   return counted && is_number(field[n - 1]) && is_number(field[n - 2]) && !is_number(field[0]);
 }
@@ -179,25 +122,25 @@ static const char *table_format(struct hr_text line) {
   return is_gavel(line) ? "gavel" : "csv";
 }
 
-static bool holds(struct hr_text text, const char *wanted) {
-  size_t length = strlen(wanted);
+static bool matches(struct hr_text text, const char *required) {
+  size_t length = strlen(required);
   const char *end = text.at + text.length;
   for (const char *at = text.at; (size_t)(end - at) >= length; at++) {
-    at = memchr(at, *wanted, (size_t)(end - at));
+    at = memchr(at, *required, (size_t)(end - at));
     if (!at || (size_t)(end - at) < length) return false;
-    if (memcmp(at, wanted, length) == 0) return true;
+    if (memcmp(at, required, length) == 0) return true;
   }
   return false;
 }
 
-/* JSON is known by its keys: the first of the table that is found. NULL: by none. */
+/* JSON formats are recognized by their keys: the first format of the table with a matching key. NULL: unknown. */
 static const char *json_format(struct hr_text beginning) {
   static const struct {
     const char *key, *format;
   } known[] = {{"\"apiVersion\"", "kubernetes"}, {"\"attempts\"", "philly-log"}, {"\"subtime\"", "batsim"},
                {"\"profiles\"", "batsim"},       {"\"jobid\"", "philly-log"},    {"\"items\"", "kubernetes"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (holds(beginning, known[i].key)) return known[i].format;
+    if (matches(beginning, known[i].key)) return known[i].format;
   return NULL;
 }
 
@@ -210,17 +153,17 @@ const char *hr__detect_format(struct hr_text beginning) {
   return table_format(line);
 }
 
-/* From a path to a trace: which format, which reader, and what was assumed. */
+/* ---- Formats ----------------------------------------------------------------------------------------- */
 
-/* Name, reader, whether it has parameters, what a trace of it cannot tell (told as a note), and what the format is. */
+/* Name, reader, whether it has parameters, fields that its traces lack (reported in a note), summary. */
 #define FORMAT_TABLE(X)                                                                                                \
-  X("csv", hr__read_csv, false, NULL, "Headroom's own CSV, or any other CSV through a column map")                     \
+  X("csv", hr__read_csv, false, NULL, "Headroom's own CSV, or any other CSV with a column map")                        \
   X("swf", hr__read_swf, false, NULL,                                                                                  \
     "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")                              \
   X("philly", hr__read_philly, false, NULL, "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster")     \
   X("openb", hr__read_openb, false, NULL,                                                                              \
     "Alibaba openb pods (cluster-trace-gpu-v2023): name,cpu_milli,memory_mib,num_gpu,gpu_milli,...")                   \
-  X("sacct", hr__read_sacct, false, NULL, "Slurm's accounting, as sacct --parsable2 prints it")                        \
+  X("sacct", hr__read_sacct, false, NULL, "Slurm accounting from sacct --parsable2")                                   \
   X("kubernetes", hr__read_kubernetes, true, NULL,                                                                     \
     "Kubernetes Jobs and Pods, Kueue Workloads: kubectl get ... -o json")                                              \
   X("philly-log", hr__read_philly_log, false, "limits",                                                                \
@@ -239,23 +182,22 @@ const char *hr__detect_format(struct hr_text beginning) {
   X("batsim", hr__read_batsim, true, "users and waits",                                                                \
     "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
 
-#define FORMAT_ENTRY(name, reader, has_params, untold, summary) {name, summary},
-static const struct hr_trace_format formats[] = {{"auto", "recognised by the file's content"},
-                                                 FORMAT_TABLE(FORMAT_ENTRY) /* those of text */
-                                                 {"packed", "what 'headroom trace pack' writes: columns that are "
-                                                            "mapped, not read"},
+#define FORMAT_ENTRY(name, reader, has_params, missing, summary) {name, summary},
+static const struct hr_trace_format formats[] = {{"auto", "detected from the file's content"},
+                                                 FORMAT_TABLE(FORMAT_ENTRY) /* text formats */
+                                                 {"packed", "memory-mapped columns from 'headroom trace pack'"},
                                                  {NULL, NULL}};
 #undef FORMAT_ENTRY
 
 enum { N_READERS = sizeof formats / sizeof *formats - 3 };
 
-/* In the order of `formats` without "auto" and "packed", which is no text to be read. */
+/* In the order of `formats` without "auto" and "packed", which are not text formats. */
 static const struct {
   enum hr_status (*read)(struct hr__reader *);
   bool has_params;
-  const char *untold;
+  const char *missing;
 } readers[N_READERS] = {
-#define FORMAT_READER(name, reader, has_params, untold, summary) {reader, has_params, untold},
+#define FORMAT_READER(name, reader, has_params, missing, summary) {reader, has_params, missing},
     FORMAT_TABLE(FORMAT_READER)
 #undef FORMAT_READER
 };
@@ -276,7 +218,7 @@ static enum hr_status unknown_format(const char *name, struct hr_error *error) {
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) words[i] = formats[i].name;
   const char *nearest = hr_nearest_word(name, words);
 #define FORMAT_NAME(name, ...) " " name
-  return hr_fail(error, HR_BAD_INPUT, "trace format '%.60s' is not known%s%s%s; formats: auto%s packed", name,
+  return hr_fail(error, HR_BAD_INPUT, "unknown trace format '%.60s'%s%s%s; formats: auto%s packed", name,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
                  FORMAT_TABLE(FORMAT_NAME));
 #undef FORMAT_NAME
@@ -286,43 +228,45 @@ static bool has_map(const struct hr_trace_options *options) {
   return options->map && options->map->count;
 }
 
-/* "auto" comes before those with a reader, "packed" after them. */
+/* "auto" precedes the text formats, "packed" follows them. */
 static bool has_params(const struct hr_trace_format *format) {
   size_t number = (size_t)(format - formats);
   return number >= 1 && number <= N_READERS && readers[number - 1].has_params;
 }
 
-/* The format that was asked for, else what a column map says about it; NULL: look at the content. */
-static enum hr_status asked_format(const struct hr_trace_options *options, const char **name, struct hr_error *error) {
-  const char *asked = options->format ? options->format : "auto", *colon = strchr(asked, ':');
-  const struct hr_trace_format *format = hr_trace_format_find(asked);
+/* The requested format, or CSV if there is a column map; NULL: detect it from the content. */
+static enum hr_status requested_format(const struct hr_trace_options *options, const char **name,
+                                       struct hr_error *error) {
+  const char *requested = options->format ? options->format : "auto", *colon = strchr(requested, ':');
+  const struct hr_trace_format *format = hr_trace_format_find(requested);
   *name = format ? format->name : NULL;
-  if (!format) return unknown_format(asked, error);
+  if (!format) return unknown_format(requested, error);
   if (colon && !has_params(format))
-    return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, and '%.60s' are some", *name, colon + 1);
+    return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, but '%.60s' was given", *name, colon + 1);
   if (strcmp(*name, "auto") == 0) *name = has_map(options) ? "csv" : NULL;
   if (*name && has_map(options) && strcmp(*name, "csv") != 0)
-    return hr_fail(error, HR_BAD_INPUT, "a column map is for CSV files; format '%s' has fixed columns", *name);
+    return hr_fail(error, HR_BAD_INPUT, "column maps are for CSV files; format '%s' has fixed columns", *name);
   return HR_OK;
 }
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
   size_t number = (size_t)(hr_trace_format_find(format) - formats) - 1;
   enum hr_status status = readers[number].read(reader);
-  const char *untold = readers[number].untold;
-  if (status != HR_OK || !untold || reader->untimed) return status;
-  bool limits = strncmp(untold, "limits", strlen("limits")) == 0;
-  status = hr_notes_add(reader->notes, "format '%s' does not tell %s%s", format, untold,
-                        limits ? "; a policy that goes by limits is given run times" : "");
+  const char *missing = readers[number].missing;
+  if (status != HR_OK || !missing || reader->without_times) return status;
+  bool limits = strncmp(missing, "limits", strlen("limits")) == 0;
+  status = hr_notes_add(reader->notes, "format '%s' has no %s%s", format, missing,
+                        limits ? "; policies that use limits get the run times instead" : "");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
 static enum hr_status note_fractions(struct hr__reader *reader) {
-  if (reader->untimed) return HR_OK;
+  if (reader->without_times) return HR_OK;
   return hr__reader_note_count(
       reader, reader->n_fractions,
-      (struct hr__count_words){"job asks", "jobs ask",
-                               " for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one"});
+      (struct hr__count_words){
+          "job requests", "jobs request",
+          " a fraction of a GPU: pools that share GPUs allocate the fraction, others a whole GPU"});
 }
 
 static enum hr_status build(struct hr__reader *reader, const char *format, bool streamed, struct hr_trace **trace) {
@@ -339,11 +283,10 @@ static enum hr_status build(struct hr__reader *reader, const char *format, bool 
 }
 
 static enum hr_status unknown_json(const char *path, struct hr_error *error) {
-  return hr_fail(
-      error, HR_BAD_INPUT,
-      "%s: is JSON, but of no known trace: a list of Kubernetes objects has \"items\", Philly's cluster_job_log "
-      "\"attempts\", a Batsim workload \"jobs\" and \"profiles\"",
-      path);
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: JSON of an unknown trace format: a list of Kubernetes objects has \"items\", Philly's "
+                 "cluster_job_log \"attempts\", a Batsim workload \"jobs\" and \"profiles\"",
+                 path);
 }
 
 enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
@@ -352,20 +295,23 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   const struct hr_trace_options defaults = {0};
   if (!options) options = &defaults;
   const char *format;
-  enum hr_status status = asked_format(options, &format, error);
+  enum hr_status status = requested_format(options, &format, error);
   if (status != HR_OK) return status;
   bool is_stdin = strcmp(path, "-") == 0;
-  const char *place = is_stdin ? "/dev/stdin" : path; /* which may be a plain file, too */
-  if (hr__is_packed(place))
-    return hr__unpack(place, options->streamed, trace, error); /* format and map are about text */
+  const char *place = is_stdin ? "/dev/stdin" : path; /* may also be a plain file */
+  if (hr__packed_detect(place))
+    return hr__packed_read(place, options->streamed, trace, error); /* format and map apply to text only */
   if (is_stdin) path = hr__standard_input;
-  struct hr__reader reader = {
-      .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
+  struct hr__reader reader = {.path = path,
+                              .map = options->map,
+                              .lenient = options->lenient,
+                              .error = error,
+                              .without_times = options->untimed};
   const char *colon = options->format ? strchr(options->format, ':') : NULL;
   if (colon) reader.params = colon + 1;
   status = hr__input_open(path, &reader.input, error);
   if (status == HR_OK && format && strcmp(format, "packed") == 0)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: is not a packed trace; 'headroom trace pack' makes one", path);
+    status = hr_fail(error, HR_BAD_INPUT, "%s: not a packed trace; 'headroom trace pack' creates one", path);
   if (status != HR_OK) {
     hr__input_close(reader.input);
     return status;

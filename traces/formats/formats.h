@@ -2,27 +2,13 @@
 #ifndef HR_TRACES_FORMATS_FORMATS_H
 #define HR_TRACES_FORMATS_FORMATS_H
 
-/* What a file does not tell and its reader has to know, behind the format's name: `azure-llm:decode=50,prefill=10000`.
- */
+/* Readers of trace formats, what they share, and the detection of formats. formats.c lists the readers; each is a
+   file of its own. */
 
 #include "traces/core/reader.h"
 
-/* A parameter is a whole number from `least` to `most`, or a text where `number` is NULL. What is not told stays as it
-   is. */
-struct hr__format_param {
-  const char *key;
-  uint64_t least, most;
-  uint64_t *number;
-  struct hr_text *text;
-};
+/* Readers of formats. Each reads all rows from `reader->input` into `reader->builder`. */
 
-/* Reads `reader->params`; a key that is none of the table's is an error. */
-enum hr_status hr__format_params_read(const struct hr__reader *reader, const char *format,
-                                      const struct hr__format_param *params, size_t n_params);
-
-/* The readers, one file each; formats.c lists them and says which one a file is for. */
-
-enum hr_status hr__read_csv(struct hr__reader *reader);
 enum hr_status hr__read_swf(struct hr__reader *reader);
 enum hr_status hr__read_philly(struct hr__reader *reader);
 enum hr_status hr__read_openb(struct hr__reader *reader);
@@ -37,8 +23,54 @@ enum hr_status hr__read_gavel(struct hr__reader *reader);
 enum hr_status hr__read_azure_llm(struct hr__reader *reader);
 enum hr_status hr__read_batsim(struct hr__reader *reader);
 
-/* The name of the format that text beginning like this is in; "csv" when it is no other, NULL when it is JSON that no
-   format is in. */
+/* Name of the format of a file with this beginning; "csv" if no other format matches, NULL for JSON of an unknown
+   format. */
 const char *hr__detect_format(struct hr_text beginning);
+
+/* ---- Requests and states of jobs (job_facts.c) ------------------------------------------------------- */
+
+/* Sets a request of `tasks` tasks with `milli_per_task` thousandths of a GPU each. Up to 1000 is a share of one GPU;
+   more are whole GPUs, rounded up, which sets `*rounded`. Returns false if there are more than HR_MAX_GPUS GPUs or no
+   task. */
+bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded);
+
+/* Divides a job's GPUs, and its totals in `cpu_milli` and `mem_mib`, among nodes: one task per node if the GPUs
+   divide evenly. Otherwise the whole job is one task and the result is false. */
+bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes);
+
+/* Slurm job states, as printed by sacct and used in published logs of Slurm clusters. */
+
+enum hr__job_stage { HR__STAGE_ENDED, HR__STAGE_WAITING, HR__STAGE_RUNNING };
+
+struct hr__slurm_state {
+  enum hr__job_stage stage;
+  uint8_t outcome; /* enum hr_outcome */
+};
+
+/* Parses "COMPLETED" or "CANCELLED by 1000"; false if the text is not a state. */
+bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
+
+/* ---- Notations of Slurm: trackable and generic resources, memory, time limits (slurm.c) --------------- */
+
+enum { HR__TRES_TYPES_BYTES = 200 };
+
+struct hr__tres {
+  uint64_t gpus, cpu_milli, mem_mib; /* of the whole job (GRES: per node); 0 if not given */
+  bool has_gpus, has_cpus, has_mem;
+  bool has_shares;                  /* of GPUs: shards, or percents under MPS, which are ignored */
+  char types[HR__TRES_TYPES_BYTES]; /* GPU types separated by `|`; "" if not given */
+  bool mixed;                       /* more than one type */
+};
+
+/* Parses "cpu=32,mem=256G,node=1,gres/gpu=4,gres/gpu:a100=4", and GRES like "gpu:2" or "gpu:a100:2(IDX:0-1)".
+   Resources other than GPUs, CPUs and memory are ignored. Returns NULL, or what is wrong, to follow "is". */
+const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres);
+
+/* Parses ReqMem: "64G", per node "4Gn", per CPU "4Gc"; a number without unit is MiB. Returns false if it is invalid. */
+enum hr__mem_of { HR__MEM_OF_JOB, HR__MEM_OF_NODE, HR__MEM_OF_CPU };
+bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of);
+
+/* Parses "1-12:00:00", "12:00:00" or "30:00"; false if it is none of these. */
+bool hr__slurm_span_parse(struct hr_text text, int64_t *us);
 
 #endif

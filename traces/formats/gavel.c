@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps per second of kinds of jobs on one type of GPU, from the table that is published with Gavel. */
+/* Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): one job per line, fields separated by tabs,
+   no header. Versions of the simulator wrote 6, 7, 9 or 10 fields. A job has a number of steps; its run time is steps
+   / throughput on its GPUs. Throughputs were measured on a reference GPU type, and come from the table published with
+   Gavel, which parameters of the format name. */
 
 #include "headroom/trace_files.h"
 #include "traces/csv/csv_rows.h"
@@ -10,63 +13,55 @@
 #include <stdio.h>
 #include <string.h>
 
-struct hr__throughputs {
+struct throughputs {
   struct hr__json_file file;
-  const cJSON *gpu; /* of the type that was asked for */
+  const cJSON *gpu; /* of the requested type */
 };
 
-/* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", "null" being the job alone. */
-static enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
-                                           struct hr_error *error);
-/* Steps per second of the job alone, on `gpus` GPUs; 0 where the table has none. */
-static double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus);
-static void hr__throughputs_finish(struct hr__throughputs *throughputs);
-
 static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON *tree, struct hr_error *error) {
-  enum { MOST_TYPES = 16 };
-  const char *types[MOST_TYPES + 1];
+  enum { MAX_TYPES = 16 };
+  const char *types[MAX_TYPES + 1];
   size_t n = 0;
-  for (const cJSON *type = tree->child; type && n < MOST_TYPES; type = type->next)
+  for (const cJSON *type = tree->child; type && n < MAX_TYPES; type = type->next)
     if (type->string) types[n++] = type->string;
   types[n] = NULL;
   const char *nearest = hr_nearest_word(gpu, types);
-  return hr_fail(error, HR_BAD_INPUT, "%s: has no throughputs of GPU type '%.60s'%s%.60s%s", path, gpu,
+  return hr_fail(error, HR_BAD_INPUT, "%s: no throughputs for GPU type '%.60s'%s%.60s%s", path, gpu,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
-                                           struct hr_error *error) {
+static void finish_throughputs(struct throughputs *throughputs) {
+  hr__json_file_finish(&throughputs->file);
+  throughputs->gpu = NULL;
+}
+
+/* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", then by co-located job, "null"
+   meaning the job alone. */
+static enum hr_status read_throughputs(const char *path, const char *gpu, struct throughputs *throughputs,
+                                       struct hr_error *error) {
   enum hr_status status = hr__json_file_read(path, &throughputs->file, error);
   if (status != HR_OK) return status;
   const cJSON *tree = throughputs->file.tree;
   throughputs->gpu = cJSON_IsObject(tree) ? cJSON_GetObjectItemCaseSensitive(tree, gpu) : NULL;
   if (cJSON_IsObject(throughputs->gpu)) return HR_OK;
   status = no_such_gpu(path, gpu, tree, error);
-  hr__throughputs_finish(throughputs);
+  finish_throughputs(throughputs);
   return status;
 }
 
-static double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
-  enum { MOST_KEY = 300 };
-  char key[MOST_KEY];
-  int length = snprintf(key, sizeof key, "('%.*s', %u)", (int)(job_type.length < MOST_KEY ? job_type.length : MOST_KEY),
+/* Steps per second of the job alone on `gpus` GPUs; 0 if the table has none. */
+static double throughput_of(const struct throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
+  enum { MAX_KEY = 300 };
+  char key[MAX_KEY];
+  int length = snprintf(key, sizeof key, "('%.*s', %u)", (int)(job_type.length < MAX_KEY ? job_type.length : MAX_KEY),
                         job_type.at, gpus);
-  if (length < 0 || length >= MOST_KEY) return 0;
+  if (length < 0 || length >= MAX_KEY) return 0;
   const cJSON *measured = cJSON_GetObjectItemCaseSensitive(throughputs->gpu, key);
   const cJSON *alone = cJSON_GetObjectItemCaseSensitive(measured, "null");
   return cJSON_IsNumber(alone) && alone->valuedouble > 0 ? alone->valuedouble : 0;
 }
 
-static void hr__throughputs_finish(struct hr__throughputs *throughputs) {
-  hr__json_file_finish(&throughputs->file);
-  throughputs->gpu = NULL;
-}
-
-/*
- * Traces of Gavel (stanford-futuredata/gavel; Narayanan et al., OSDI'20): a job a line, fields between tabs, no header;
- * the simulator's versions wrote 6, 7, 9 or 10 of them. A job is so many steps: it runs for steps / throughput on its
- * GPUs, with the throughput measured on a reference GPU, which the format's parameters tell.
- */
+/* ---- Jobs -------------------------------------------------------------------------------------------- */
 
 struct gavel_row {
   struct hr_text job_type;
@@ -85,7 +80,7 @@ static const struct hr__csv_column columns[] = {
 
 struct gavel {
   struct hr__reader *reader;
-  struct hr__throughputs throughputs;
+  struct throughputs throughputs;
 };
 
 static enum hr_status on_row(void *self, const void *data, uint64_t line) {
@@ -93,7 +88,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   const struct gavel_row *row = data;
   struct hr__row_fault fault = {.line = line, .column = "job_type", .value = row->job_type};
   fault.fault = "not in the table of throughputs with that many GPUs";
-  double per_s = hr__throughputs_of(&gavel->throughputs, row->job_type, row->scale_factor);
+  double per_s = throughput_of(&gavel->throughputs, row->job_type, row->scale_factor);
   if (per_s <= 0) return hr__reader_bad_row(gavel->reader, &fault);
   double work_us = (double)row->steps / per_s * (double)HR_SECOND_US;
   fault = (struct hr__row_fault){.line = line, .fault = "the job would run for more than 100000000000 s"};
@@ -114,7 +109,7 @@ static size_t count_fields(struct hr_text line) {
   return n;
 }
 
-/* The columns of the version that writes so many; NULL when none does. */
+/* Columns of the version with that number of fields; NULL if there is none. */
 static const char *const *header_of(size_t n_fields) {
   static const char *const six[] = {"job_type",     "command", "num_steps_arg", "total_steps", "arrival_time",
                                     "scale_factor", NULL};
@@ -151,33 +146,33 @@ static enum hr_status read_rows(struct gavel *gavel, const char *const *header) 
 
 static enum hr_status note_reference(const struct gavel *gavel, const char *gpu, const char *path) {
   enum hr_status status =
-      hr_notes_add(gavel->reader->notes, "run times are steps over the throughput on %.60s of %.200s", gpu, path);
+      hr_notes_add(gavel->reader->notes, "run times are steps / throughput on %.60s from %.200s", gpu, path);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(gavel->reader);
 }
 
 enum hr_status hr__read_gavel(struct hr__reader *reader) {
   struct hr_text file = {NULL, 0}, reference = {"v100", strlen("v100")};
-  const struct hr__format_param params[] = {{"throughputs", 0, 0, NULL, &file}, {"reference", 0, 0, NULL, &reference}};
-  enum hr_status status = hr__format_params_read(reader, "gavel", params, sizeof params / sizeof *params);
+  const struct hr__reader_param params[] = {{"throughputs", 0, 0, NULL, &file}, {"reference", 0, 0, NULL, &reference}};
+  enum hr_status status = hr__reader_params(reader, "gavel", params, sizeof params / sizeof *params);
   if (status != HR_OK) return status;
   if (!file.length)
     return hr_fail(reader->error, HR_BAD_INPUT,
-                   "%s: a Gavel trace tells steps, not run times; name the table of throughputs and its GPU type: "
-                   "--format gavel:throughputs=FILE,reference=v100",
+                   "%s: Gavel traces have steps, not run times; give the throughput table and its GPU type: --format "
+                   "gavel:throughputs=FILE,reference=v100",
                    reader->path);
   size_t n_fields = count_fields(hr__first_line(hr__input_peek(reader->input)));
   const char *const *header = header_of(n_fields);
   if (!header)
     return hr_fail(reader->error, HR_BAD_INPUT,
-                   "%s:1: %zu field%s between tabs; a Gavel trace has 6, 7, 9 or 10 of them", reader->path, n_fields,
+                   "%s:1: found %zu field%s separated by tabs; a Gavel trace has 6, 7, 9 or 10", reader->path, n_fields,
                    hr__plural(n_fields));
   char path[4096], gpu[64];
   snprintf(path, sizeof path, "%.*s", (int)file.length, file.at);
   snprintf(gpu, sizeof gpu, "%.*s", (int)reference.length, reference.at);
   struct gavel gavel = {.reader = reader};
-  status = hr__throughputs_read(path, gpu, &gavel.throughputs, reader->error);
+  status = read_throughputs(path, gpu, &gavel.throughputs, reader->error);
   if (status != HR_OK) return status;
   status = read_rows(&gavel, header);
-  hr__throughputs_finish(&gavel.throughputs);
+  finish_throughputs(&gavel.throughputs);
   return status == HR_OK ? note_reference(&gavel, gpu, path) : status;
 }

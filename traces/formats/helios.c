@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Logs of Slurm clusters as published: Helios `cluster_log.csv` (S-Lab-System-Group/HeliosData, SC'21) and Acme
- * `trace_seren.csv`, `trace_kalos.csv` (InternLM/AcmeTrace, NSDI'24). They share their columns: a job with its nodes,
- * GPUs and CPUs, all counted together, its state and three instants.
- *
- * The run time is end - start: Kalos' `duration` counts from the submission.
+ * Published logs of Slurm clusters: Helios `cluster_log.csv` (S-Lab-System-Group/HeliosData, SC'21) and Acme
+ * `trace_seren.csv`, `trace_kalos.csv` (InternLM/AcmeTrace, NSDI'24). They share their columns: a job with totals of
+ * nodes, GPUs and CPUs, its state and three instants. The run time is end - start, since Kalos' `duration` counts
+ * from the submission.
  */
 
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
-#include "traces/formats/job_facts.h"
 
 #include <string.h>
 
@@ -42,7 +40,7 @@ struct cluster_log {
   uint64_t n_uneven, n_other_duration;
 };
 
-/* Acme's kinds of work; others are of no class. */
+/* Classes of Acme's job types; other types have no class. */
 static uint8_t class_of(struct hr_text type) {
   static const struct {
     const char *type;
@@ -72,7 +70,7 @@ static enum hr_status add_job(struct cluster_log *log, const struct log_row *row
   job.mem_mib = row->mem_mib * row->nodes;
   job.outcome = outcome;
   job.class_ = class_of(row->type);
-  log->n_uneven += !hr__ask_nodes(&job, row->nodes);
+  log->n_uneven += !hr__request_nodes(&job, row->nodes);
   log->n_other_duration += row->duration_us >= 0 && row->duration_us != job.work_us;
   return hr__reader_add(log->reader, &job, line);
 }
@@ -80,7 +78,7 @@ static enum hr_status add_job(struct cluster_log *log, const struct log_row *row
 static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   struct cluster_log *log = self;
   const struct log_row *row = data;
-  struct hr__row_fault fault = {.line = line, .column = "state", .value = row->state, .fault = "no state of a job"};
+  struct hr__row_fault fault = {.line = line, .column = "state", .value = row->state, .fault = "not a job state"};
   struct hr__slurm_state state;
   if (!hr__job_state_parse(row->state, &state)) return hr__reader_bad_row(log->reader, &fault);
   if (row->start_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job was never started", line);
@@ -109,22 +107,22 @@ static enum hr_status read_log(struct hr__reader *reader, const struct hr__csv_c
     status = hr__reader_note_count(
         reader, log.n_uneven,
         (struct hr__count_words){"job has", "jobs have",
-                                 " GPUs that do not divide evenly over their nodes: each is one task"});
+                                 " GPUs that cannot be divided evenly among the nodes: each is one task"});
   if (status != HR_OK) return status;
   return hr__reader_note_count(
       reader, log.n_other_duration,
       (struct hr__count_words){"job has", "jobs have",
-                               " a 'duration' that is not end_time - start_time, which is replayed"});
+                               " a 'duration' other than end_time - start_time; the latter is replayed"});
 }
 
 enum hr_status hr__read_helios(struct hr__reader *reader) {
   static const char *const ignored[] = {"queue", NULL};
   return read_log(reader, helios_columns, sizeof helios_columns / sizeof *helios_columns, ignored,
-                  "a Helios cluster_log.csv has them all");
+                  "a Helios cluster_log.csv has all of these columns");
 }
 
 enum hr_status hr__read_acme(struct hr__reader *reader) {
   static const char *const ignored[] = {"queue", "gpu_time", "shared_mem_per_pod", "fail_time", "stop_time", NULL};
   return read_log(reader, acme_columns, sizeof acme_columns / sizeof *acme_columns, ignored,
-                  "an Acme trace_seren.csv or trace_kalos.csv has them all");
+                  "an Acme trace_seren.csv or trace_kalos.csv has all of these columns");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "traces/formats/job_facts.h"
+#include "traces/formats/formats.h"
 
 #include <string.h>
 
 enum { WHOLE_MILLI = 1000 };
 
-bool hr__ask_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded) {
+bool hr__request_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t tasks, bool *rounded) {
   bool shared = milli_per_task > 0 && milli_per_task < WHOLE_MILLI;
   uint64_t whole = milli_per_task / WHOLE_MILLI + (milli_per_task % WHOLE_MILLI != 0);
   *rounded = !shared && milli_per_task % WHOLE_MILLI != 0;
@@ -17,7 +17,7 @@ bool hr__ask_milli(struct hr_job_record *job, uint64_t milli_per_task, uint64_t 
   return true;
 }
 
-bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes) {
+bool hr__request_nodes(struct hr_job_record *job, uint64_t nodes) {
   if (nodes == 0 || nodes > HR_MAX_GPUS || job->gpus % nodes) return false;
   job->tasks = (uint32_t)nodes;
   job->cpu_milli /= job->tasks;
@@ -25,8 +25,12 @@ bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes) {
   return true;
 }
 
-/* Job state codes of sacct(1). What the system ended (PREEMPTED, REQUEUED) is neither a failure of the job nor a wish
-   of its user: its outcome is unknown. */
+/*
+ * Requests and states of jobs, from notations that several trace formats share.
+ *
+ * Job states are those of sacct(1). Jobs that the system ended (PREEMPTED, REQUEUED) have an unknown outcome: they
+ * neither failed nor were cancelled by their user.
+ */
 
 #define ENDED(word, outcome)                                                                                           \
   {                                                                                                                    \
@@ -60,7 +64,7 @@ static const struct {
 bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state) {
   const char *space = memchr(text.at, ' ', text.length);
   size_t length = space ? (size_t)(space - text.at) : text.length;
-  if (length && text.at[length - 1] == '+') length--; /* cut to the width of a column */
+  if (length && text.at[length - 1] == '+') length--; /* truncated to the column width */
   for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
     if (strlen(states[i].word) != length || memcmp(states[i].word, text.at, length) != 0) continue;
     *state = states[i].state;

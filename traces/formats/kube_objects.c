@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Objects of a list as kubectl prints it: Jobs (batch/v1), Kueue's Workloads (kueue.x-k8s.io v1beta1, whose priority
- * class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds are counted.
- * Of each is kept what a trace can use, so that the list may be of any size.
+ * Kubernetes objects from a list that kubectl prints: Jobs (batch/v1), Kueue Workloads (kueue.x-k8s.io v1beta1, whose
+ * priority class is a name, and v1beta2, where it is a reference), Pods, Events and priority classes. Other kinds are
+ * counted. Only what a trace can use is stored, so the list may be of any size.
+ *
+ * Requests of a pod's containers add up. An init container runs before them, so the maximum of the two counts. A
+ * resource with only a limit is also requested (Kubernetes, "Resource Management for Pods and Containers").
  */
 
-#include "base/array.h"
 #include "traces/formats/kubernetes.h"
+
+#include "base/array.h"
+#include "traces/core/numbers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +30,8 @@ static uint32_t name_at(struct hr__kube *kube, const cJSON *object, const char *
                                : HR_NONE;
 }
 
-static bool is_text(const cJSON *value, const char *wanted) {
-  return cJSON_IsString(value) && strcmp(value->valuestring, wanted) == 0;
+static bool is_text(const cJSON *value, const char *expected) {
+  return cJSON_IsString(value) && strcmp(value->valuestring, expected) == 0;
 }
 
 static bool is_true(const cJSON *condition) {
@@ -42,13 +47,206 @@ static const cJSON *condition_of(const cJSON *object, const char *type) {
   return NULL;
 }
 
-/* When the condition became true, if it is. */
+/* Time of the condition's transition to true, if it is true. */
 static bool condition_time(struct hr__kube *kube, const cJSON *object, const char *type, int64_t *us) {
   const cJSON *condition = condition_of(object, type);
   return !is_true(condition) || hr__get_date(&kube->get, condition, "lastTransitionTime", us);
 }
 
-/* ---- What all objects have -------------------------------------------------------------------------- */
+/* ---- Quantities ------------------------------------------------------------------------------------- */
+
+/* Parses "500m", "2", "16Gi" or "1e3", times `factor` and the suffix. */
+static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result) {
+  static const struct {
+    const char *suffix;
+    uint64_t times, over;
+  } suffixes[] = {{"Ki", 1 << 10, 1},
+                  {"Mi", 1 << 20, 1},
+                  {"Gi", 1 << 30, 1},
+                  {"Ti", UINT64_C(1) << 40, 1},
+                  {"Pi", UINT64_C(1) << 50, 1},
+                  {"m", 1, 1000},
+                  {"k", 1000, 1},
+                  {"M", 1000000, 1},
+                  {"G", 1000000000, 1},
+                  {"T", 1000000000000, 1},
+                  {"P", 1000000000000000, 1}};
+  struct hr__number_rule rule = {factor, UINT64_C(1) << 62, false};
+  if (cJSON_IsNumber(value)) {
+    bool fits = value->valuedouble >= 0 && value->valuedouble * (double)factor < 4e18;
+    if (fits) *result = (uint64_t)(value->valuedouble * (double)factor + 0.5);
+    return fits;
+  }
+  if (!cJSON_IsString(value)) return false;
+  struct hr_text text = {value->valuestring, strlen(value->valuestring)};
+  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+    size_t length = strlen(suffixes[i].suffix);
+    if (text.length <= length || strcmp(text.at + text.length - length, suffixes[i].suffix) != 0) continue;
+    text.length -= length;
+    rule.factor = factor * suffixes[i].times;
+    if (suffixes[i].over == 1) break;
+    if (factor % suffixes[i].over == 0) {
+      rule.factor = factor / suffixes[i].over;
+      break;
+    }
+    bool ok = hr__number_parse(text, &rule, result) ==
+              HR__NUMBER_FINE; /* rejects "1500m" of a resource that is counted in whole units */
+    *result = (*result + suffixes[i].over - 1) / suffixes[i].over;
+    return ok;
+  }
+  return hr__number_parse(text, &rule, result) == HR__NUMBER_FINE;
+}
+
+/* ---- Containers ------------------------------------------------------------------------------------- */
+
+/* Bits of hr__kube_pod.kinds, above those of makers of whole GPUs. */
+enum { SHARED_KIND = 1 << 8, MIG_KIND = 1 << 9, OTHER_MIG_KIND = 1 << 10 };
+
+/* The bit of a whole GPU's maker; 0: not a GPU. */
+static uint32_t maker_of(const char *resource) {
+  static const char *const names[] = {"nvidia.com/gpu",   "amd.com/gpu",     "gpu.intel.com/i915",
+                                      "gpu.intel.com/xe", "habana.ai/gaudi", NULL};
+  for (uint32_t i = 0; names[i]; i++)
+    if (strcmp(names[i], resource) == 0) return UINT32_C(1) << i;
+  return 0;
+}
+
+static bool starts_with(const char *text, const char *start) {
+  return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool add_resource(struct hr__kube *kube, const cJSON *resource, struct hr__kube_pod *pod) {
+  static const char mig[] = "nvidia.com/mig-";
+  uint64_t value = 0;
+  const char *name = resource->string;
+  bool memory = strcmp(name, "memory") == 0, cpu = strcmp(name, "cpu") == 0;
+  bool instance = starts_with(name, mig), shared = strcmp(name, "nvidia.com/gpu.shared") == 0;
+  uint32_t maker = maker_of(name);
+  if (!memory && !cpu && !instance && !shared && !maker) return true;
+  if (!read_quantity(resource, cpu ? 1000 : 1, &value)) return false;
+  if (memory)
+    pod->mem_mib += (value + (1 << 19)) >> 20;
+  else if (cpu)
+    pod->cpu_milli += value;
+  else if (shared)
+    pod->shared += value;
+  else if (!instance)
+    pod->gpus += value;
+  if (value) pod->kinds |= maker | (shared ? SHARED_KIND : 0);
+  if (instance && value) {
+    uint32_t before = pod->mig_profile;
+    pod->mig += value;
+    pod->mig_profile = hr__kube_name(kube, (struct hr_text){name + sizeof mig - 1, strlen(name) - sizeof mig + 1});
+    pod->kinds |= MIG_KIND | (before != HR_NONE && before != pod->mig_profile ? OTHER_MIG_KIND : 0);
+  }
+  return pod->mem_mib <= UINT64_C(1) << 30 && pod->cpu_milli <= 1000000000 &&
+         pod->gpus + pod->shared + pod->mig <= HR_MAX_GPUS && value <= UINT64_C(1) << 52;
+}
+
+static bool add_container(struct hr__kube *kube, const cJSON *container, struct hr__kube_pod *pod) {
+  const cJSON *requests = hr__get_member(container, "resources.requests"), *resource;
+  const cJSON *limits = hr__get_member(container, "resources.limits");
+  if (cJSON_IsObject(requests)) cJSON_ArrayForEach(resource, requests) {
+      if (!add_resource(kube, resource, pod)) return false;
+    }
+  if (cJSON_IsObject(limits)) cJSON_ArrayForEach(resource, limits) {
+      if (cJSON_IsObject(requests) && cJSON_GetObjectItemCaseSensitive(requests, resource->string)) continue;
+      if (!add_resource(kube, resource, pod)) return false;
+    }
+  return true;
+}
+
+static bool add_containers(struct hr__kube *kube, const cJSON *spec, const char *which, struct hr__kube_pod *pod,
+                           bool at_once) {
+  const cJSON *list = hr__get_member(spec, which), *container;
+  if (!cJSON_IsArray(list)) return list == NULL;
+  cJSON_ArrayForEach(container, list) {
+    struct hr__kube_pod one = {.mig_profile = pod->mig_profile}, *to = at_once ? pod : &one;
+    if (!add_container(kube, container, to)) return false;
+    pod->mig_profile = to->mig_profile;
+    pod->kinds |= to->kinds;
+    if (one.gpus > pod->gpus) pod->gpus = one.gpus;
+    if (one.shared > pod->shared) pod->shared = one.shared;
+    if (one.mig > pod->mig) pod->mig = one.mig;
+  }
+  return true;
+}
+
+/* ---- GPU types --------------------------------------------------------------------------------------- */
+
+static const char *const type_labels[] = {"nvidia.com/gpu.product", "cloud.google.com/gke-accelerator",
+                                          "amd.com/gpu.product-name", NULL};
+
+static bool is_type_label(const cJSON *key) {
+  for (size_t i = 0; type_labels[i]; i++)
+    if (cJSON_IsString(key) && strcmp(key->valuestring, type_labels[i]) == 0) return true;
+  return false;
+}
+
+static bool is_listed(const char *list, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = list; *at; at += strcspn(at, "|"), at += *at == '|')
+    if (strcspn(at, "|") == length && strncmp(at, name, length) == 0) return true;
+  return false;
+}
+
+/* Appends the values of an expression `label In (...)`, separated by `|`; false if it is not one, or too long. */
+static bool join_values(const cJSON *expression, char *joined, size_t size) {
+  const cJSON *operator= hr__get_member(expression, "operator"), *values = hr__get_member(expression, "values"), *value;
+  if (!is_type_label(hr__get_member(expression, "key")) || !cJSON_IsString(operator) || !cJSON_IsArray(values) ||
+      strcmp(operator->valuestring, "In") != 0)
+    return false;
+  size_t used = strlen(joined);
+  cJSON_ArrayForEach(value, values) {
+    size_t length = cJSON_IsString(value) ? strlen(value->valuestring) : 0;
+    if (!length || used + length + 2 > size) return false;
+    if (is_listed(joined, value->valuestring)) continue;
+    if (used) joined[used++] = '|';
+    memcpy(joined + used, value->valuestring, length + 1);
+    used += length;
+  }
+  return used > 0;
+}
+
+static bool join_term(const cJSON *term, char *joined, size_t size) {
+  const cJSON *expression;
+  cJSON_ArrayForEach(expression, hr__get_member(term, "matchExpressions")) {
+    if (join_values(expression, joined, size)) return true;
+  }
+  return false;
+}
+
+/* The required terms are alternatives: the union of the types that they name, or none if one of them names none. */
+static uint32_t types_by_affinity(struct hr__kube *kube, const cJSON *spec) {
+  const cJSON *terms =
+      hr__get_member(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
+  const cJSON *term;
+  char joined[500] = "";
+  cJSON_ArrayForEach(term, terms) {
+    if (!join_term(term, joined, sizeof joined)) return HR_NONE;
+  }
+  return joined[0] ? hr__kube_name(kube, (struct hr_text){joined, strlen(joined)}) : HR_NONE;
+}
+
+static uint32_t types_of(struct hr__kube *kube, const cJSON *spec) {
+  const cJSON *selector = hr__get_member(spec, "nodeSelector");
+  for (size_t i = 0; cJSON_IsObject(selector) && type_labels[i]; i++) {
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(selector, type_labels[i]);
+    if (cJSON_IsString(value) && *value->valuestring)
+      return hr__kube_name(kube, (struct hr_text){value->valuestring, strlen(value->valuestring)});
+  }
+  return types_by_affinity(kube, spec);
+}
+
+static bool read_pod_spec(struct hr__kube *kube, const cJSON *spec, const char *path, struct hr__kube_pod *pod) {
+  *pod = (struct hr__kube_pod){.mig_profile = HR_NONE, .types = HR_NONE};
+  if (!add_containers(kube, spec, "containers", pod, true) || !add_containers(kube, spec, "initContainers", pod, false))
+    return hr__get_wrong(&kube->get, path, NULL, "a pod with invalid or too large resource quantities");
+  pod->types = types_of(kube, spec);
+  return true;
+}
+
+/* ---- Metadata ---------------------------------------------------------------------------------------- */
 
 static void read_owner(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
   const cJSON *owners = hr__get_member(object, "metadata.ownerReferences"), *owner;
@@ -113,7 +311,7 @@ static bool read_job(struct hr__kube *kube, const cJSON *object, struct hr__kube
   if (!hr__get_whole(get, object, "spec.parallelism", HR_MAX_GPUS, &parallel) ||
       !hr__get_whole(get, object, "spec.completions", HR_MAX_GPUS, &completions) ||
       !hr__get_whole(get, object, "spec.activeDeadlineSeconds", (uint64_t)(HR_MAX_INPUT_US / HR_SECOND_US), &seconds) ||
-      !hr__kube_pod_read(kube, hr__get_member(object, "spec.template.spec"), "spec.template.spec", &read->pod))
+      !read_pod_spec(kube, hr__get_member(object, "spec.template.spec"), "spec.template.spec", &read->pod))
     return false;
   read->pods = completions < parallel ? completions : parallel;
   if (seconds != UINT64_MAX) read->limit_us = (int64_t)seconds * HR_SECOND_US;
@@ -137,7 +335,7 @@ static bool read_container_times(struct hr__kube *kube, const cJSON *object, str
     if (start_us != INT64_MIN && (first_us == INT64_MIN || start_us < first_us)) first_us = start_us;
     if (finish_us > read->finish_us) read->finish_us = finish_us;
   }
-  /* A pod holds its GPUs from when it is bound to a node; where that is not told, from when its containers start. */
+  /* A pod has its GPUs from its binding to a node; if that time is unknown, from the start of its containers. */
   if (read->start_us == INT64_MIN) read->start_us = first_us;
   return true;
 }
@@ -145,7 +343,7 @@ static bool read_container_times(struct hr__kube *kube, const cJSON *object, str
 static bool read_pod(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
   const cJSON *phase = hr__get_member(object, "status.phase");
   read->pods = 1;
-  if (!hr__kube_pod_read(kube, hr__get_member(object, "spec"), "spec", &read->pod) ||
+  if (!read_pod_spec(kube, hr__get_member(object, "spec"), "spec", &read->pod) ||
       !read_priority(kube, hr__get_member(object, "spec"), "spec.priority", read) ||
       !condition_time(kube, object, "PodScheduled", &read->start_us) || !read_container_times(kube, object, read))
     return false;
@@ -160,7 +358,7 @@ static bool read_pod(struct hr__kube *kube, const cJSON *object, struct hr__kube
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
-/* Pods at once of a set: as admitted, which may be fewer than asked for. */
+/* Concurrent pods of a set: the admitted number, which may be below the requested one. */
 static bool read_count(struct hr__kube *kube, const cJSON *object, const cJSON *set, uint64_t *count) {
   const cJSON *name = hr__get_member(set, "name"), *assignment;
   const cJSON *assignments = hr__get_member(object, "status.admission.podSetAssignments");
@@ -174,7 +372,7 @@ static bool read_count(struct hr__kube *kube, const cJSON *object, const cJSON *
   return true;
 }
 
-static bool asks_for_gpus(const struct hr__kube_pod *pod) {
+static bool requests_gpus(const struct hr__kube_pod *pod) {
   return pod->gpus || pod->shared || pod->mig;
 }
 
@@ -183,16 +381,16 @@ static bool same_pod(const struct hr__kube_pod *a, const struct hr__kube_pod *b)
          a->types == b->types;
 }
 
-/* The set's pods join those that were read before: sets with GPUs put those without aside; sets that ask for different
-   things become one pod that asks for all of it. */
+/* Adds a pod set to those read before. Sets with GPUs replace those without; sets with different requests become one
+   pod with the sum of all requests. */
 static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod, uint64_t count) {
-  if (!read->pods || (asks_for_gpus(pod) && !asks_for_gpus(&read->pod))) {
+  if (!read->pods || (requests_gpus(pod) && !requests_gpus(&read->pod))) {
     read->mixed = read->mixed || read->pods;
     read->pod = *pod;
     read->pods = count;
     return;
   }
-  if (!asks_for_gpus(pod) && asks_for_gpus(&read->pod)) {
+  if (!requests_gpus(pod) && requests_gpus(&read->pod)) {
     read->mixed = true;
     return;
   }
@@ -212,15 +410,15 @@ static void add_set(struct hr__kube_object *read, const struct hr__kube_pod *pod
 
 static bool read_sets(struct hr__kube *kube, const cJSON *object, struct hr__kube_object *read) {
   const cJSON *sets = hr__get_member(object, "spec.podSets"), *set;
-  if (!cJSON_IsArray(sets)) return hr__get_wrong(&kube->get, "spec.podSets", sets, "not a list of sets of pods");
+  if (!cJSON_IsArray(sets)) return hr__get_wrong(&kube->get, "spec.podSets", sets, "not a list of pod sets");
   read->pod = (struct hr__kube_pod){.mig_profile = HR_NONE, .types = HR_NONE};
   if (cJSON_GetArraySize(sets) > 8)
-    return hr__get_wrong(&kube->get, "spec.podSets", sets, "a list of more than 8 sets");
+    return hr__get_wrong(&kube->get, "spec.podSets", sets, "a list of more than 8 pod sets");
   cJSON_ArrayForEach(set, sets) {
     struct hr__kube_pod pod;
     uint64_t count;
     if (!read_count(kube, object, set, &count) ||
-        !hr__kube_pod_read(kube, hr__get_member(set, "template.spec"), "spec.podSets", &pod))
+        !read_pod_spec(kube, hr__get_member(set, "template.spec"), "spec.podSets", &pod))
       return false;
     if (count) add_set(read, &pod, count);
   }
@@ -287,7 +485,7 @@ static bool read_word(struct hr__kube *kube, const cJSON *object, bool is_class,
          hr__get_date(&kube->get, object, "lastTimestamp", &word->admitted_us);
 }
 
-static enum hr_status take_word(struct hr__kube *kube, const cJSON *object, bool is_class) {
+static enum hr_status add_word(struct hr__kube *kube, const cJSON *object, bool is_class) {
   struct hr__kube_word word;
   if (!read_word(kube, object, is_class, &word)) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   if (word.subject == HR_NONE || (!is_class && !word.evicted && word.admitted_us == INT64_MIN)) return HR_OK;
@@ -302,7 +500,7 @@ static enum hr_status take_word(struct hr__kube *kube, const cJSON *object, bool
 
 /* ---- Items ------------------------------------------------------------------------------------------ */
 
-static enum hr_status take_object(struct hr__kube *kube, const struct hr__json_item *item, enum hr__kube_kind kind) {
+static enum hr_status add_object(struct hr__kube *kube, const struct hr__json_item *item, enum hr__kube_kind kind) {
   static bool (*const readers[])(struct hr__kube *, const cJSON *, struct hr__kube_object *) = {
       [HR__KUBE_JOB] = read_job, [HR__KUBE_WORKLOAD] = read_workload, [HR__KUBE_POD] = read_pod};
   struct hr__kube_object read = {.line = item->line,
@@ -314,9 +512,9 @@ static enum hr_status take_object(struct hr__kube *kube, const struct hr__json_i
                                  .owner = HR_NONE,
                                  .priority_class = HR_NONE,
                                  .kind = (uint8_t)kind};
-  bool fine = read_head(kube, item->value, &read) && readers[kind](kube, item->value, &read);
+  bool ok = read_head(kube, item->value, &read) && readers[kind](kube, item->value, &read);
   if (kube->no_memory) return hr__reader_no_memory(kube->get.reader);
-  if (!fine) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
+  if (!ok) return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   if (kube->n_objects == kube->objects_capacity) {
     struct hr__kube_object *grown = hr__grown(kube->objects, &kube->objects_capacity, sizeof *grown);
     if (!grown) return hr__reader_no_memory(kube->get.reader);
@@ -330,14 +528,14 @@ enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_i
   struct hr_text kind = {NULL, 0};
   if (!cJSON_IsObject(item->value) || !hr__get_text(&kube->get, item->value, "kind", true, &kind)) {
     if (!cJSON_IsObject(item->value))
-      (void)hr__get_wrong(&kube->get, "kind", NULL, "missing: no object {...} stands here");
+      (void)hr__get_wrong(&kube->get, "kind", NULL, "missing: expected an object {...}");
     return hr__reader_bad_row(kube->get.reader, &kube->get.fault);
   }
-  if (strcmp(kind.at, "Job") == 0) return take_object(kube, item, HR__KUBE_JOB);
-  if (strcmp(kind.at, "Workload") == 0) return take_object(kube, item, HR__KUBE_WORKLOAD);
-  if (strcmp(kind.at, "Pod") == 0) return take_object(kube, item, HR__KUBE_POD);
+  if (strcmp(kind.at, "Job") == 0) return add_object(kube, item, HR__KUBE_JOB);
+  if (strcmp(kind.at, "Workload") == 0) return add_object(kube, item, HR__KUBE_WORKLOAD);
+  if (strcmp(kind.at, "Pod") == 0) return add_object(kube, item, HR__KUBE_POD);
   bool is_class = strcmp(kind.at, "PriorityClass") == 0 || strcmp(kind.at, "WorkloadPriorityClass") == 0;
-  if (is_class || strcmp(kind.at, "Event") == 0) return take_word(kube, item->value, is_class);
+  if (is_class || strcmp(kind.at, "Event") == 0) return add_word(kube, item->value, is_class);
   kube->n_other++;
   return HR_OK;
 }

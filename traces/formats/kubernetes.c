@@ -1,227 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests of containers add up; an init container runs before them, so that of GPUs the larger of the two counts. A
-   resource that is only limited is requested as well (Kubernetes, "Resource Management for Pods and Containers"). */
+/*
+ * Converts lists of Kubernetes objects to jobs (`kubectl get jobs,pods,workloads,events -A -o json`). Objects that
+ * belong together are one job: Pods are parts of the Job that owns them, a Workload is part of the Job or Pod that
+ * owns it, and objects with an owner of another kind (a JobSet, a PyTorchJob) are parts of the Workload with the same
+ * owner. The root object defines the job; its parts fill in what it lacks.
+ */
 
 #include "traces/formats/kubernetes.h"
 
 #include "traces/core/numbers.h"
 #include "traces/formats/formats.h"
-#include "traces/formats/job_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Quantities ------------------------------------------------------------------------------------- */
-
-/* "500m", "2", "16Gi", "1e3": times `factor`, which a suffix changes. */
-static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result) {
-  static const struct {
-    const char *suffix;
-    uint64_t times, over;
-  } suffixes[] = {{"Ki", 1 << 10, 1},
-                  {"Mi", 1 << 20, 1},
-                  {"Gi", 1 << 30, 1},
-                  {"Ti", UINT64_C(1) << 40, 1},
-                  {"Pi", UINT64_C(1) << 50, 1},
-                  {"m", 1, 1000},
-                  {"k", 1000, 1},
-                  {"M", 1000000, 1},
-                  {"G", 1000000000, 1},
-                  {"T", 1000000000000, 1},
-                  {"P", 1000000000000000, 1}};
-  struct hr__number_rule rule = {factor, UINT64_C(1) << 62, false};
-  if (cJSON_IsNumber(value)) {
-    bool fits = value->valuedouble >= 0 && value->valuedouble * (double)factor < 4e18;
-    if (fits) *result = (uint64_t)(value->valuedouble * (double)factor + 0.5);
-    return fits;
-  }
-  if (!cJSON_IsString(value)) return false;
-  struct hr_text text = {value->valuestring, strlen(value->valuestring)};
-  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-    size_t length = strlen(suffixes[i].suffix);
-    if (text.length <= length || strcmp(text.at + text.length - length, suffixes[i].suffix) != 0) continue;
-    text.length -= length;
-    rule.factor = factor * suffixes[i].times;
-    if (suffixes[i].over == 1) break;
-    if (factor % suffixes[i].over == 0) {
-      rule.factor = factor / suffixes[i].over;
-      break;
-    }
-    bool fine = hr__number_parse(text, &rule, result) == HR__NUMBER_FINE; /* "1500m" of a thing that comes whole */
-    *result = (*result + suffixes[i].over - 1) / suffixes[i].over;
-    return fine;
-  }
-  return hr__number_parse(text, &rule, result) == HR__NUMBER_FINE;
-}
-
-/* ---- Containers ------------------------------------------------------------------------------------- */
-
-/* Bits of hr__kube_pod.kinds, behind those of the makers of whole GPUs. */
-enum { SHARED_KIND = 1 << 8, MIG_KIND = 1 << 9, OTHER_MIG_KIND = 1 << 10 };
-
-/* The bit of a whole GPU's maker; 0: it is none. */
-static uint32_t maker_of(const char *resource) {
-  static const char *const names[] = {"nvidia.com/gpu",   "amd.com/gpu",     "gpu.intel.com/i915",
-                                      "gpu.intel.com/xe", "habana.ai/gaudi", NULL};
-  for (uint32_t i = 0; names[i]; i++)
-    if (strcmp(names[i], resource) == 0) return UINT32_C(1) << i;
-  return 0;
-}
-
-/* Whether it asks for more than one kind of GPUs: of other makers, shares, instances by other MIG profiles. */
-static bool hr__kube_asks_for_kinds(const struct hr__kube_pod *pod) {
-  return (pod->kinds & (pod->kinds - 1)) != 0;
-}
-
-static bool starts_with(const char *text, const char *start) {
-  return strncmp(text, start, strlen(start)) == 0;
-}
-
-static bool add_resource(struct hr__kube *kube, const cJSON *resource, struct hr__kube_pod *pod) {
-  static const char mig[] = "nvidia.com/mig-";
-  uint64_t value = 0;
-  const char *name = resource->string;
-  bool memory = strcmp(name, "memory") == 0, cpu = strcmp(name, "cpu") == 0;
-  bool instance = starts_with(name, mig), shared = strcmp(name, "nvidia.com/gpu.shared") == 0;
-  uint32_t maker = maker_of(name);
-  if (!memory && !cpu && !instance && !shared && !maker) return true;
-  if (!read_quantity(resource, cpu ? 1000 : 1, &value)) return false;
-  if (memory)
-    pod->mem_mib += (value + (1 << 19)) >> 20;
-  else if (cpu)
-    pod->cpu_milli += value;
-  else if (shared)
-    pod->shared += value;
-  else if (!instance)
-    pod->gpus += value;
-  if (value) pod->kinds |= maker | (shared ? SHARED_KIND : 0);
-  if (instance && value) {
-    uint32_t before = pod->mig_profile;
-    pod->mig += value;
-    pod->mig_profile = hr__kube_name(kube, (struct hr_text){name + sizeof mig - 1, strlen(name) - sizeof mig + 1});
-    pod->kinds |= MIG_KIND | (before != HR_NONE && before != pod->mig_profile ? OTHER_MIG_KIND : 0);
-  }
-  return pod->mem_mib <= UINT64_C(1) << 30 && pod->cpu_milli <= 1000000000 &&
-         pod->gpus + pod->shared + pod->mig <= HR_MAX_GPUS && value <= UINT64_C(1) << 52;
-}
-
-static bool add_container(struct hr__kube *kube, const cJSON *container, struct hr__kube_pod *pod) {
-  const cJSON *requests = hr__get_member(container, "resources.requests"), *resource;
-  const cJSON *limits = hr__get_member(container, "resources.limits");
-  if (cJSON_IsObject(requests)) cJSON_ArrayForEach(resource, requests) {
-      if (!add_resource(kube, resource, pod)) return false;
-    }
-  if (cJSON_IsObject(limits)) cJSON_ArrayForEach(resource, limits) {
-      if (cJSON_IsObject(requests) && cJSON_GetObjectItemCaseSensitive(requests, resource->string)) continue;
-      if (!add_resource(kube, resource, pod)) return false;
-    }
-  return true;
-}
-
-static bool add_containers(struct hr__kube *kube, const cJSON *spec, const char *which, struct hr__kube_pod *pod,
-                           bool at_once) {
-  const cJSON *list = hr__get_member(spec, which), *container;
-  if (!cJSON_IsArray(list)) return list == NULL;
-  cJSON_ArrayForEach(container, list) {
-    struct hr__kube_pod one = {.mig_profile = pod->mig_profile}, *to = at_once ? pod : &one;
-    if (!add_container(kube, container, to)) return false;
-    pod->mig_profile = to->mig_profile;
-    pod->kinds |= to->kinds;
-    if (one.gpus > pod->gpus) pod->gpus = one.gpus;
-    if (one.shared > pod->shared) pod->shared = one.shared;
-    if (one.mig > pod->mig) pod->mig = one.mig;
-  }
-  return true;
-}
-
-/* ---- Types of GPUs ---------------------------------------------------------------------------------- */
-
-static const char *const type_labels[] = {"nvidia.com/gpu.product", "cloud.google.com/gke-accelerator",
-                                          "amd.com/gpu.product-name", NULL};
-
-static bool is_type_label(const cJSON *key) {
-  for (size_t i = 0; type_labels[i]; i++)
-    if (cJSON_IsString(key) && strcmp(key->valuestring, type_labels[i]) == 0) return true;
-  return false;
-}
-
-static bool is_listed(const char *list, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = list; *at; at += strcspn(at, "|"), at += *at == '|')
-    if (strcspn(at, "|") == length && strncmp(at, name, length) == 0) return true;
-  return false;
-}
-
-/* Adds the values of an expression `label In (...)` with `|` between them; false when it is none or they are too long.
- */
-static bool join_values(const cJSON *expression, char *joined, size_t size) {
-  const cJSON *operator= hr__get_member(expression, "operator"), *values = hr__get_member(expression, "values"), *value;
-  if (!is_type_label(hr__get_member(expression, "key")) || !cJSON_IsString(operator) || !cJSON_IsArray(values) ||
-      strcmp(operator->valuestring, "In") != 0)
-    return false;
-  size_t used = strlen(joined);
-  cJSON_ArrayForEach(value, values) {
-    size_t length = cJSON_IsString(value) ? strlen(value->valuestring) : 0;
-    if (!length || used + length + 2 > size) return false;
-    if (is_listed(joined, value->valuestring)) continue;
-    if (used) joined[used++] = '|';
-    memcpy(joined + used, value->valuestring, length + 1);
-    used += length;
-  }
-  return used > 0;
-}
-
-static bool join_term(const cJSON *term, char *joined, size_t size) {
-  const cJSON *expression;
-  cJSON_ArrayForEach(expression, hr__get_member(term, "matchExpressions")) {
-    if (join_values(expression, joined, size)) return true;
-  }
-  return false;
-}
-
-/* Any of the required terms will do: all that they name, nothing where one of them names none. */
-static uint32_t types_by_affinity(struct hr__kube *kube, const cJSON *spec) {
-  const cJSON *terms =
-      hr__get_member(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
-  const cJSON *term;
-  char joined[500] = "";
-  cJSON_ArrayForEach(term, terms) {
-    if (!join_term(term, joined, sizeof joined)) return HR_NONE;
-  }
-  return joined[0] ? hr__kube_name(kube, (struct hr_text){joined, strlen(joined)}) : HR_NONE;
-}
-
-static uint32_t types_of(struct hr__kube *kube, const cJSON *spec) {
-  const cJSON *selector = hr__get_member(spec, "nodeSelector");
-  for (size_t i = 0; cJSON_IsObject(selector) && type_labels[i]; i++) {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(selector, type_labels[i]);
-    if (cJSON_IsString(value) && *value->valuestring)
-      return hr__kube_name(kube, (struct hr_text){value->valuestring, strlen(value->valuestring)});
-  }
-  return types_by_affinity(kube, spec);
-}
-
-bool hr__kube_pod_read(struct hr__kube *kube, const cJSON *spec, const char *path, struct hr__kube_pod *pod) {
-  *pod = (struct hr__kube_pod){.mig_profile = HR_NONE, .types = HR_NONE};
-  if (!add_containers(kube, spec, "containers", pod, true) || !add_containers(kube, spec, "initContainers", pod, false))
-    return hr__get_wrong(&kube->get, path, NULL,
-                         "a pod whose containers have resources that are no quantities, or are too many");
-  pod->types = types_of(kube, spec);
-  return true;
-}
-
-/*
- * Lists of Kubernetes objects to jobs (`kubectl get jobs,pods,workloads,events -A -o json`). Objects that belong
- * together are one job: Pods are part of the Job that owns them, a Workload is part of the Job or Pod that owns it, and
- * what is owned by an object of another kind (a JobSet, a PyTorchJob) is part of the Workload of the same owner. The
- * object at the root says what the job is; what it does not tell, its parts do.
- */
-
 struct joined {
   struct hr__kube *kube;
-  uint32_t *of_uid;   /* by number of the name: the object with that uid; HR_NONE: none */
-  uint32_t *of_owner; /* the Workload that an object with that uid owns */
-  uint32_t *of_class; /* the priority class of that name, a number of `words` */
+  uint32_t *of_uid;   /* by name number: the object with that uid; HR_NONE: none */
+  uint32_t *of_owner; /* the Workload of the object with that uid */
+  uint32_t *of_class; /* the priority class with that name, an index into `words` */
   uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
 
@@ -229,7 +26,7 @@ static int64_t earlier(int64_t a, int64_t b) {
   return a == INT64_MIN || (b != INT64_MIN && b < a) ? b : a;
 }
 
-/* ---- What belongs together -------------------------------------------------------------------------- */
+/* ---- Joining objects --------------------------------------------------------------------------------- */
 
 static bool index_objects(struct joined *joined) {
   struct hr__kube *kube = joined->kube;
@@ -250,7 +47,7 @@ static bool index_objects(struct joined *joined) {
 }
 
 static uint32_t root_of(const struct joined *joined, uint32_t number) {
-  enum { DEEPEST = 8 }; /* owners of owners; a ring of them ends here */
+  enum { DEEPEST = 8 }; /* maximum length of a chain of owners, which also ends cycles */
   for (int depth = 0; depth < DEEPEST; depth++) {
     uint32_t owner = joined->kube->objects[number].owner;
     uint32_t above = owner == HR_NONE ? HR_NONE : joined->of_uid[owner];
@@ -261,7 +58,7 @@ static uint32_t root_of(const struct joined *joined, uint32_t number) {
   return number;
 }
 
-/* What the part tells and the root does not. */
+/* Copies what the part has and the root lacks. */
 static void add_part(struct hr__kube_object *root, const struct hr__kube_object *part) {
   root->created_us = earlier(root->created_us, part->created_us);
   if (part->kind == HR__KUBE_WORKLOAD) {
@@ -280,7 +77,7 @@ static void add_part(struct hr__kube_object *root, const struct hr__kube_object 
   root->evictions += part->evictions;
 }
 
-/* Only the object itself or its Workload tells that it finished: pods that ended may be tried again. */
+/* The finish time comes only from the object itself or its Workload, since pods that ended may be retried. */
 static void add_times(struct hr__kube_object *root, const struct hr__kube_object *part, bool own_start) {
   if (!own_start && part->kind != HR__KUBE_WORKLOAD) root->start_us = earlier(root->start_us, part->start_us);
   if (root->finished || part->kind != HR__KUBE_WORKLOAD || !part->finished) return;
@@ -289,7 +86,7 @@ static void add_times(struct hr__kube_object *root, const struct hr__kube_object
   root->outcome = part->outcome;
 }
 
-/* When its quota was reserved says less than when its pods ran. */
+/* The time of quota reservation, used if no pod has a start time. */
 static void add_admission(const struct hr__kube *kube, const struct hr__kube_object *part) {
   struct hr__kube_object *root = &kube->objects[part->root];
   if (part->kind == HR__KUBE_WORKLOAD && root->start_us == INT64_MIN) root->start_us = part->start_us;
@@ -329,13 +126,18 @@ static void add_events(const struct joined *joined) {
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
+/* Whether the pod requests more than one kind of GPU: several makers, shares, or several MIG profiles. */
+static bool requests_several_kinds(const struct hr__kube_pod *pod) {
+  return (pod->kinds & (pod->kinds - 1)) != 0;
+}
+
 static struct hr_text text_of(const struct hr__kube *kube, uint32_t name) {
   if (name == HR_NONE) return (struct hr_text){NULL, 0};
   return (struct hr_text){kube->names.text[name], kube->names.length[name]};
 }
 
-/* False: more GPUs than there can be. */
-static bool fill_asks(struct joined *joined, const struct hr__kube_object *object, struct hr_job_record *job) {
+/* Returns false if there are more than HR_MAX_GPUS GPUs. */
+static bool fill_request(struct joined *joined, const struct hr__kube_object *object, struct hr_job_record *job) {
   const struct hr__kube *kube = joined->kube;
   const struct hr__kube_pod *pod = &object->pod;
   uint64_t pods = object->pods ? object->pods : 1;
@@ -351,7 +153,7 @@ static bool fill_asks(struct joined *joined, const struct hr__kube_object *objec
   job->cpu_milli = pod->cpu_milli < UINT32_MAX ? (uint32_t)pod->cpu_milli : UINT32_MAX;
   job->mem_mib = pod->mem_mib;
   joined->n_mixed += object->mixed;
-  joined->n_kinds += hr__kube_asks_for_kinds(pod);
+  joined->n_kinds += requests_several_kinds(pod);
   return true;
 }
 
@@ -367,13 +169,13 @@ static enum hr_status add_job(struct joined *joined, const struct hr__kube_objec
   if (!object->finished || object->finish_us == INT64_MIN)
     return hr__reader_leave_out(reader, "the job had not finished", object->line);
   if (object->start_us == INT64_MIN)
-    return hr__reader_leave_out(reader, "nothing tells when the job started", object->line);
+    return hr__reader_leave_out(reader, "the start of the job is unknown", object->line);
   struct hr__row_fault fault = {.line = object->line, .fault = "the job finishes before it starts"};
   if (object->finish_us < object->start_us) return hr__reader_bad_row(reader, &fault);
   struct hr_job_record job;
   hr_job_record_init(&job);
-  fault.fault = "the job asks for more than 4000000 GPUs";
-  if (!fill_asks(joined, object, &job)) return hr__reader_bad_row(reader, &fault);
+  fault.fault = "the job requests more than 4000000 GPUs";
+  if (!fill_request(joined, object, &job)) return hr__reader_bad_row(reader, &fault);
   job.id = text_of(kube, object->name);
   job.tenant = text_of(kube, object->queue != HR_NONE ? object->queue : object->namespace_);
   job.user = text_of(kube, object->namespace_);
@@ -393,12 +195,10 @@ static enum hr_status add_job(struct joined *joined, const struct hr__kube_objec
 static enum hr_status note_shared(const struct joined *joined) {
   const struct hr__reader *reader = joined->kube->get.reader;
   if (!joined->n_shared) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(reader->notes,
-                   "%llu %s for nvidia.com/gpu.shared, which is taken as 1/%llu of a GPU%s "
-                   "(--format kubernetes:replicas=N)",
-                   (unsigned long long)joined->n_shared, hr__counted(joined->n_shared, "job asks", "jobs ask"),
-                   (unsigned long long)joined->kube->replicas, reader->params ? "" : ": assumed");
+  enum hr_status status = hr_notes_add(
+      reader->notes, "%llu %s nvidia.com/gpu.shared, counted as 1/%llu of a GPU%s (--format kubernetes:replicas=N)",
+      (unsigned long long)joined->n_shared, hr__counted(joined->n_shared, "job requests", "jobs request"),
+      (unsigned long long)joined->kube->replicas, reader->params ? "" : " (assumed)");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
@@ -409,21 +209,21 @@ static enum hr_status note_all(const struct joined *joined) {
     struct hr__count_words words;
   } notes[] = {
       {joined->kube->n_other,
-       {"object is of a kind that is", "objects are of kinds that are",
-        " not read; Job, Workload, Pod, Event and priority classes are"}},
-      {joined->n_evicted, {"job was", "jobs were", " evicted or requeued: each is replayed once, as its last run"}},
+       {"object is of an unsupported kind", "objects are of unsupported kinds",
+        "; Job, Workload, Pod, Event and priority classes are supported"}},
+      {joined->n_evicted, {"job was", "jobs were", " evicted or requeued: each is replayed once, with its last run"}},
       {joined->n_past,
-       {"job ran before it was evicted", "jobs ran before they were evicted", ", for a time that is not replayed"}},
+       {"job ran before it was evicted", "jobs ran before they were evicted", "; that time is not replayed"}},
       {joined->n_mixed,
        {"workload has", "workloads have",
-        " sets of pods that ask for different things: sets without GPUs are left out where others have some, and the "
-        "others become one task"}},
+        " pod sets with different requests: sets without GPUs are ignored if others have some, and the others become "
+        "one task"}},
       {joined->n_kinds,
-       {"job asks", "jobs ask",
-        " for several kinds of GPUs in a pod: of whole ones, shares and MIG instances the first counts, whoever makes "
-        "them, and of MIG profiles the last, for all instances"}},
+       {"job requests", "jobs request",
+        " several kinds of GPUs in a pod: only the first of whole GPUs (of any maker), shares and MIG instances "
+        "counts, and the last MIG profile is used for all instances"}},
       {joined->n_early,
-       {"job started before it was", "jobs started before they were", " created: when that was is taken as unknown"}},
+       {"job started before it was", "jobs started before they were", " created: the start is treated as unknown"}},
   };
   enum hr_status status = note_shared(joined);
   for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
@@ -454,13 +254,13 @@ static enum hr_status on_item(void *self, const struct hr__json_item *item) {
 enum hr_status hr__read_kubernetes(struct hr__reader *reader) {
   static const char *const streamed[] = {"items", NULL};
   struct hr__kube kube = {.get = {.reader = reader}, .replicas = 4};
-  const struct hr__format_param params[] = {{"replicas", 1, 1000, &kube.replicas, NULL}};
+  const struct hr__reader_param params[] = {{"replicas", 1, 1000, &kube.replicas, NULL}};
   const struct hr__json_schema schema = {.streamed = streamed, .on_item = on_item, .self = &kube};
-  enum hr_status status = hr__format_params_read(reader, "kubernetes", params, sizeof params / sizeof *params);
+  enum hr_status status = hr__reader_params(reader, "kubernetes", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__json_stream_read(reader, &schema);
   if (status == HR_OK && !kube.n_items)
     status = hr_fail(reader->error, HR_BAD_INPUT,
-                     "%s: has no \"items\", or none in it; a list is wanted, as kubectl get jobs -A -o json prints it",
+                     "%s: no \"items\", or the list is empty; expected a list from kubectl get jobs -A -o json",
                      reader->path);
   if (status == HR_OK) status = hr__get_note_clock(&kube.get);
   if (status == HR_OK) status = add_jobs(&kube);

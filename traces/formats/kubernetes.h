@@ -2,29 +2,29 @@
 #ifndef HR_TRACES_FORMATS_KUBERNETES_H
 #define HR_TRACES_FORMATS_KUBERNETES_H
 
-/* What the parts of the reader of Kubernetes objects share: kube_pods.c reads what pods ask for, kube_objects.c reads
-   objects, kubernetes.c joins those that belong together. */
+/* Reading Kubernetes objects: kube_objects.c reads objects and pods' requests, kubernetes.c joins the objects that
+   belong together. */
 
 #include "base/names.h"
 #include "traces/json/json_stream.h"
 
-/* What one pod asks for. */
+/* Request of one pod. */
 struct hr__kube_pod {
-  uint64_t gpus, shared, mig, cpu_milli, mem_mib; /* whole GPUs; replicas of shared ones; instances */
-  uint32_t mig_profile, types;                    /* numbers of names; HR_NONE: none */
-  uint32_t kinds;                                 /* of GPUs that are asked for: a bit each */
+  uint64_t gpus, shared, mig, cpu_milli, mem_mib; /* whole GPUs; replicas of shared GPUs; MIG instances */
+  uint32_t mig_profile, types;                    /* name numbers; HR_NONE: none */
+  uint32_t kinds;                                 /* requested kinds of GPUs, one bit each */
 };
 
 enum hr__kube_kind { HR__KUBE_JOB, HR__KUBE_WORKLOAD, HR__KUBE_POD };
 
 struct hr__kube_object {
   uint64_t line;
-  int64_t created_us, start_us, finish_us;                      /* INT64_MIN where unknown */
+  int64_t created_us, start_us, finish_us;                      /* INT64_MIN if unknown */
   int64_t limit_us;                                             /* HR_UNKNOWN_US: none */
-  uint32_t name, namespace_, queue, uid, owner, priority_class; /* numbers of names; HR_NONE: none */
-  uint32_t root; /* the object whose part it is, itself where it is none's */
+  uint32_t name, namespace_, queue, uid, owner, priority_class; /* name numbers; HR_NONE: none */
+  uint32_t root;                                                /* the object that this one is part of, or itself */
   struct hr__kube_pod pod;
-  uint64_t pods, evictions, past_s; /* pods at once; seconds that ran before the last eviction */
+  uint64_t pods, evictions, past_s; /* concurrent pods; seconds that ran before the last eviction */
   int32_t priority;
   bool has_priority, finished, mixed;
   uint8_t kind, outcome;
@@ -41,18 +41,16 @@ struct hr__kube_word {
 struct hr__kube {
   struct hr__json_get get;
   struct hr__name_table names;
-  uint64_t replicas; /* of a GPU that is shared under a name of its own */
+  uint64_t replicas; /* per GPU that is shared under a resource name of its own */
   struct hr__kube_object *objects;
   struct hr__kube_word *words;
   uint32_t n_objects, objects_capacity, n_words, words_capacity;
-  uint64_t n_items, n_other; /* objects, and those of other kinds */
+  uint64_t n_items, n_other; /* objects; objects of other kinds */
   bool no_memory;
 };
 
-/* The number of a text, HR_NONE where it is empty (or where memory ends: `no_memory` is then set). */
+/* Name number of a text; HR_NONE if it is empty, or if out of memory, which sets `no_memory`. */
 uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text);
-/* Reads the `spec` of a pod; `path` is where it stands, for messages. */
-bool hr__kube_pod_read(struct hr__kube *kube, const cJSON *spec, const char *path, struct hr__kube_pod *pod);
 /* Reads one item of the list. */
 enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_item *item);
 

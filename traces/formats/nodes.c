@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A list of nodes to pools: nodes of the same model, GPUs, CPU and memory are one pool. */
+/* Reads node lists into pools: nodes of the same model, GPUs, CPU and memory form one pool. */
 
 #include "traces/csv/csv_rows.h"
 
@@ -19,20 +19,20 @@ static const struct hr__csv_column columns[] = {{"cpu_milli", NULL, HR__CPU_MILL
                                                 {"gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0},
                                                 {"model", NULL, HR__TEXT, true, false, NODE(model), 0}};
 
-/* `pai_machine_spec.csv` of Alibaba's cluster-trace-gpu-v2020: CPUs and GiB; no header row, the published order. */
+/* `pai_machine_spec.csv` of Alibaba's cluster-trace-gpu-v2020: CPUs and GiB, no header row, in the published order. */
 static const struct hr__csv_column pai_columns[] = {{"gpu_type", NULL, HR__TEXT, true, false, NODE(model), 0},
                                                     {"cap_cpu", NULL, HR__CPUS, true, true, NODE(cpu_milli), 0},
                                                     {"cap_mem", NULL, HR__GIB, true, true, NODE(memory_mib), 0},
                                                     {"cap_gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0}};
 #undef NODE
 
-/* Kinds of nodes as pools that have no name yet, and the kind of each node. */
+/* Kinds of nodes as unnamed pools, and the kind of each node. */
 struct kinds {
   struct hr__reader *reader;
   struct hr_pool_spec *pool;
   uint32_t n;
   uint64_t n_without_gpu;
-  uint32_t *of_node; /* [n_nodes], in the list's order */
+  uint32_t *of_node; /* [n_nodes], in the order of the list */
   uint32_t n_nodes, capacity;
 };
 
@@ -58,7 +58,7 @@ static enum hr_status add_kind(struct kinds *kinds, const struct nodes_node *nod
   return HR_OK;
 }
 
-static enum hr_status keep_node(struct kinds *kinds, uint32_t kind) {
+static enum hr_status add_node(struct kinds *kinds, uint32_t kind) {
   if (kinds->n_nodes == kinds->capacity) {
     uint32_t capacity = kinds->capacity ? 2 * kinds->capacity : 1024;
     uint32_t *grown = realloc(kinds->of_node, capacity * sizeof *grown);
@@ -84,10 +84,10 @@ static enum hr_status on_node(void *self, const void *row, uint64_t line) {
   for (uint32_t i = 0; i < kinds->n; i++) {
     if (!same_kind(&kinds->pool[i], node)) continue;
     kinds->pool[i].nodes++;
-    return keep_node(kinds, i);
+    return add_node(kinds, i);
   }
   enum hr_status status = add_kind(kinds, node, line);
-  return status == HR_OK ? keep_node(kinds, kinds->n - 1) : status;
+  return status == HR_OK ? add_node(kinds, kinds->n - 1) : status;
 }
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
@@ -98,7 +98,7 @@ static bool is_taken(const struct hr_cluster_spec *cluster, const char *name) {
   return false;
 }
 
-/* "V100M32-8gpu", and with "-2", "-3", ... behind it where that is taken. */
+/* Named "V100M32-8gpu", with "-2", "-3", ... appended if the name is taken. */
 static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_spec *pool, struct hr_error *error) {
   size_t bytes = strlen(pool->gpu) + 40;
   char *name = malloc(bytes);
@@ -113,8 +113,8 @@ static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_s
   return status;
 }
 
-/* Nodes are numbered pool by pool; the list's order is kept beside. */
-static enum hr_status keep_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
+/* Nodes are numbered pool by pool; `order` keeps the order of the list. */
+static enum hr_status store_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
   uint32_t n_before = 0, first_pool = cluster->n_pools - kinds->n;
   for (uint32_t i = 0; i < first_pool; i++) n_before += cluster->pools[i].nodes;
   uint32_t *order = realloc(cluster->node_order, ((size_t)n_before + kinds->n_nodes) * sizeof *order);
@@ -136,13 +136,13 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
     enum hr_status status = add_pool(cluster, &kinds->pool[i], reader->error);
     if (status != HR_OK) return status;
   }
-  enum hr_status status = keep_order(kinds, cluster);
+  enum hr_status status = store_order(kinds, cluster);
   if (status != HR_OK) return status;
   return hr__reader_note_count(reader, kinds->n_without_gpu,
                                (struct hr__count_words){"node without GPUs is", "nodes without GPUs are", " left out"});
 }
 
-/* Five fields, the last a number: PAI's list as it is published. */
+/* Five fields, the last one a number: PAI's list as published. */
 static bool is_bare_pai(struct hr_text line) {
   size_t n_commas = 0;
   for (size_t i = 0; i < line.length; i++) n_commas += line.at[i] == ',';

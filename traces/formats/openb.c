@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). A pod's run time is deletion - scheduled; one that was
- * never scheduled where the trace was recorded is given the time from creation to deletion. `qos` is not read.
+ * Pods of Alibaba's openb trace (cluster-trace-gpu-v2023). Run time is deletion - scheduled; pods that were never
+ * scheduled in the recording run from creation to deletion. `qos` is not read.
  */
 
 #include "traces/csv/csv_rows.h"
@@ -38,19 +38,19 @@ struct openb {
 static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   struct openb *openb = self;
   const struct pod *pod = row;
-  bool timed = pod->deletion_us != HR_UNKNOWN_US, scheduled = pod->scheduled_us != HR_UNKNOWN_US;
+  bool with_times = pod->deletion_us != HR_UNKNOWN_US, scheduled = pod->scheduled_us != HR_UNKNOWN_US;
   int64_t start_us = scheduled ? pod->scheduled_us : pod->creation_us;
-  if (timed && pod->deletion_us < start_us) {
+  if (with_times && pod->deletion_us < start_us) {
     struct hr__row_fault fault = {.line = line, .fault = "the pod is deleted before it is scheduled or created"};
     return hr__reader_bad_row(openb->reader, &fault);
   }
-  openb->n_never_scheduled += timed && !scheduled;
+  openb->n_never_scheduled += with_times && !scheduled;
   struct hr_job_record job;
   hr_job_record_init(&job);
   job.id = pod->name;
   job.submit_us = pod->creation_us;
-  if (scheduled && timed && pod->scheduled_us >= pod->creation_us) job.recorded_start_us = pod->scheduled_us;
-  job.work_us = timed ? pod->deletion_us - start_us : 0;
+  if (scheduled && with_times && pod->scheduled_us >= pod->creation_us) job.recorded_start_us = pod->scheduled_us;
+  job.work_us = with_times ? pod->deletion_us - start_us : 0;
   job.gpus = pod->num_gpu;
   if (pod->num_gpu && pod->gpu_milli) job.gpu_milli = pod->gpu_milli;
   job.gpu_types = pod->gpu_spec;
@@ -60,11 +60,11 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
-/* Who only asks what pods want does without their times. */
-static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool untimed) {
+/* Times are not required if only the requests of pods are needed. */
+static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool without_times) {
   for (size_t i = 0; i < N_COLUMNS; i++) {
     chosen[i] = columns[i];
-    if (untimed && columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
+    if (without_times && columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
   }
 }
 
@@ -74,7 +74,7 @@ enum hr_status hr__read_openb(struct hr__reader *reader) {
   struct openb openb = {.reader = reader};
   struct pod pod;
   struct hr__csv_column chosen[N_COLUMNS];
-  choose_columns(chosen, reader->untimed);
+  choose_columns(chosen, reader->without_times);
   const struct hr__csv_schema schema = {
       .columns = chosen,
       .n_columns = N_COLUMNS,
@@ -86,7 +86,7 @@ enum hr_status hr__read_openb(struct hr__reader *reader) {
       .on_row = on_pod,
       .self = &openb};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
-  if (status != HR_OK || reader->untimed) return status;
+  if (status != HR_OK || reader->without_times) return status;
   return hr__reader_note_count(
       reader, openb.n_never_scheduled,
       (struct hr__count_words){

@@ -1,47 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What two further tables of PAI's trace tell of the jobs that tasks are of: `pai_job_table`, who submitted one and
-   when, and `pai_group_tag_table`, which GPU type was asked for and what workload it is. */
+/*
+ * Alibaba PAI, cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in the Wild", NSDI'22).
+ *
+ * A row of `pai_task_table.csv` is a job: `inst_num` instances that each request `plan_gpu` hundredths of a GPU. Two
+ * further tables, named by parameters of the format, complete it: `pai_job_table` has the submit time and the user of
+ * each job, `pai_group_tag_table` the requested GPU type and the workload, by the job's `inst_id`. Without the job
+ * table, tasks are submitted when they were launched. The tables have no header row, but one is accepted. If two rows
+ * have the same fact, the first one counts.
+ */
 
 #include "base/array.h"
 #include "base/names.h"
 #include "traces/core/reader.h"
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
-#include "traces/formats/job_facts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct hr__pai_job {
-  int64_t submit_us;       /* INT64_MIN: not told */
-  uint32_t user, instance; /* among the users and the instances; HR_NONE: not told */
+struct pai_job {
+  int64_t submit_us;       /* INT64_MIN: unknown */
+  uint32_t user, instance; /* numbers of the user and the instance; HR_NONE: unknown */
 };
 
-struct hr__pai_jobs {
-  struct hr__name_table names; /* of jobs, as `at` is indexed */
+struct pai_jobs {
+  struct hr__name_table names; /* of jobs, same order as `at` */
   struct hr__name_table users, instances;
   struct hr__name_table words; /* GPU types and workloads */
-  struct hr__pai_job *at;      /* [names.count] */
+  struct pai_job *at;          /* [names.count] */
   uint32_t capacity;
   struct hr__pai_tag {
-    uint32_t gpu_type, workload; /* among the words; HR_NONE: not told */
-  } * tags;                      /* [instances.count]; NULL: they were not read */
+    uint32_t gpu_type, workload; /* indices into `words`; HR_NONE: unknown */
+  } * tags;                      /* [instances.count]; NULL: the table was not read */
 };
-
-/* Reads both tables; `tags_path` may be NULL. Errors are those of `reader`, a bad row one also where it is lenient. To
-   be finished also on failure. */
-static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
-                                        struct hr__pai_jobs *jobs);
-/* NULL: no such job. */
-static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name);
-/* Of a job; empty where nothing is told. */
-static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs);
-
-/* Both tables come without a header row, which is understood if it is there. A job is tagged by its `inst_id`; where
-   two rows tell something, the first counts. */
 
 struct job_row {
   struct hr_text name, instance, user;
@@ -66,37 +57,37 @@ static const struct hr__csv_column tag_columns[] = {{"inst_id", NULL, HR__TEXT, 
                                                     {"workload", NULL, HR__TEXT, true, false, TAG(workload), 0}};
 #undef TAG
 
-/* One of the tables while it is read. */
-struct pai2020_table {
-  struct hr__pai_jobs *jobs;
+/* State while one of the tables is read. */
+struct pai_table {
+  struct pai_jobs *jobs;
   struct hr__reader reader;
 };
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* The number of a text that may be empty, then HR_NONE. */
-static enum hr_status intern(struct pai2020_table *table, struct hr__name_table *names, struct hr_text text,
+/* The number of a text; HR_NONE if it is empty. */
+static enum hr_status intern(struct pai_table *table, struct hr__name_table *names, struct hr_text text,
                              uint32_t *number) {
   *number = text.length ? hr__names_intern(names, text.at, text.length) : HR_NONE;
   return text.length && *number == HR_NONE ? hr__reader_no_memory(&table->reader) : HR_OK;
 }
 
 static enum hr_status on_job(void *self, const void *data, uint64_t line) {
-  struct pai2020_table *table = self;
-  struct hr__pai_jobs *jobs = table->jobs;
+  struct pai_table *table = self;
+  struct pai_jobs *jobs = table->jobs;
   const struct job_row *row = data;
-  const struct hr__row_fault twice = {.line = line, .fault = "a line above tells of this job, too"};
+  const struct hr__row_fault twice = {.line = line, .fault = "a duplicate of the job on an earlier line"};
   uint32_t count = jobs->names.count, number;
   if (count == jobs->capacity) {
-    struct hr__pai_job *grown = hr__grown(jobs->at, &jobs->capacity, sizeof *grown);
+    struct pai_job *grown = hr__grown(jobs->at, &jobs->capacity, sizeof *grown);
     if (!grown) return hr__reader_no_memory(&table->reader);
     jobs->at = grown;
   }
   enum hr_status status = intern(table, &jobs->names, row->name, &number);
   if (status != HR_OK) return status;
   if (number < count) return hr__reader_bad_row(&table->reader, &twice);
-  struct hr__pai_job *job = &jobs->at[number];
-  *job = (struct hr__pai_job){.submit_us = row->submit_us};
+  struct pai_job *job = &jobs->at[number];
+  *job = (struct pai_job){.submit_us = row->submit_us};
   status = intern(table, &jobs->users, row->user, &job->user);
   return status == HR_OK ? intern(table, &jobs->instances, row->instance, &job->instance) : status;
 }
@@ -105,8 +96,8 @@ static enum hr_status on_job(void *self, const void *data, uint64_t line) {
 
 static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
   (void)line;
-  struct pai2020_table *table = self;
-  struct hr__pai_jobs *jobs = table->jobs;
+  struct pai_table *table = self;
+  struct pai_jobs *jobs = table->jobs;
   const struct tag_row *row = data;
   uint32_t instance = hr__names_find(&jobs->instances, row->instance.at, row->instance.length);
   if (instance == HR_NONE) return HR_OK;
@@ -119,8 +110,8 @@ static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Reads the table at `path`, of the columns that `names` lists, NULL-terminated. */
-static enum hr_status read_table(struct pai2020_table *table, const char *path, const char *const *names,
+/* Reads the table at `path`; `names` lists its columns and ends with NULL. */
+static enum hr_status read_table(struct pai_table *table, const char *path, const char *const *names,
                                  struct hr__csv_schema *schema) {
   struct hr__reader *reader = &table->reader;
   reader->path = path;
@@ -133,7 +124,7 @@ static enum hr_status read_table(struct pai2020_table *table, const char *path, 
   return status;
 }
 
-static enum hr_status read_jobs(struct pai2020_table *table, const char *path) {
+static enum hr_status read_jobs(struct pai_table *table, const char *path) {
   static const char *const names[] = {"job_name", "inst_id", "user", "status", "start_time", "end_time", NULL};
   static const char *const ignored[] = {"status", "end_time", NULL};
   static const struct job_row blank = {.submit_us = INT64_MIN};
@@ -150,14 +141,14 @@ static enum hr_status read_jobs(struct pai2020_table *table, const char *path) {
   return read_table(table, path, names, &schema);
 }
 
-static bool make_tags(struct hr__pai_jobs *jobs) {
+static bool make_tags(struct pai_jobs *jobs) {
   uint32_t count = jobs->instances.count;
   jobs->tags = malloc(((size_t)count + 1) * sizeof *jobs->tags);
   for (uint32_t i = 0; jobs->tags && i < count; i++) jobs->tags[i] = (struct hr__pai_tag){HR_NONE, HR_NONE};
   return jobs->tags != NULL;
 }
 
-static enum hr_status read_tags(struct pai2020_table *table, const char *path) {
+static enum hr_status read_tags(struct pai_table *table, const char *path) {
   static const char *const names[] = {"inst_id", "user", "gpu_type_spec", "group", "workload", NULL};
   static const char *const ignored[] = {"user", "group", NULL};
   static const struct tag_row blank;
@@ -175,19 +166,22 @@ static enum hr_status read_tags(struct pai2020_table *table, const char *path) {
   return read_table(table, path, names, &schema);
 }
 
-static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
-                                        struct hr__pai_jobs *jobs) {
-  *jobs = (struct hr__pai_jobs){0};
-  struct pai2020_table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
+/* Reads both tables; `tags_path` may be NULL. Errors are written to `reader`; bad rows are errors even if it is
+   lenient. Must be finished even if it fails. */
+static enum hr_status read_pai_jobs(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
+                                    struct pai_jobs *jobs) {
+  *jobs = (struct pai_jobs){0};
+  struct pai_table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
   enum hr_status status = read_jobs(&table, jobs_path);
   if (status == HR_OK && tags_path) status = read_tags(&table, tags_path);
   hr__names_finish(&jobs->instances);
   return status;
 }
 
-/* ---- Jobs that were read ---------------------------------------------------------------------------- */
+/* ---- Lookup ------------------------------------------------------------------------------------------ */
 
-static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name) {
+/* Returns NULL if there is no such job. */
+static const struct pai_job *find_pai_job(const struct pai_jobs *jobs, struct hr_text name) {
   uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
   return job == HR_NONE ? NULL : &jobs->at[job];
 }
@@ -197,45 +191,42 @@ static struct hr_text text_of(const struct hr__name_table *names, uint32_t numbe
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
-static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+/* User of a job; empty if unknown. */
+static struct hr_text pai_job_user(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->users, job->user);
 }
 
-static struct hr__pai_tag tag_of(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr__pai_tag tag_of(const struct pai_jobs *jobs, const struct pai_job *job) {
   if (!jobs->tags || job->instance == HR_NONE) return (struct hr__pai_tag){HR_NONE, HR_NONE};
   return jobs->tags[job->instance];
 }
 
-static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text pai_job_gpu_type(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).gpu_type);
 }
 
-static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text pai_job_workload(const struct pai_jobs *jobs, const struct pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).workload);
 }
 
-static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs) {
+static void finish_pai_jobs(struct pai_jobs *jobs) {
   hr__names_finish(&jobs->names);
   hr__names_finish(&jobs->users);
   hr__names_finish(&jobs->instances);
   hr__names_finish(&jobs->words);
   free(jobs->at);
   free(jobs->tags);
-  *jobs = (struct hr__pai_jobs){0};
+  *jobs = (struct pai_jobs){0};
 }
 
-/*
- * Tasks of Alibaba PAI, `pai_task_table.csv` of cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in
- * the Wild", NSDI'22): no header row, the published order of columns. A task, `inst_num` instances that each ask for
- * `plan_gpu` hundredths of a GPU, is a job. Who submitted it and when is in another table, which a parameter of the
- * format names; without it, a task is submitted when it was launched.
- */
+/* ---- Tasks ------------------------------------------------------------------------------------------- */
 
 struct pai_row {
   struct hr_text job_name, task_name, status, gpu_type;
   int64_t start_us, end_us;
   uint64_t mem_mib;
-  uint32_t instances, cpu_percent, gpu_percent; /* in thousandths of a percent: HR__CPUS, HR__GPU_PARTS */
+  uint32_t instances, cpu_percent,
+      gpu_percent; /* instances, and requests in thousandths of a percent (HR__CPUS, HR__GPU_PARTS) */
 };
 
 #define ROW(member) offsetof(struct pai_row, member)
@@ -254,12 +245,12 @@ static const struct hr__csv_column columns[] = {
 
 struct pai {
   struct hr__reader *reader;
-  struct hr__pai_jobs jobs; /* where they were read */
+  struct pai_jobs jobs; /* if the table was read */
   bool have_jobs;
   uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 
-/* NULL, or what is wrong with the status. */
+/* Returns NULL, or what is wrong with the status. */
 static const char *read_status(struct hr_text text, uint8_t *outcome) {
   static const struct {
     const char *word;
@@ -276,33 +267,33 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
-/* What the table of jobs tells of a task. */
+/* Adds what the job table has about a task. */
 static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
-  const struct hr__pai_job *job = hr__pai_jobs_find(&pai->jobs, row->job_name);
-  bool is_told = job && job->submit_us != INT64_MIN, is_late = is_told && job->submit_us > row->start_us;
-  pai->n_unknown += !is_told;
+  const struct pai_job *job = find_pai_job(&pai->jobs, row->job_name);
+  bool is_known = job && job->submit_us != INT64_MIN, is_late = is_known && job->submit_us > row->start_us;
+  pai->n_unknown += !is_known;
   pai->n_late += is_late;
-  if (is_told && !is_late) task->submit_us = job->submit_us;
+  if (is_known && !is_late) task->submit_us = job->submit_us;
   task->recorded_start_us = row->start_us;
   if (!job) return;
-  task->user = hr__pai_job_user(&pai->jobs, job);
-  task->model = hr__pai_job_workload(&pai->jobs, job);
-  if (pai->jobs.tags && task->gpus) task->gpu_types = hr__pai_job_gpu_type(&pai->jobs, job);
+  task->user = pai_job_user(&pai->jobs, job);
+  task->model = pai_job_workload(&pai->jobs, job);
+  if (pai->jobs.tags && task->gpus) task->gpu_types = pai_job_gpu_type(&pai->jobs, job);
 }
 
 static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8_t outcome, uint64_t line) {
-  enum { MOST_ID = 200 };
-  char id[2 * MOST_ID + 2];
+  enum { MAX_ID = 200 };
+  char id[2 * MAX_ID + 2];
   struct hr_job_record job;
   hr_job_record_init(&job);
   struct hr__row_fault fault = {.line = line, .fault = "the names of the job and its task are too long"};
-  if (row->job_name.length > MOST_ID || row->task_name.length > MOST_ID) return hr__reader_bad_row(pai->reader, &fault);
+  if (row->job_name.length > MAX_ID || row->task_name.length > MAX_ID) return hr__reader_bad_row(pai->reader, &fault);
   job.id.at = id;
   job.id.length = (size_t)snprintf(id, sizeof id, "%.*s/%.*s", (int)row->job_name.length, row->job_name.at,
                                    (int)row->task_name.length, row->task_name.at);
   bool rounded;
-  fault.fault = "the task asks for more than 4000000 GPUs";
-  if (!hr__ask_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
+  fault.fault = "the task requests more than 4000000 GPUs";
+  if (!hr__request_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
     return hr__reader_bad_row(pai->reader, &fault);
   pai->n_rounded += rounded;
   pai->n_tasks++;
@@ -334,7 +325,7 @@ static bool has_header(const struct hr__reader *reader) {
   return hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), "job_name,");
 }
 
-/* The name of the table that the first line is of, NULL when it is the one that is read (or none of them). */
+/* Name of the table to which the first line belongs; NULL if it is the task table or unknown. */
 static const char *other_table(const struct hr__reader *reader) {
   struct hr_text line = hr__first_line(hr__input_peek(reader->input));
   size_t n_commas = 0;
@@ -345,8 +336,8 @@ static const char *other_table(const struct hr__reader *reader) {
 static enum hr_status refuse_other_table(const struct hr__reader *reader, const char *table) {
   bool is_jobs = strcmp(table, "pai_job_table") == 0;
   return hr_fail(reader->error, HR_BAD_INPUT,
-                 "%s: seems to be PAI's %s, which does not tell what tasks ask for; pai_task_table is wanted%s",
-                 reader->path, table, is_jobs ? ", with --format pai2020:jobs=FILE for this one" : "");
+                 "%s: looks like PAI's %s, which lacks the tasks' requests; expected pai_task_table%s", reader->path,
+                 table, is_jobs ? ", with --format pai2020:jobs=FILE for this table" : "");
 }
 
 static enum hr_status read_rows(struct pai *pai) {
@@ -354,69 +345,67 @@ static enum hr_status read_rows(struct pai *pai) {
                                        "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
   static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
   struct pai_row row;
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .header = has_header(pai->reader) ? NULL : header,
-                                        .missing_hint = "a pai_task_table.csv has them all; the other tables of the "
-                                                        "trace do not tell what tasks ask for",
-                                        .row = &row,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof row,
-                                        .on_row = on_row,
-                                        .self = pai};
+  const struct hr__csv_schema schema = {
+      .columns = columns,
+      .n_columns = sizeof columns / sizeof *columns,
+      .header = has_header(pai->reader) ? NULL : header,
+      .missing_hint =
+          "a pai_task_table.csv has all of these columns; the other tables of the trace lack the tasks' requests",
+      .row = &row,
+      .blank_row = &blank,
+      .row_bytes = sizeof row,
+      .on_row = on_row,
+      .self = pai};
   return hr__csv_read_rows(pai->reader, &schema);
 }
 
 static enum hr_status note_what_is_assumed(const struct pai *pai) {
   const struct hr__reader *reader = pai->reader;
-  static const struct hr__count_words alone = {"task is a job of its own", "tasks are jobs of their own",
-                                               ", submitted when launched: users and submissions are in pai_job_table, "
-                                               "which --format pai2020:jobs=FILE reads, "
-                                               "too"},
-                                      joined = {"task is a job of its own", "tasks are jobs of their own",
-                                                ", each submitted when its job was"};
+  static const struct hr__count_words
+      alone = {"task is a job of its own", "tasks are jobs of their own",
+               ", submitted when launched: users and submit times are in pai_job_table (--format pai2020:jobs=FILE)"},
+      joined = {"task is a job of its own", "tasks are jobs of their own", ", each submitted when its job was"};
   enum hr_status status = hr__reader_note_count(reader, pai->n_tasks, pai->have_jobs ? joined : alone);
   if (status == HR_OK)
     status = hr__reader_note_count(
         reader, pai->n_unknown,
         (struct hr__count_words){"task of a job", "tasks of jobs",
-                                 " whose submission pai_job_table does not tell: submitted when launched"});
+                                 " without a submit time in pai_job_table: submitted when launched"});
   if (status == HR_OK)
     status = hr__reader_note_count(reader, pai->n_late,
                                    (struct hr__count_words){"task was launched before its job was",
                                                             "tasks were launched before their jobs were",
                                                             " submitted: submitted when launched"});
   if (status != HR_OK) return status;
-  return hr__reader_note_count(
-      reader, pai->n_rounded,
-      (struct hr__count_words){"task asks", "tasks ask", " for a GPU and a part: the part is rounded up"});
+  return hr__reader_note_count(reader, pai->n_rounded,
+                               (struct hr__count_words){"task requests", "tasks request",
+                                                        " a fraction above one GPU: the fraction is rounded up"});
 }
 
-/* The tables that the parameters name. */
-static enum hr_status pai2020_read_jobs(struct pai *pai) {
+/* Reads the tables that the parameters name. */
+static enum hr_status read_job_tables(struct pai *pai) {
   struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
-  const struct hr__format_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
+  const struct hr__reader_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
   const struct hr__reader *reader = pai->reader;
-  enum hr_status status = hr__format_params_read(reader, "pai2020", params, sizeof params / sizeof *params);
+  enum hr_status status = hr__reader_params(reader, "pai2020", params, sizeof params / sizeof *params);
   if (status != HR_OK || (!jobs.length && !tags.length)) return status;
   if (!jobs.length)
     return hr_fail(reader->error, HR_BAD_INPUT,
-                   "trace format 'pai2020': 'tags' is of jobs, which pai_job_table tells; name it, too: "
-                   "pai2020:jobs=FILE,tags=FILE");
+                   "trace format 'pai2020': 'tags' needs the job table, too: pai2020:jobs=FILE,tags=FILE");
   char jobs_path[4096], tags_path[4096];
   snprintf(jobs_path, sizeof jobs_path, "%.*s", (int)jobs.length, jobs.at);
   snprintf(tags_path, sizeof tags_path, "%.*s", (int)tags.length, tags.length ? tags.at : "");
   pai->have_jobs = true;
-  return hr__pai_jobs_read(reader, jobs_path, tags.length ? tags_path : NULL, &pai->jobs);
+  return read_pai_jobs(reader, jobs_path, tags.length ? tags_path : NULL, &pai->jobs);
 }
 
 enum hr_status hr__read_pai2020(struct hr__reader *reader) {
   const char *other = other_table(reader);
   if (other) return refuse_other_table(reader, other);
   struct pai pai = {.reader = reader};
-  enum hr_status status = pai2020_read_jobs(&pai);
+  enum hr_status status = read_job_tables(&pai);
   if (status == HR_OK) status = read_rows(&pai);
   if (status == HR_OK) status = note_what_is_assumed(&pai);
-  hr__pai_jobs_finish(&pai.jobs);
+  finish_pai_jobs(&pai.jobs);
   return status;
 }

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs of Microsoft's Philly cluster in the shape in which simulators share them: unsorted, with local date-times,
-   without ids; virtual clusters are tenants. `gpu_time` is duration x GPUs and is not read. */
+/*
+ * Jobs of Microsoft's Philly cluster (msr-fiddle/philly-traces; Jeon et al., ATC'19) in two forms.
+ *
+ * "philly" is the CSV file that simulators share: unsorted rows with local dates and without ids; virtual clusters
+ * are tenants. `gpu_time` equals duration x GPUs and is not read.
+ *
+ * "philly-log" is `cluster_job_log`: a JSON list of jobs with their attempts. A job is replayed once, for the total
+ * run time of its attempts; gaps between them do not count. A job that failed has its first failure where its first
+ * attempt ended.
+ */
 
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
@@ -25,7 +33,7 @@ enum hr_status hr__read_philly(struct hr__reader *reader) {
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = ignored,
-                                        .missing_hint = "a Philly trace has them all",
+                                        .missing_hint = "a Philly trace has all of these columns",
                                         .row = &job,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof job,
@@ -34,22 +42,18 @@ enum hr_status hr__read_philly(struct hr__reader *reader) {
   return hr__csv_read_rows(reader, &schema);
 }
 
-/*
- * Microsoft Philly's `cluster_job_log` (msr-fiddle/philly-traces; Jeon et al., ATC'19): a JSON list of jobs, each with
- * its attempts at running. A job is replayed once, for as long as its attempts ran together; what lay between them is
- * not run time. Where a failed job's first attempt ended is where it failed first.
- */
+/* ---- cluster_job_log --------------------------------------------------------------------------------- */
 
 struct philly_log {
   struct hr__json_get get;
-  uint64_t n_retried, n_failed_attempts, n_untimed_attempts, n_early;
+  uint64_t n_retried, n_failed_attempts, n_attempts_without_times, n_early;
 };
 
 struct attempts {
-  int64_t first_start_us, first_us, total_us; /* the first attempt's run time, and all of them */
-  int64_t gpus_start_us, last_start_us;       /* of the attempt whose GPUs are taken; of the last one */
+  int64_t first_start_us, first_us, total_us; /* run time of the first attempt, and of all attempts */
+  int64_t gpus_start_us, last_start_us;       /* start of the attempt whose GPUs count; start of the last attempt */
   uint64_t n, n_timed, gpus, servers;         /* GPUs and servers of the first attempt that has some */
-  bool open;                                  /* the last one has no end */
+  bool open;                                  /* the last attempt has no end */
 };
 
 static bool read_gpus(struct hr__json_get *get, const cJSON *attempt, int64_t start_us, struct attempts *attempts) {
@@ -90,7 +94,7 @@ static bool read_attempt(struct hr__json_get *get, const cJSON *attempt, struct 
   }
   attempts->total_us += end_us - start_us;
   if (attempts->total_us > HR_MAX_INPUT_US)
-    return hr__get_wrong(get, "attempts", NULL, "a list of more than 100000000000 s together");
+    return hr__get_wrong(get, "attempts", NULL, "a list of more than 100000000000 s in total");
   return true;
 }
 
@@ -111,18 +115,18 @@ static bool read_status(struct hr__json_get *get, const cJSON *job, uint8_t *out
   return !fault || hr__get_wrong(get, "status", hr__get_member(job, "status"), "not one of Pass, Killed, Failed");
 }
 
-/* Why the job cannot be replayed, NULL when it can. */
+/* Why the job cannot be replayed; NULL if it can. */
 static const char *why_left_out(const struct attempts *attempts) {
-  if (!attempts->n) return "the job has no attempt: it was never run";
+  if (!attempts->n) return "the job has no attempt: it never ran";
   if (attempts->open) return "the last attempt has no end: the job was still running";
   if (!attempts->n_timed) return "no attempt of the job has both a start and an end";
-  return attempts->gpus ? NULL : "no attempt of the job tells its GPUs";
+  return attempts->gpus ? NULL : "no attempt of the job has a list of GPUs";
 }
 
 static void fill_times(struct philly_log *log, const struct attempts *attempts, struct hr_job_record *job) {
   log->n_retried += attempts->n > 1;
   log->n_failed_attempts += attempts->n - 1;
-  log->n_untimed_attempts += attempts->n - attempts->n_timed;
+  log->n_attempts_without_times += attempts->n - attempts->n_timed;
   bool early = attempts->first_start_us < job->submit_us;
   log->n_early += early;
   if (!early) job->recorded_start_us = attempts->first_start_us;
@@ -141,13 +145,12 @@ static enum hr_status log_on_job(void *self, const struct hr__json_item *item) {
   job.submit_us = INT64_MIN;
   struct attempts attempts = {0};
   const cJSON *value = item->value;
-  bool fine = hr__get_text(get, value, "jobid", true, &job.id) && read_status(get, value, &job.outcome) &&
-              hr__get_text(get, value, "vc", false, &job.tenant) &&
-              hr__get_text(get, value, "user", false, &job.user) &&
-              hr__get_date(get, value, "submitted_time", &job.submit_us) && read_attempts(get, value, &attempts);
-  if (fine && job.submit_us == INT64_MIN) fine = hr__get_wrong(get, "submitted_time", NULL, "missing");
-  if (fine && attempts.gpus > HR_MAX_GPUS) fine = hr__get_wrong(get, "attempts", NULL, "a list of too many GPUs");
-  if (!fine) return hr__reader_bad_row(reader, &get->fault);
+  bool ok = hr__get_text(get, value, "jobid", true, &job.id) && read_status(get, value, &job.outcome) &&
+            hr__get_text(get, value, "vc", false, &job.tenant) && hr__get_text(get, value, "user", false, &job.user) &&
+            hr__get_date(get, value, "submitted_time", &job.submit_us) && read_attempts(get, value, &attempts);
+  if (ok && job.submit_us == INT64_MIN) ok = hr__get_wrong(get, "submitted_time", NULL, "missing");
+  if (ok && attempts.gpus > HR_MAX_GPUS) ok = hr__get_wrong(get, "attempts", NULL, "a list of too many GPUs");
+  if (!ok) return hr__reader_bad_row(reader, &get->fault);
   const char *reason = why_left_out(&attempts);
   if (reason) return hr__reader_leave_out(reader, reason, item->line);
   job.gpus = (uint32_t)attempts.gpus;
@@ -161,19 +164,19 @@ static enum hr_status note_all(const struct philly_log *log) {
   enum hr_status status = hr__reader_note_count(
       reader, log->n_retried,
       (struct hr__count_words){"job was", "jobs were",
-                               " tried more than once: each runs once, as long as its attempts did together"});
+                               " tried more than once: each runs once, for the total time of its attempts"});
   if (status == HR_OK)
     status = hr__reader_note_count(reader, log->n_failed_attempts,
                                    (struct hr__count_words){"attempt at a job", "attempts at jobs", " failed"});
   if (status == HR_OK)
-    status = hr__reader_note_count(reader, log->n_untimed_attempts,
-                                   (struct hr__count_words){"attempt has", "attempts have",
-                                                            " no start or no end: for how long that was is not known"});
+    status = hr__reader_note_count(
+        reader, log->n_attempts_without_times,
+        (struct hr__count_words){"attempt has", "attempts have", " no start or no end: its run time is unknown"});
   if (status != HR_OK) return status;
   return hr__reader_note_count(
       reader, log->n_early,
       (struct hr__count_words){"job has", "jobs have",
-                               " an attempt that started before the submission: when it started is taken as unknown"});
+                               " an attempt that started before the submission: the start is treated as unknown"});
 }
 
 enum hr_status hr__read_philly_log(struct hr__reader *reader) {

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the two halves of the reader of sacct's output share: sacct_rows.c makes sense of rows, sacct.c joins them. */
-
-#include "traces/formats/slurm.h"
+/*
+ * Slurm accounting as printed by `sacct --parsable2` (sacct(1)): fields separated by `|`, named by a header.
+ *
+ * A row is a job, a component of one (123_4, 123+1), a step of one (123.batch), which is skipped, or, with
+ * --duplicates, an earlier attempt of a job that was requeued. All attempts are one job, submitted with the first one
+ * and run as the last one: replaying the evictions is up to the simulation. Jobs are therefore stored until the end
+ * of the file, one per id, with shared texts.
+ *
+ * GPUs come from AllocTRES, else from the request. Types come from the request, and from the allocation only if the
+ * file has no request column. CPUs and memory are totals of the job and are divided among its nodes. A TRES list has
+ * GPUs in total and by type (`gres/gpu=4,gres/gpu:a100=4`); if the total is missing, it is the sum of the types.
+ * Formats of "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit" are those of sacct(1).
+ */
 
 #include "base/array.h"
 #include "base/names.h"
@@ -9,59 +19,50 @@
 #include "traces/core/numbers.h"
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
-#include "traces/formats/job_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* A row as it stands in the file. */
-struct hr__sacct_row {
+/* A row of the file. */
+struct sacct_row {
   struct hr_text id, raw_id, state, user, account, partition, priority, restarts;
   struct hr_text alloc_tres, req_tres, alloc_gres, req_gres, req_mem, limit, limit_minutes;
-  int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN where unknown */
+  int64_t submit_us, eligible_us, start_us, end_us; /* INT64_MIN if unknown */
   uint32_t alloc_nodes, nodes, alloc_cpu_milli, cpu_milli, req_cpu_milli;
 };
 
-/* What is kept of it; texts are numbers of `texts`. */
-struct hr__sacct_job {
-  const char *left_out; /* why the job is not replayed; NULL when it is */
+/* What is stored of a job; texts are indices into `texts`. */
+struct sacct_job {
+  const char *left_out; /* why the job is not replayed; NULL if it is */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
-  int64_t attempt_us, began_us; /* submit and start of the attempt that is kept: the last */
+  int64_t attempt_us, began_us; /* submit and start of the last attempt, whose data is stored */
   uint32_t user, tenant, types, gpus, tasks, cpu_milli;
   int32_t priority;
   uint8_t outcome;
 };
 
-struct hr__sacct {
+struct sacct_state {
   struct hr__reader *reader;
   struct hr__name_table ids, texts;
-  struct hr__sacct_job *jobs; /* by number of the id */
+  struct sacct_job *jobs; /* by id number */
   uint32_t n_jobs, capacity;
-  bool asks_are_told; /* there is a column of what jobs asked for, apart from what they got */
-  uint64_t n_steps, n_attempts, n_restarts, n_components, n_held, n_partition_limits, n_uneven, n_mixed, n_per_node,
-      n_priorities, n_early, n_shares;
+  bool has_request_columns; /* the file has a request column besides the allocation */
+  uint64_t n_steps, n_attempts, n_restarts, n_components, n_eligible_later, n_partition_limits, n_uneven, n_mixed,
+      n_per_node, n_priorities, n_early, n_shares;
 };
 
-static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct);
-/* Completes the job with the row's texts and keeps it. */
-static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job,
-                                     const struct hr__sacct_row *row, const char *types);
-
-/* After sacct(1), "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit". GPUs stand in a list of TRES once in all and once
-   for each type (`gres/gpu=4,gres/gpu:a100=4`): where the sum of types is told and the total is not, the sum is it. */
+/* ---- Notations of Slurm ------------------------------------------------------------------------------ */
 
 static struct hr_text without(struct hr_text text, size_t count) {
   return (struct hr_text){text.at + count, text.length - count};
 }
 
-static bool whole(struct hr_text text, uint64_t most, uint64_t *value) {
-  const struct hr__number_rule rule = {1, most, true};
+static bool whole(struct hr_text text, uint64_t max, uint64_t *value) {
+  const struct hr__number_rule rule = {1, max, true};
   return hr__number_parse(text, &rule, value) == HR__NUMBER_FINE;
 }
-
-/* ---- Memory and time -------------------------------------------------------------------------------- */
 
 bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of) {
   static const struct {
@@ -87,8 +88,8 @@ bool hr__slurm_mem_parse(struct hr_text text, uint64_t *mib, enum hr__mem_of *of
   return true;
 }
 
-/* Takes the whole number in front of `end`, or all of the text where `end` is not in it. */
-static bool take_whole(struct hr_text *rest, char end, uint64_t *value) {
+/* Parses the whole number before `end`, or all of the text if it does not contain `end`. */
+static bool parse_whole(struct hr_text *rest, char end, uint64_t *value) {
   const char *stop = memchr(rest->at, end, rest->length);
   struct hr_text digits = {rest->at, stop ? (size_t)(stop - rest->at) : rest->length};
   *rest = without(*rest, stop ? digits.length + 1 : digits.length);
@@ -99,9 +100,9 @@ bool hr__slurm_span_parse(struct hr_text text, int64_t *us) {
   uint64_t days = 0, part[3] = {0};
   size_t n = 0;
   bool has_days = text.length && memchr(text.at, '-', text.length);
-  if (has_days && !take_whole(&text, '-', &days)) return false;
+  if (has_days && !parse_whole(&text, '-', &days)) return false;
   while (text.length && n < 3)
-    if (!take_whole(&text, ':', &part[n++])) return false;
+    if (!parse_whole(&text, ':', &part[n++])) return false;
   if (text.length || n == 0 || (n == 1 && !has_days)) return false;
   uint64_t hours = n == 3 || has_days ? part[0] : 0, minutes = n == 3 || has_days ? part[1] : part[0];
   uint64_t seconds = n == 3 ? part[2] : has_days ? 0 : part[1];
@@ -113,7 +114,7 @@ bool hr__slurm_span_parse(struct hr_text text, int64_t *us) {
 
 /* ---- Resources -------------------------------------------------------------------------------------- */
 
-/* True when the type is new and found room. */
+/* Returns true if the type is new and there is room for it. */
 static bool add_type(struct hr__tres *tres, struct hr_text type) {
   size_t used = strlen(tres->types);
   if (used + type.length + 2 > sizeof tres->types) return false;
@@ -126,8 +127,8 @@ static bool add_type(struct hr__tres *tres, struct hr_text type) {
   return true;
 }
 
-/* What follows "gpu": "=4", ":a100=4", ":4", ":a100:4", or nothing for one. */
-static const char *take_gpus(struct hr__tres *tres, struct hr_text rest, uint64_t *typed) {
+/* Parses what follows "gpu": "=4", ":a100=4", ":4", ":a100:4", or nothing, meaning one. */
+static const char *parse_gpus(struct hr__tres *tres, struct hr_text rest, uint64_t *typed) {
   const char *not_right = "not a list of resources with a count of GPUs, like gres/gpu:a100=4";
   const char *note = memchr(rest.at, '(', rest.length);
   if (note) rest.length = (size_t)(note - rest.at);
@@ -147,12 +148,12 @@ static const char *take_gpus(struct hr__tres *tres, struct hr_text rest, uint64_
   return NULL;
 }
 
-static const char *take_item(struct hr__tres *tres, struct hr_text item, uint64_t *typed) {
+static const char *next_item(struct hr__tres *tres, struct hr_text item, uint64_t *typed) {
   enum hr__mem_of of;
   bool generic = hr__begins_with(item, "gres/") || hr__begins_with(item, "gres:");
   struct hr_text name = generic ? without(item, 5) : item, rest = name.length >= 3 ? without(name, 3) : name;
   if (hr__begins_with(name, "gpu") && (rest.length == 0 || *rest.at == '=' || *rest.at == ':'))
-    return take_gpus(tres, rest, typed);
+    return parse_gpus(tres, rest, typed);
   if (hr__begins_with(name, "shard") || hr__begins_with(name, "mps")) {
     tres->has_shares = true;
     return NULL;
@@ -175,7 +176,7 @@ const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres) {
   while (text.length) {
     const char *comma = memchr(text.at, ',', text.length);
     struct hr_text item = {text.at, comma ? (size_t)(comma - text.at) : text.length};
-    const char *fault = take_item(tres, item, &typed);
+    const char *fault = next_item(tres, item, &typed);
     if (fault) return fault;
     text = without(text, comma ? item.length + 1 : item.length);
   }
@@ -184,34 +185,26 @@ const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres) {
   return tres->gpus > HR_MAX_GPUS || typed > HR_MAX_GPUS ? "more than 4000000 GPUs" : NULL;
 }
 
-/*
- * Slurm's accounting as `sacct --parsable2` prints it (sacct(1)): fields between `|`, named by a header. A row is a
- * job, a component of one (123_4, 123+1), a step of one (123.batch), which is passed over, or, under --duplicates, an
- * earlier attempt at a job that was requeued. All attempts at a job are one job, submitted with the first and run as
- * the last: what took the others from their nodes is for the replay to bring about. So jobs are kept until the file is
- * read, one to a distinct id; equal texts are kept once.
- */
+/* ---- Stored jobs ------------------------------------------------------------------------------------- */
 
-/* ---- The list of jobs ------------------------------------------------------------------------------- */
-
-static uint32_t keep(struct hr__name_table *names, struct hr_text text) {
+static uint32_t store_text(struct hr__name_table *names, struct hr_text text) {
   return hr__names_intern(names, text.length ? text.at : "", text.length);
 }
 
-static struct hr_text kept(const struct hr__name_table *names, uint32_t number) {
+static struct hr_text stored(const struct hr__name_table *names, uint32_t number) {
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
-static bool is_later(const struct hr__sacct_job *job, const struct hr__sacct_job *than) {
+static bool is_later(const struct sacct_job *job, const struct sacct_job *than) {
   return job->attempt_us != than->attempt_us ? job->attempt_us > than->attempt_us : job->began_us >= than->began_us;
 }
 
-/* Of rows of one id the last attempt is kept, whatever their order in the file, with the first one's submission. */
-static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, struct hr_text id) {
-  uint32_t number = keep(&sacct->ids, id);
+/* Keeps the last attempt of an id, in any order in the file, with the submit time of the first attempt. */
+static bool put_job(struct sacct_state *sacct, const struct sacct_job *job, struct hr_text id) {
+  uint32_t number = store_text(&sacct->ids, id);
   if (number == HR_NONE) return false;
   if (number < sacct->n_jobs) {
-    struct hr__sacct_job *known = &sacct->jobs[number], merged = is_later(job, known) ? *job : *known;
+    struct sacct_job *known = &sacct->jobs[number], merged = is_later(job, known) ? *job : *known;
     sacct->n_attempts++;
     merged.line = known->line;
     merged.submit_us = known->submit_us < job->submit_us ? known->submit_us : job->submit_us;
@@ -219,7 +212,7 @@ static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, st
     return true;
   }
   if (sacct->n_jobs == sacct->capacity) {
-    struct hr__sacct_job *grown = hr__grown(sacct->jobs, &sacct->capacity, sizeof *grown);
+    struct sacct_job *grown = hr__grown(sacct->jobs, &sacct->capacity, sizeof *grown);
     if (!grown) return false;
     sacct->jobs = grown;
   }
@@ -227,104 +220,21 @@ static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, st
   return true;
 }
 
-static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job,
-                                     const struct hr__sacct_row *row, const char *types) {
+/* Stores the job with the row's texts. */
+static enum hr_status store_job(struct sacct_state *sacct, struct sacct_job *job, const struct sacct_row *row,
+                                const char *types) {
   struct hr_text id = row->id.length ? row->id : row->raw_id,
                  tenant = row->account.length ? row->account : row->partition;
-  job->user = keep(&sacct->texts, row->user);
-  job->tenant = keep(&sacct->texts, tenant);
-  job->types = keep(&sacct->texts, (struct hr_text){types, strlen(types)});
-  bool fine = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && put_job(sacct, job, id);
-  return fine ? HR_OK : hr__reader_no_memory(sacct->reader);
+  job->user = store_text(&sacct->texts, row->user);
+  job->tenant = store_text(&sacct->texts, tenant);
+  job->types = store_text(&sacct->texts, (struct hr_text){types, strlen(types)});
+  bool valid = job->user != HR_NONE && job->tenant != HR_NONE && job->types != HR_NONE && put_job(sacct, job, id);
+  return valid ? HR_OK : hr__reader_no_memory(sacct->reader);
 }
 
-/* ---- From the list to the trace --------------------------------------------------------------------- */
+/* ---- Rows -------------------------------------------------------------------------------------------- */
 
-static enum hr_status add_job(const struct hr__sacct *sacct, uint32_t number) {
-  const struct hr__sacct_job *job = &sacct->jobs[number];
-  if (job->left_out) return hr__reader_leave_out(sacct->reader, job->left_out, job->line);
-  struct hr_job_record record;
-  hr_job_record_init(&record);
-  record.id = kept(&sacct->ids, number);
-  record.user = kept(&sacct->texts, job->user);
-  record.tenant = kept(&sacct->texts, job->tenant);
-  record.gpu_types = kept(&sacct->texts, job->types);
-  record.submit_us = job->submit_us;
-  record.recorded_start_us = job->start_us;
-  record.work_us = job->work_us;
-  record.limit_us = job->limit_us;
-  record.gpus = job->gpus;
-  record.tasks = job->tasks;
-  record.cpu_milli = job->cpu_milli;
-  record.mem_mib = job->mem_mib;
-  record.priority = job->priority;
-  record.outcome = job->outcome;
-  return hr__reader_add(sacct->reader, &record, job->line);
-}
-
-static enum hr_status add_jobs(const struct hr__sacct *sacct) {
-  enum hr_status status = HR_OK;
-  for (uint32_t i = 0; status == HR_OK && i < sacct->n_jobs; i++) status = add_job(sacct, i);
-  return status;
-}
-
-static enum hr_status note_all(const struct hr__sacct *sacct) {
-  const struct {
-    uint64_t count;
-    struct hr__count_words words;
-  } notes[] = {
-      {sacct->n_steps,
-       {"row is a step of a job, which is part of that job", "rows are steps of jobs, which are part of their jobs",
-        ""}},
-      {sacct->n_attempts,
-       {"row is a further attempt at a job that was", "rows are further attempts at jobs that were",
-        " requeued: each job is replayed once, submitted as the first and run as the last"}},
-      {sacct->n_restarts,
-       {"restart of a job is", "restarts of jobs are", " told by column 'Restarts'; what ran before is not replayed"}},
-      {sacct->n_components,
-       {"row is a component of a heterogeneous job, whose components",
-        "rows are components of heterogeneous jobs, which", " started together; each is replayed for itself"}},
-      {sacct->n_held,
-       {"row became eligible after it was submitted", "rows became eligible after they were submitted",
-        " (dependencies, holds, begin times): the submission is taken to be then"}},
-      {sacct->n_partition_limits,
-       {"row has its partition's limit", "rows have their partition's limit", ", which the file does not tell"}},
-      {sacct->n_uneven, {"row has", "rows have", " GPUs that do not divide evenly over their nodes: each is one task"}},
-      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which will do in a replay"}},
-      {sacct->n_per_node,
-       {"row tells its", "rows tell their", " GPUs by GRES alone, which is taken as of each of their nodes"}},
-      {sacct->n_early,
-       {"row started before it was", "rows started before they were", " submitted: when that was is taken as unknown"}},
-      {sacct->n_shares,
-       {"row has", "rows have",
-        " shares of GPUs (gres/shard, gres/mps), which are not read: without whole ones they "
-        "have none"}},
-      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is not read"}},
-  };
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
-    status = hr__reader_note_count(sacct->reader, notes[i].count, notes[i].words);
-  return status;
-}
-
-enum hr_status hr__read_sacct(struct hr__reader *reader) {
-  struct hr__sacct sacct = {.reader = reader};
-  enum hr_status status = hr__sacct_read_rows(&sacct);
-  if (status == HR_OK) status = add_jobs(&sacct);
-  if (status == HR_OK) status = note_all(&sacct);
-  hr__names_finish(&sacct.ids);
-  hr__names_finish(&sacct.texts);
-  free(sacct.jobs);
-  return status;
-}
-
-/*
- * A row of sacct's output to a job. GPUs are those that the job was given (AllocTRES), else those it asked for; types
- * are those that it asked for, and those it was given only where the file has no column of what was asked. CPUs and
- * memory are told for the whole job and shared out over its nodes.
- */
-
-#define ROW(member) offsetof(struct hr__sacct_row, member)
+#define ROW(member) offsetof(struct sacct_row, member)
 static const struct hr__csv_column columns[] = {
     {"JobID", NULL, HR__TEXT, false, true, ROW(id), 0},
     {"JobIDRaw", NULL, HR__TEXT, false, true, ROW(raw_id), 0},
@@ -352,7 +262,7 @@ static const struct hr__csv_column columns[] = {
     {"ReqMem", NULL, HR__TEXT, false, false, ROW(req_mem), 0}};
 #undef ROW
 
-/* Columns that a job can be understood without: what else sacct may be asked for is no news to a reader. */
+/* Columns that are ignored without a note, as sacct can print many that a replay does not need. */
 static const char *const ignored[] = {"Admin",      "AdminComment", "AllocTRESRaw",    "AssocID",
                                       "AveCPU",     "AveRSS",       "AveVMSize",       "BlockID",
                                       "Cluster",    "Comment",      "Constraints",     "ConsumedEnergy",
@@ -370,14 +280,14 @@ static bool is_word(struct hr_text text, const char *word) {
   return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
 
-/* ---- What the job asks for -------------------------------------------------------------------------- */
+/* ---- Requests ---------------------------------------------------------------------------------------- */
 
-struct asked {
-  struct hr__tres given, wanted;
+struct request {
+  struct hr__tres allocated, requested;
   struct hr_job_record job; /* GPUs, tasks, CPUs and memory */
 };
 
-/* Reads one of the columns of resources if it is told and `tres` has no GPUs yet; true when it is fine. */
+/* Reads a resource column if it has a value and `tres` has no GPUs yet; false if it is invalid. */
 static bool read_tres(struct hr__tres *tres, struct hr_text text, const char *column, struct hr__row_fault *fault) {
   if (!text.length || tres->has_gpus || is_word(text, "(null)") || is_word(text, "Unknown")) return true;
   struct hr__tres before = *tres;
@@ -394,68 +304,68 @@ static bool read_tres(struct hr__tres *tres, struct hr_text text, const char *co
   return fault->fault == NULL;
 }
 
-static uint32_t first_told(uint32_t a, uint32_t b, uint32_t c) {
+static uint32_t first_known(uint32_t a, uint32_t b, uint32_t c) {
   return a ? a : b ? b : c;
 }
 
-static uint64_t mem_of_row(const struct hr__sacct_row *row, uint64_t nodes, uint64_t cpu_milli) {
+static uint64_t mem_of_row(const struct sacct_row *row, uint64_t nodes, uint64_t cpu_milli) {
   uint64_t mib = 0;
   enum hr__mem_of of;
   if (!row->req_mem.length || !hr__slurm_mem_parse(row->req_mem, &mib, &of)) return 0;
   return of == HR__MEM_OF_NODE ? mib * nodes : of == HR__MEM_OF_CPU ? mib * cpu_milli / 1000 : mib;
 }
 
-static uint64_t at_most(uint64_t value, uint64_t most) {
-  return value < most ? value : most;
+static uint64_t at_most(uint64_t value, uint64_t max) {
+  return value < max ? value : max;
 }
 
-/* GPUs, CPUs and memory of all nodes; GRES count those of one. */
-static bool add_up(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct asked *asked, bool by_node) {
-  const struct hr__tres *gpus = asked->given.has_gpus ? &asked->given : &asked->wanted;
-  const struct hr__tres *rest = asked->given.has_cpus ? &asked->given : &asked->wanted;
-  uint64_t nodes = first_told(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
+/* Totals of GPUs, CPUs and memory of all nodes; GRES are per node. */
+static bool add_up(struct sacct_state *sacct, const struct sacct_row *row, struct request *request, bool by_node) {
+  const struct hr__tres *gpus = request->allocated.has_gpus ? &request->allocated : &request->requested;
+  const struct hr__tres *rest = request->allocated.has_cpus ? &request->allocated : &request->requested;
+  uint64_t nodes = first_known(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
   if (total > HR_MAX_GPUS) return false;
   sacct->n_per_node += by_node && total;
-  sacct->n_shares += asked->given.has_shares || asked->wanted.has_shares;
+  sacct->n_shares += request->allocated.has_shares || request->requested.has_shares;
   uint64_t cpu_milli =
-      rest->has_cpus ? rest->cpu_milli : first_told(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
-  asked->job.gpus = (uint32_t)total;
-  asked->job.cpu_milli = (uint32_t)at_most(cpu_milli, UINT32_MAX);
-  asked->job.mem_mib = rest->has_mem ? rest->mem_mib : mem_of_row(row, nodes, cpu_milli);
-  sacct->n_uneven += !hr__ask_nodes(&asked->job, nodes);
+      rest->has_cpus ? rest->cpu_milli : first_known(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
+  request->job.gpus = (uint32_t)total;
+  request->job.cpu_milli = (uint32_t)at_most(cpu_milli, UINT32_MAX);
+  request->job.mem_mib = rest->has_mem ? rest->mem_mib : mem_of_row(row, nodes, cpu_milli);
+  sacct->n_uneven += !hr__request_nodes(&request->job, nodes);
   return true;
 }
 
-static bool read_asked(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct asked *asked,
-                       struct hr__row_fault *fault) {
-  hr_job_record_init(&asked->job);
-  asked->given = asked->wanted = (struct hr__tres){0};
-  bool fine = read_tres(&asked->given, row->alloc_tres, "AllocTRES", fault) &&
-              read_tres(&asked->wanted, row->req_tres, "ReqTRES", fault);
-  if (!fine) return false;
-  bool by_node = !asked->given.has_gpus && !asked->wanted.has_gpus;
-  fine = (!by_node || read_tres(&asked->given, row->alloc_gres, "AllocGRES", fault)) &&
-         (!by_node || read_tres(&asked->wanted, row->req_gres, "ReqGRES", fault));
-  if (!fine) return false;
+static bool read_request(struct sacct_state *sacct, const struct sacct_row *row, struct request *request,
+                         struct hr__row_fault *fault) {
+  hr_job_record_init(&request->job);
+  request->allocated = request->requested = (struct hr__tres){0};
+  bool valid = read_tres(&request->allocated, row->alloc_tres, "AllocTRES", fault) &&
+               read_tres(&request->requested, row->req_tres, "ReqTRES", fault);
+  if (!valid) return false;
+  bool by_node = !request->allocated.has_gpus && !request->requested.has_gpus;
+  valid = (!by_node || read_tres(&request->allocated, row->alloc_gres, "AllocGRES", fault)) &&
+          (!by_node || read_tres(&request->requested, row->req_gres, "ReqGRES", fault));
+  if (!valid) return false;
   enum hr__mem_of of;
   uint64_t mib;
   *fault = (struct hr__row_fault){.line = fault->line, .column = "ReqMem", .value = row->req_mem};
   fault->fault = "not an amount of memory like 64G, 4Gn or 4Gc";
   if (row->req_mem.length && !hr__slurm_mem_parse(row->req_mem, &mib, &of)) return false;
-  *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job asks for more than 4000000 GPUs"};
-  return add_up(sacct, row, asked, by_node);
+  *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job requests more than 4000000 GPUs"};
+  return add_up(sacct, row, request, by_node);
 }
 
-static const char *types_of(struct hr__sacct *sacct, const struct asked *asked) {
-  const struct hr__tres *tres = sacct->asks_are_told ? &asked->wanted : &asked->given;
-  if (!asked->job.gpus) return "";
+static const char *types_of(struct sacct_state *sacct, const struct request *request) {
+  const struct hr__tres *tres = sacct->has_request_columns ? &request->requested : &request->allocated;
+  if (!request->job.gpus) return "";
   sacct->n_mixed += tres->mixed;
   return tres->types;
 }
 
-/* ---- When, and for how long ------------------------------------------------------------------------- */
+/* ---- Times ------------------------------------------------------------------------------------------- */
 
-static bool read_limit(struct hr__sacct *sacct, const struct hr__sacct_row *row, int64_t *limit_us,
+static bool read_limit(struct sacct_state *sacct, const struct sacct_row *row, int64_t *limit_us,
                        struct hr__row_fault *fault) {
   *limit_us = HR_UNKNOWN_US;
   bool raw = !row->limit.length;
@@ -466,15 +376,15 @@ static bool read_limit(struct hr__sacct *sacct, const struct hr__sacct_row *row,
     return true;
   uint64_t us = 0;
   const struct hr__number_rule minutes = {60 * (uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
-  fault->fault = raw ? "not a number of minutes" : "not a span of time like 1-12:00:00, UNLIMITED or Partition_Limit";
+  fault->fault = raw ? "not a number of minutes" : "not a duration like 1-12:00:00, UNLIMITED or Partition_Limit";
   if (!raw) return hr__slurm_span_parse(text, limit_us);
   if (hr__number_parse(text, &minutes, &us) != HR__NUMBER_FINE) return false;
   *limit_us = (int64_t)us;
   return true;
 }
 
-/* Why a job that makes sense is none to replay; NULL when it is one. */
-static const char *why_left_out(const struct hr__sacct_row *row, const struct hr__slurm_state *state) {
+/* Why a valid job is not replayed; NULL if it is. */
+static const char *why_left_out(const struct sacct_row *row, const struct hr__slurm_state *state) {
   bool started = row->start_us != INT64_MIN;
   if (state->stage == HR__STAGE_WAITING) return "the job had not started";
   if (state->stage == HR__STAGE_RUNNING) return "the job was still running";
@@ -483,11 +393,11 @@ static const char *why_left_out(const struct hr__sacct_row *row, const struct hr
   return row->end_us == INT64_MIN ? "the job has no end" : NULL;
 }
 
-static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct hr__sacct_job *job,
+static bool read_times(struct sacct_state *sacct, const struct sacct_row *row, struct sacct_job *job,
                        struct hr__row_fault *fault) {
   struct hr__slurm_state state;
   *fault = (struct hr__row_fault){
-      .line = fault->line, .column = "State", .value = row->state, .fault = "no state of a Slurm job"};
+      .line = fault->line, .column = "State", .value = row->state, .fault = "not a Slurm job state"};
   if (!hr__job_state_parse(row->state, &state)) return false;
   *fault = (struct hr__row_fault){.line = fault->line, .column = "Submit", .fault = "unknown"};
   if (row->submit_us == INT64_MIN) return false;
@@ -497,7 +407,7 @@ static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row,
   job->began_us = row->start_us;
   if (job->left_out) return true;
   bool held = row->eligible_us > row->submit_us && row->eligible_us <= row->start_us;
-  sacct->n_held += held;
+  sacct->n_eligible_later += held;
   if (held) job->submit_us = row->eligible_us;
   *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job ends before it starts"};
   bool early = row->start_us < job->submit_us;
@@ -507,16 +417,16 @@ static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row,
   return job->work_us >= 0;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------- */
+/* ---- Rows to jobs ------------------------------------------------------------------------------------ */
 
-/* A number that is there for its own sake: one that makes no sense is not worth the job. */
+/* An informative number; an invalid one is ignored rather than a reason to skip the job. */
 static uint64_t number_of(struct hr_text text) {
   const struct hr__number_rule rule = {1, INT64_MAX, true};
   uint64_t value = 0;
   return text.length && hr__number_parse(text, &rule, &value) == HR__NUMBER_FINE ? value : 0;
 }
 
-static void read_rest(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct hr__sacct_job *job) {
+static void read_rest(struct sacct_state *sacct, const struct sacct_row *row, struct sacct_job *job) {
   uint64_t priority = number_of(row->priority);
   sacct->n_priorities += priority > INT32_MAX;
   job->priority = priority > INT32_MAX ? 0 : (int32_t)priority;
@@ -526,27 +436,28 @@ static void read_rest(struct hr__sacct *sacct, const struct hr__sacct_row *row, 
 }
 
 static enum hr_status on_row(void *self, const void *data, uint64_t line) {
-  struct hr__sacct *sacct = self;
-  const struct hr__sacct_row *row = data;
+  struct sacct_state *sacct = self;
+  const struct sacct_row *row = data;
   struct hr_text id = row->id.length ? row->id : row->raw_id;
   if (memchr(id.at, '.', id.length)) {
     sacct->n_steps++;
     return HR_OK;
   }
   struct hr__row_fault fault = {.line = line};
-  struct hr__sacct_job job = {.line = line, .start_us = INT64_MIN, .limit_us = HR_UNKNOWN_US};
-  struct asked asked;
-  bool fine = read_times(sacct, row, &job, &fault);
-  if (fine)
-    fine = job.left_out || (read_asked(sacct, row, &asked, &fault) && read_limit(sacct, row, &job.limit_us, &fault));
-  if (!fine) return hr__reader_bad_row(sacct->reader, &fault);
+  struct sacct_job job = {.line = line, .start_us = INT64_MIN, .limit_us = HR_UNKNOWN_US};
+  struct request request;
+  bool valid = read_times(sacct, row, &job, &fault);
+  if (valid)
+    valid =
+        job.left_out || (read_request(sacct, row, &request, &fault) && read_limit(sacct, row, &job.limit_us, &fault));
+  if (!valid) return hr__reader_bad_row(sacct->reader, &fault);
   read_rest(sacct, row, &job);
-  if (job.left_out) return hr__sacct_keep(sacct, &job, row, "");
-  job.gpus = asked.job.gpus;
-  job.tasks = asked.job.tasks;
-  job.cpu_milli = asked.job.cpu_milli;
-  job.mem_mib = asked.job.mem_mib;
-  return hr__sacct_keep(sacct, &job, row, types_of(sacct, &asked));
+  if (job.left_out) return store_job(sacct, &job, row, "");
+  job.gpus = request.job.gpus;
+  job.tasks = request.job.tasks;
+  job.cpu_milli = request.job.cpu_milli;
+  job.mem_mib = request.job.mem_mib;
+  return store_job(sacct, &job, row, types_of(sacct, &request));
 }
 
 /* ---- The header ------------------------------------------------------------------------------------- */
@@ -562,30 +473,30 @@ static bool header_has(struct hr_text header, const char *name) {
   return false;
 }
 
-static enum hr_status check_header(struct hr__sacct *sacct) {
+static enum hr_status check_header(struct sacct_state *sacct) {
   struct hr_text header = hr__first_line(hr__input_peek(sacct->reader->input));
   const struct hr__reader *reader = sacct->reader;
-  sacct->asks_are_told = header_has(header, "ReqTRES") || header_has(header, "ReqGRES");
+  sacct->has_request_columns = header_has(header, "ReqTRES") || header_has(header, "ReqGRES");
   if (!header_has(header, "JobID") && !header_has(header, "JobIDRaw"))
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:1: missing column 'JobID'; sacct --parsable2 has it in its header",
-                   reader->path);
-  if (sacct->asks_are_told || header_has(header, "AllocTRES") || header_has(header, "AllocGRES")) return HR_OK;
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s:1: missing column 'JobID', which sacct --parsable2 has in its header", reader->path);
+  if (sacct->has_request_columns || header_has(header, "AllocTRES") || header_has(header, "AllocGRES")) return HR_OK;
   return hr_fail(reader->error, HR_BAD_INPUT,
-                 "%s:1: missing column 'AllocTRES' or 'ReqTRES': how many GPUs do jobs have? Ask sacct for --format="
-                 "JobID,User,Account,State,Submit,Eligible,Start,End,Timelimit,AllocTRES,ReqTRES,NNodes",
+                 "%s:1: missing column 'AllocTRES' or 'ReqTRES', needed for the number of GPUs; use sacct "
+                 "--format=JobID,User,Account,State,Submit,Eligible,Start,End,Timelimit,AllocTRES,ReqTRES,NNodes",
                  reader->path);
 }
 
-static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct) {
-  static const struct hr__sacct_row blank = {
+static enum hr_status read_rows(struct sacct_state *sacct) {
+  static const struct sacct_row blank = {
       .submit_us = INT64_MIN, .eligible_us = INT64_MIN, .start_us = INT64_MIN, .end_us = INT64_MIN};
-  struct hr__sacct_row row;
+  struct sacct_row row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = ignored,
                                         .separator = '|',
                                         .unquoted = true,
-                                        .missing_hint = "ask sacct for them with --format",
+                                        .missing_hint = "add them with sacct --format",
                                         .row = &row,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof row,
@@ -593,4 +504,83 @@ static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct) {
                                         .self = sacct};
   enum hr_status status = check_header(sacct);
   return status == HR_OK ? hr__csv_read_rows(sacct->reader, &schema) : status;
+}
+
+/* ---- Conversion to jobs ------------------------------------------------------------------------------ */
+
+static enum hr_status add_job(const struct sacct_state *sacct, uint32_t number) {
+  const struct sacct_job *job = &sacct->jobs[number];
+  if (job->left_out) return hr__reader_leave_out(sacct->reader, job->left_out, job->line);
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.id = stored(&sacct->ids, number);
+  record.user = stored(&sacct->texts, job->user);
+  record.tenant = stored(&sacct->texts, job->tenant);
+  record.gpu_types = stored(&sacct->texts, job->types);
+  record.submit_us = job->submit_us;
+  record.recorded_start_us = job->start_us;
+  record.work_us = job->work_us;
+  record.limit_us = job->limit_us;
+  record.gpus = job->gpus;
+  record.tasks = job->tasks;
+  record.cpu_milli = job->cpu_milli;
+  record.mem_mib = job->mem_mib;
+  record.priority = job->priority;
+  record.outcome = job->outcome;
+  return hr__reader_add(sacct->reader, &record, job->line);
+}
+
+static enum hr_status add_jobs(const struct sacct_state *sacct) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; status == HR_OK && i < sacct->n_jobs; i++) status = add_job(sacct, i);
+  return status;
+}
+
+static enum hr_status note_all(const struct sacct_state *sacct) {
+  const struct {
+    uint64_t count;
+    struct hr__count_words words;
+  } notes[] = {
+      {sacct->n_steps,
+       {"row is a step of a job, which is part of that job", "rows are steps of jobs, which are part of their jobs",
+        ""}},
+      {sacct->n_attempts,
+       {"row is a further attempt at a job that was", "rows are further attempts at jobs that were",
+        " requeued: each job is replayed once, submitted with the first and run as the last attempt"}},
+      {sacct->n_restarts,
+       {"restart of a job is", "restarts of jobs are", " in column 'Restarts'; earlier attempts are not replayed"}},
+      {sacct->n_components,
+       {"row is a component of a heterogeneous job, whose components",
+        "rows are components of heterogeneous jobs, which", " started together; each is replayed as a job of its own"}},
+      {sacct->n_eligible_later,
+       {"row became eligible after it was submitted", "rows became eligible after they were submitted",
+        " (dependencies, holds, begin times): that time is used as submit time"}},
+      {sacct->n_partition_limits,
+       {"row has its partition's limit", "rows have their partition's limit", ", which is not in the file"}},
+      {sacct->n_uneven,
+       {"row has", "rows have", " GPUs that cannot be divided evenly among the nodes: each is one task"}},
+      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which are accepted in a replay"}},
+      {sacct->n_per_node, {"row has its", "rows have their", " GPUs in GRES only, taken as a number per node"}},
+      {sacct->n_early,
+       {"row started before it was", "rows started before they were", " submitted: the start is treated as unknown"}},
+      {sacct->n_shares,
+       {"row has", "rows have",
+        " shares of GPUs (gres/shard, gres/mps), which are ignored: rows without whole GPUs have no GPUs"}},
+      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is ignored"}},
+  };
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
+    status = hr__reader_note_count(sacct->reader, notes[i].count, notes[i].words);
+  return status;
+}
+
+enum hr_status hr__read_sacct(struct hr__reader *reader) {
+  struct sacct_state sacct = {.reader = reader};
+  enum hr_status status = read_rows(&sacct);
+  if (status == HR_OK) status = add_jobs(&sacct);
+  if (status == HR_OK) status = note_all(&sacct);
+  hr__names_finish(&sacct.ids);
+  hr__names_finish(&sacct.texts);
+  free(sacct.jobs);
+  return status;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs of Alibaba's cluster-trace-v2026-spot-gpu, `job_info_df.csv` (alibaba/clusterdata; Duan et al., "GFS",
- * ASPLOS'26): high-priority jobs and spot jobs that take what these leave. `gpu_request` and `cpu_request` are read as
- * each worker's: a job of 16 workers and one GPU has 16.
+ * ASPLOS'26): high-priority jobs, and spot jobs that use the remaining capacity. `gpu_request` and `cpu_request` are
+ * per worker: a job of 16 workers with one GPU each has 16.
  */
 
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
-#include "traces/formats/job_facts.h"
 
 #include <string.h>
 
@@ -48,8 +47,8 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   if (!high && !is_word(row->job_type, "Spot")) return hr__reader_bad_row(spot->reader, &fault);
   struct hr_job_record job;
   hr_job_record_init(&job);
-  fault = (struct hr__row_fault){.line = line, .fault = "the job asks for more than 4000000 GPUs"};
-  if (!hr__ask_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
+  fault = (struct hr__row_fault){.line = line, .fault = "the job requests more than 4000000 GPUs"};
+  if (!hr__request_milli(&job, row->gpu_milli, row->workers, &rounded)) return hr__reader_bad_row(spot->reader, &fault);
   spot->n_rounded += rounded;
   spot->n_gangs += row->workers > 1;
   job.id = row->id;
@@ -67,23 +66,23 @@ enum hr_status hr__read_spot2026(struct hr__reader *reader) {
   static const struct spot_row blank = {0};
   struct spot2026_spot spot = {.reader = reader};
   struct spot_row row;
-  const struct hr__csv_schema schema = {.columns = columns,
-                                        .n_columns = sizeof columns / sizeof *columns,
-                                        .missing_hint =
-                                            "a job_info_df.csv of cluster-trace-v2026-spot-gpu has them all",
-                                        .row = &row,
-                                        .blank_row = &blank,
-                                        .row_bytes = sizeof row,
-                                        .on_row = on_row,
-                                        .self = &spot};
+  const struct hr__csv_schema schema = {
+      .columns = columns,
+      .n_columns = sizeof columns / sizeof *columns,
+      .missing_hint = "a job_info_df.csv of cluster-trace-v2026-spot-gpu has all of these columns",
+      .row = &row,
+      .blank_row = &blank,
+      .row_bytes = sizeof row,
+      .on_row = on_row,
+      .self = &spot};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
   if (status == HR_OK)
     status = hr__reader_note_count(
         reader, spot.n_gangs,
         (struct hr__count_words){"job has", "jobs have",
-                                 " several workers: gpu_request and cpu_request are taken as each worker's"});
+                                 " several workers: gpu_request and cpu_request are taken per worker"});
   if (status != HR_OK) return status;
-  return hr__reader_note_count(
-      reader, spot.n_rounded,
-      (struct hr__count_words){"job asks", "jobs ask", " for a GPU and a part: the part is rounded up"});
+  return hr__reader_note_count(reader, spot.n_rounded,
+                               (struct hr__count_words){"job requests", "jobs request",
+                                                        " a fraction above one GPU: the fraction is rounded up"});
 }

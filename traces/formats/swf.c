@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Standard Workload Format (D. Feitelson, Parallel Workloads Archive): a line per job, 18 numbers between
- * spaces, -1 for unknown, comments after `;`. Processors become GPUs, the requested time the limit, the group the
+ * The Standard Workload Format (D. Feitelson, Parallel Workloads Archive): one job per line, 18 numbers separated by
+ * spaces, -1 if unknown, comments after `;`. Processors become GPUs, the requested time the limit, the group the
  * tenant.
  */
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fields that are read: number in the line, counted from 0, and name in messages. */
+/* Fields that are read: number in the line, from 0, and name in messages. */
 #define SWF_FIELD_TABLE(X)                                                                                             \
   X(JOB, 0, "1 (job number)")                                                                                          \
   X(SUBMIT, 1, "2 (submit time)")                                                                                      \
@@ -37,12 +37,12 @@ static const char *const field_names[N_FIELDS] = {
 #undef SWF_NAME
 };
 
-struct swf_swf {
+struct swf {
   struct hr__reader *reader;
   uint64_t n_over_limit;
-  uint64_t n_other_request; /* jobs that got other processors than they asked for */
-  int64_t requested;        /* processors, of the job that was read last */
-  int64_t start_s;          /* of the header's UnixStartTime */
+  uint64_t n_other_request; /* jobs that got a different number of processors than they requested */
+  int64_t requested;        /* requested processors of the last job */
+  int64_t start_s;          /* from the header's UnixStartTime */
   bool has_start, bad_start, is_utc, has_jobs;
   struct hr_text field[N_FIELDS];
 };
@@ -51,7 +51,7 @@ static bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Fields beyond the eighteenth are passed over; how many there are up to it. */
+/* Splits a line; fields beyond the eighteenth are ignored. Returns the number of fields, at most 18. */
 static size_t split(struct hr_text line, struct hr_text field[N_FIELDS]) {
   size_t n = 0;
   const char *at = line.at, *end = line.at + line.length;
@@ -65,7 +65,7 @@ static size_t split(struct hr_text line, struct hr_text field[N_FIELDS]) {
   return n;
 }
 
-/* A number below 0 means unknown and gives -1. */
+/* Parses a number; negative numbers mean unknown and give -1. */
 static const char *read_number(struct hr_text text, const struct hr__number_rule *rule, int64_t *value) {
   uint64_t magnitude = 0;
   *value = -1;
@@ -101,25 +101,25 @@ static uint8_t outcome_of(int64_t status) {
   }
 }
 
-/* The text of a field whose number is known, else none. */
+/* Text of a field with a known number, else empty. */
 static struct hr_text known_text(struct hr_text text) {
   return text.at[0] == '-' ? (struct hr_text){NULL, 0} : text;
 }
 
-/* NULL, or what is wrong with the field `*bad`. */
-static const char *read_job(struct swf_swf *swf, struct hr_job_record *job, int *bad) {
+/* Returns NULL, or what is wrong with the field `*bad`. */
+static const char *read_job(struct swf *swf, struct hr_job_record *job, int *bad) {
   static const struct hr__number_rule seconds = {(uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
   static const struct hr__number_rule count = {1, HR_MAX_GPUS, true};
   static const struct hr__number_rule any = {1, INT64_MAX, true};
   static const struct {
     int field;
     const struct hr__number_rule *rule;
-  } wanted[] = {{JOB, &any},         {SUBMIT, &seconds}, {WAIT, &seconds}, {RUN, &seconds}, {ALLOCATED, &count},
+  } fields[] = {{JOB, &any},         {SUBMIT, &seconds}, {WAIT, &seconds}, {RUN, &seconds}, {ALLOCATED, &count},
                 {REQUESTED, &count}, {LIMIT, &seconds},  {STATUS, &any},   {USER, &any},    {GROUP, &any}};
   int64_t value[N_FIELDS];
-  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    *bad = wanted[i].field;
-    const char *fault = read_number(swf->field[*bad], wanted[i].rule, &value[*bad]);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    *bad = fields[i].field;
+    const char *fault = read_number(swf->field[*bad], fields[i].rule, &value[*bad]);
     if (fault) return fault;
   }
   *bad = JOB;
@@ -143,7 +143,7 @@ static const char *read_job(struct swf_swf *swf, struct hr_job_record *job, int 
   return NULL;
 }
 
-/* What follows `name` in a comment; no text where it does not stand there. */
+/* The value after `name` in a comment; empty if the comment does not begin with it. */
 static struct hr_text header_value(struct hr_text line, const char *name) {
   const char *at = line.at, *end = line.at + line.length;
   while (at < end && (*at == ';' || is_space(*at))) at++;
@@ -154,7 +154,7 @@ static struct hr_text header_value(struct hr_text line, const char *name) {
   return (struct hr_text){at, (size_t)(end - at)};
 }
 
-static void take_comment(struct swf_swf *swf, struct hr_text line) {
+static void read_comment(struct swf *swf, struct hr_text line) {
   struct hr_text start = header_value(line, "UnixStartTime:"), zone = header_value(line, "TimeZoneString:");
   const int64_t max_s = HR_MAX_INPUT_US / HR_SECOND_US;
   if (start.length) {
@@ -164,8 +164,8 @@ static void take_comment(struct swf_swf *swf, struct hr_text line) {
   if (zone.length) swf->is_utc = zone.length == 3 && memcmp(zone.at, "UTC", 3) == 0;
 }
 
-/* Where the header tells when second 0 was, and that the log's days are UTC's, times are dates. */
-static void set_dates(const struct swf_swf *swf, struct hr_job_record *job) {
+/* Times are dates if the header gives the time of second 0 and the days of the log are in UTC. */
+static void set_dates(const struct swf *swf, struct hr_job_record *job) {
   if (!swf->has_start || !swf->is_utc) return;
   const int64_t start_us = swf->start_s * HR_SECOND_US;
   swf->reader->dated = true;
@@ -173,14 +173,14 @@ static void set_dates(const struct swf_swf *swf, struct hr_job_record *job) {
   if (job->recorded_start_us != INT64_MIN) job->recorded_start_us += start_us;
 }
 
-static enum hr_status add_line(struct swf_swf *swf, struct hr_text line) {
+static enum hr_status add_line(struct swf *swf, struct hr_text line) {
   struct hr__row_fault row = {.line = hr__input_line_number(swf->reader->input)};
   size_t n = split(line, swf->field);
-  if (n && swf->field[0].at[0] == ';' && !swf->has_jobs) take_comment(swf, line);
+  if (n && swf->field[0].at[0] == ';' && !swf->has_jobs) read_comment(swf, line);
   if (n == 0 || swf->field[0].at[0] == ';') return HR_OK;
   if (n < N_FIELDS) {
     char detail[60];
-    snprintf(detail, sizeof detail, "%zu number%s where a job has %d", n, hr__plural(n), N_FIELDS);
+    snprintf(detail, sizeof detail, "found %zu number%s, expected %d", n, hr__plural(n), N_FIELDS);
     row.fault = "too few fields";
     row.detail = detail;
     return hr__reader_bad_row(swf->reader, &row);
@@ -201,27 +201,26 @@ static enum hr_status add_line(struct swf_swf *swf, struct hr_text line) {
   return hr__reader_add(swf->reader, &job, row.line);
 }
 
-static enum hr_status note_all(const struct swf_swf *swf) {
+static enum hr_status note_all(const struct swf *swf) {
   enum hr_status status =
       swf->bad_start && swf->is_utc
-          ? hr_notes_add(swf->reader->notes,
-                         "the header's UnixStartTime is no whole number of seconds from -100000000000 "
-                         "to 100000000000: times have no dates")
+          ? hr_notes_add(swf->reader->notes, "the header's UnixStartTime is not a whole number of seconds from "
+                                             "-100000000000 to 100000000000: times have no dates")
           : HR_OK;
   if (status != HR_OK) return hr__reader_no_memory(swf->reader);
   status = hr__reader_note_count(
       swf->reader, swf->n_over_limit,
-      (struct hr__count_words){"job ran longer than the time it asked for; it is replayed as it ran",
-                               "jobs ran longer than the time they asked for; they are replayed as they ran"});
+      (struct hr__count_words){"job ran longer than its requested time; it is replayed as it ran",
+                               "jobs ran longer than their requested times; they are replayed as they ran"});
   if (status != HR_OK) return status;
   return hr__reader_note_count(
       swf->reader, swf->n_other_request,
       (struct hr__count_words){"job has", "jobs have",
-                               " other processors than were asked for (field 8), which is not kept"});
+                               " a different number of processors than requested (field 8), which is ignored"});
 }
 
 enum hr_status hr__read_swf(struct hr__reader *reader) {
-  struct swf_swf swf = {.reader = reader};
+  struct swf swf = {.reader = reader};
   struct hr_text line;
   enum hr_status status;
   while ((status = hr__input_line(reader->input, &line, reader->error)) == HR_OK && line.at) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All that can be wrong with a file before its contents mean anything is found here, in the order in which a person
-   would notice it: not there, not a file, too large, not text, empty, not JSON, a key twice. */
+/* Reads a JSON file into a tree, and finds everything that can be wrong before its contents are interpreted: it
+   cannot be opened, is not a file, is too large, is not UTF-8, is empty, is not JSON, or has a duplicate key.
+   Duplicate keys are found by sorting the keys of each object, since cJSON keeps both and returns the first. */
 
 #include "traces/json/json_file.h"
 
@@ -18,13 +19,13 @@ static const size_t largest_bytes = (size_t)LARGEST_MIB << 20;
 static enum hr_status open_file(const char *path, FILE **stream, struct hr_error *error) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-    return hr_fail(error, HR_BAD_INPUT, "%s: is a directory; a scenario is a JSON file", path);
+    return hr_fail(error, HR_BAD_INPUT, "%s: is a directory, expected a JSON file", path);
   *stream = fopen(path, "rb");
   if (*stream) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
 }
 
-/* The whole stream, NUL-terminated; memory grows with what is really there. */
+/* Reads the whole stream, NUL-terminated. Memory grows with the bytes read. */
 static enum hr_status read_stream(FILE *stream, const char *path, char **text, size_t *length, struct hr_error *error) {
   size_t capacity = 4096, used = 0;
   char *bytes = malloc(capacity);
@@ -42,10 +43,10 @@ static enum hr_status read_stream(FILE *stream, const char *path, char **text, s
   bytes[used] = '\0';
   if (ferror(stream)) return hr_fail(error, HR_IO_ERROR, "%s: cannot be read: %s", path, strerror(errno));
   if (used <= largest_bytes) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB; a small JSON file is wanted", path, LARGEST_MIB);
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB, the limit for JSON files", path, LARGEST_MIB);
 }
 
-/* How many bytes the UTF-8 character at `at` has, 0 if it is none (RFC 3629: shortest form, no surrogates). */
+/* Bytes of the UTF-8 character at `at`; 0 if it is invalid (RFC 3629: shortest form, no surrogates). */
 static size_t character_bytes(const unsigned char *at) {
   if (at[0] == 0) return 0;
   if (at[0] < 0x80) return 1;
@@ -58,20 +59,19 @@ static size_t character_bytes(const unsigned char *at) {
   return overlong || beyond ? 0 : bytes;
 }
 
-/* As gzip and zstd files begin. */
+/* Whether the text begins like a gzip or zstd file. */
 static bool is_compressed(const char *text) {
   return strncmp(text, "\x1f\x8b", 2) == 0 || strncmp(text, "\x28\xb5\x2f\xfd", 4) == 0;
 }
 
 static enum hr_status check_file(const char *path, const char *text, size_t length, struct hr_error *error) {
   if (strspn(text, " \t\r\n") == length)
-    return hr_fail(error, HR_BAD_INPUT, "%s: is empty; a JSON object {...} is wanted", path);
-  if (is_compressed(text))
-    return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; JSON files are wanted as plain text", path);
+    return hr_fail(error, HR_BAD_INPUT, "%s: is empty; expected a JSON object {...}", path);
+  if (is_compressed(text)) return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; expected a plain JSON file", path);
   return HR_OK;
 }
 
-/* Where an offset of the text is in the file that has the text at `start`. */
+/* Position in the file of an offset in a text that begins at `start`. */
 static struct hr__json_position position_in_file(const char *text, size_t offset, struct hr__json_position start) {
   struct hr__json_position position = hr__json_position(text, offset);
   if (position.line == 1) position.column += start.column - 1;
@@ -86,7 +86,7 @@ static enum hr_status check_characters(const char *path, const char *text, size_
     bytes = character_bytes((const unsigned char *)text + at);
     if (bytes) continue;
     struct hr__json_position position = position_in_file(text, at, start);
-    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; JSON is UTF-8", path, position.line,
+    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not valid UTF-8", path, position.line,
                    position.column, (unsigned)(unsigned char)text[at]);
   }
   return HR_OK;
@@ -99,8 +99,8 @@ static enum hr_status check_keys(const char *path, const char *text, struct hr__
   if (!repeat.key) return HR_OK;
   size_t offset = hr__json_find(text, repeat.ordinals, repeat.depth, true);
   struct hr__json_position position = position_in_file(text, offset, start);
-  return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: the key '%.60s' stands here for the second time; keep one", path,
-                 position.line, position.column, repeat.key);
+  return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: duplicate key '%.60s'", path, position.line, position.column,
+                 repeat.key);
 }
 
 enum hr_status hr__json_text_parse(const char *path, const char *text, size_t length, struct hr__json_position start,
@@ -164,16 +164,16 @@ void hr__json_file_finish(struct hr__json_file *file) {
   *file = (struct hr__json_file){0};
 }
 
-/* The keys of each object are sorted, so that a large one costs no more than reading it. */
+/* ---- Duplicate keys ---------------------------------------------------------------------------------- */
 
 struct member {
   const char *key;
   uint32_t ordinal;
 };
 
-struct json_file_search {
+struct search {
   struct hr__json_repeat *repeat;
-  struct member *members; /* of the object that is looked at */
+  struct member *members;
   size_t capacity;
 };
 
@@ -183,7 +183,7 @@ static int by_key(const void *left, const void *right) {
   return order ? order : a->ordinal < b->ordinal ? -1 : 1;
 }
 
-static bool list_members(struct json_file_search *search, const cJSON *object, uint32_t *count) {
+static bool list_members(struct search *search, const cJSON *object, uint32_t *count) {
   *count = 0;
   for (const cJSON *member = object->child; member; member = member->next) {
     if (*count == search->capacity) {
@@ -199,8 +199,8 @@ static bool list_members(struct json_file_search *search, const cJSON *object, u
   return true;
 }
 
-/* The first member of the object whose key stands before it. */
-static bool search_object(struct json_file_search *search, const cJSON *object) {
+/* The first member of the object with the key of an earlier member. */
+static bool search_object(struct search *search, const cJSON *object) {
   struct hr__json_repeat *repeat = search->repeat;
   uint32_t count;
   if (!list_members(search, object, &count)) return false;
@@ -216,7 +216,7 @@ static bool search_object(struct json_file_search *search, const cJSON *object) 
   return true;
 }
 
-static bool search_value(struct json_file_search *search, const cJSON *value) {
+static bool search_value(struct search *search, const cJSON *value) {
   struct hr__json_repeat *repeat = search->repeat;
   if (cJSON_IsObject(value) && !search_object(search, value)) return false;
   uint32_t ordinal = 0;
@@ -230,7 +230,7 @@ static bool search_value(struct json_file_search *search, const cJSON *value) {
 }
 
 bool hr__json_repeat_find(const cJSON *tree, struct hr__json_repeat *repeat) {
-  struct json_file_search search = {.repeat = repeat};
+  struct search search = {.repeat = repeat};
   *repeat = (struct hr__json_repeat){0};
   bool good = search_value(&search, tree);
   free(search.members);

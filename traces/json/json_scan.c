@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A recursive-descent scan of RFC 8259's grammar, bounded in depth; it builds nothing. Finding a value is the same
-   scan, stopped early. */
+/* A recursive-descent scanner for the grammar of RFC 8259 with bounded depth. It builds nothing. Finding a value is
+   the same scan, stopped early. */
 
 #include "traces/json/json_scan.h"
 
@@ -29,9 +29,9 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* ---- Texts ------------------------------------------------------------------------------------------ */
+/* ---- Strings ----------------------------------------------------------------------------------------- */
 
-/* The value of four hexadecimal digits, -1 if they are not. */
+/* Value of four hexadecimal digits; -1 if they are not. */
 static int hex4(const char *at) {
   static const char digits[] = "0123456789abcdef";
   int value = 0;
@@ -46,13 +46,13 @@ static int hex4(const char *at) {
 
 static bool scan_unicode(struct scan *scan) {
   int code = hex4(scan->at + 2);
-  if (code < 0) return fail(scan, "\\u is followed by four hexadecimal digits");
-  if (code == 0) return fail(scan, "\\u0000 cannot stand in a text");
+  if (code < 0) return fail(scan, "expected four hexadecimal digits after \\u");
+  if (code == 0) return fail(scan, "\\u0000 is not allowed in a string");
   bool high = code >= 0xd800 && code < 0xdc00, low = code >= 0xdc00 && code < 0xe000;
   const char *next = scan->at + 6;
   int second = high && next[0] == '\\' && next[1] == 'u' ? hex4(next + 2) : -1;
   if (low || (high && (second < 0xdc00 || second >= 0xe000)))
-    return fail(scan, "half of a surrogate pair: \\ud800-\\udbff and \\udc00-\\udfff stand together");
+    return fail(scan, "unpaired surrogate: \\ud800-\\udbff and \\udc00-\\udfff must form pairs");
   scan->at += high ? 12 : 6;
   return true;
 }
@@ -61,7 +61,7 @@ static bool scan_escape(struct scan *scan) {
   char kind = scan->at[1];
   if (kind == 'u') return scan_unicode(scan);
   if (!kind || !strchr("\"\\/bfnrt", kind))
-    return fail(scan, "unknown escape; \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
+    return fail(scan, "unknown escape; expected \\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX");
   scan->at += 2;
   return true;
 }
@@ -74,8 +74,8 @@ static bool scan_string(struct scan *scan) {
       continue;
     }
     if (*scan->at == '\0' || *scan->at == '\n' || *scan->at == '\r')
-      return fail_at(scan, opening, "this text has no closing '\"' on its line");
-    if ((unsigned char)*scan->at < 0x20) return fail(scan, "a control character in a text; write \\t or \\uXXXX");
+      return fail_at(scan, opening, "this string has no closing '\"' on its line");
+    if ((unsigned char)*scan->at < 0x20) return fail(scan, "control character in a string; write \\t or \\uXXXX");
     scan->at++;
   }
   scan->at++;
@@ -85,16 +85,16 @@ static bool scan_string(struct scan *scan) {
 /* ---- Numbers and words ------------------------------------------------------------------------------ */
 
 static bool scan_digits(struct scan *scan) {
-  if (!is_digit(*scan->at)) return fail(scan, "a digit is wanted here");
+  if (!is_digit(*scan->at)) return fail(scan, "expected a digit");
   while (is_digit(*scan->at)) scan->at++;
   return true;
 }
 
 static bool scan_number(struct scan *scan) {
-  enum { LONGEST = 60 }; /* cJSON cuts numbers at 63 characters */
+  enum { LONGEST = 60 };
   const char *first = scan->at;
   if (*scan->at == '-') scan->at++;
-  if (scan->at[0] == '0' && is_digit(scan->at[1])) return fail(scan, "a number does not start with a needless 0");
+  if (scan->at[0] == '0' && is_digit(scan->at[1])) return fail(scan, "a number must not begin with a redundant 0");
   if (!scan_digits(scan)) return false;
   if (*scan->at == '.') {
     scan->at++;
@@ -105,7 +105,7 @@ static bool scan_number(struct scan *scan) {
     if (*scan->at == '+' || *scan->at == '-') scan->at++;
     if (!scan_digits(scan)) return false;
   }
-  return scan->at - first <= LONGEST || fail_at(scan, first, "a number of more than 60 characters");
+  return scan->at - first <= LONGEST || fail_at(scan, first, "number of more than 60 characters");
 }
 
 static bool scan_word(struct scan *scan) {
@@ -118,43 +118,43 @@ static bool scan_word(struct scan *scan) {
   }
   switch (*scan->at) {
   case '\0':
-    return fail(scan, "the text ends where a value is wanted");
+    return fail(scan, "unexpected end of the text; expected a value");
   case '\'':
-    return fail(scan, "text is written in double quotes");
+    return fail(scan, "strings must be in double quotes");
   case '/':
   case '#':
-    return fail(scan, "JSON has no comments");
+    return fail(scan, "comments are not allowed");
   case ',':
   case '}':
   case ']':
-    return fail(scan, "a value is missing here");
+    return fail(scan, "missing value");
   default:
-    return fail(scan, "this is no JSON value; \"text\" in double quotes, a number, true, false, [...] or {...}");
+    return fail(scan, "not a JSON value; expected \"text\" in double quotes, a number, true, false, [...] or {...}");
   }
 }
 
-/* ---- Lists and objects ------------------------------------------------------------------------------ */
+/* ---- Lists and objects ------------------------------------------------------------------------------- */
 
 static bool scan_value(struct scan *scan);
 
 static bool scan_key(struct scan *scan) {
-  if (*scan->at == '}') return fail(scan, "a ',' stands before this '}'");
-  if (*scan->at == '\0') return fail(scan, "the text ends inside an object; '}' is missing");
-  if (*scan->at != '"') return fail(scan, "a key in double quotes is wanted here");
+  if (*scan->at == '}') return fail(scan, "trailing comma before '}'");
+  if (*scan->at == '\0') return fail(scan, "unexpected end of the text inside an object; expected '}'");
+  if (*scan->at == '/' || *scan->at == '#') return fail(scan, "comments are not allowed");
+  if (*scan->at != '"') return fail(scan, "expected a key in double quotes");
   if (!scan_string(scan)) return false;
   skip_space(scan);
-  if (*scan->at != ':') return fail(scan, "':' is wanted after a key");
+  if (*scan->at != ':') return fail(scan, "expected ':' after the key");
   scan->at++;
   skip_space(scan);
   return true;
 }
 
-/* After a member: true with `*more` when another follows. */
+/* After a member: `*more` is set if another one follows. */
 static bool scan_comma(struct scan *scan, char closing, bool *more) {
   skip_space(scan);
   *more = *scan->at == ',';
-  if (!*more && *scan->at != closing)
-    return fail(scan, closing == '}' ? "',' or '}' is wanted here" : "',' or ']' is wanted here");
+  if (!*more && *scan->at != closing) return fail(scan, closing == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
   scan->at++;
   skip_space(scan);
   return true;
@@ -166,7 +166,7 @@ static bool scan_members(struct scan *scan) {
   bool more = *scan->at != closing;
   if (!more) scan->at++;
   while (more) {
-    if (closing == ']' && *scan->at == ']') return fail(scan, "a ',' stands before this ']'");
+    if (closing == ']' && *scan->at == ']') return fail(scan, "trailing comma before ']'");
     if (closing == '}' && !scan_key(scan)) return false;
     if (!scan_value(scan) || !scan_comma(scan, closing, &more)) return false;
   }
@@ -175,7 +175,7 @@ static bool scan_members(struct scan *scan) {
 
 static bool scan_value(struct scan *scan) {
   if (*scan->at == '{' || *scan->at == '[') {
-    if (scan->depth == HR__JSON_DEPTH) return fail(scan, "nested more than 64 deep");
+    if (scan->depth == HR__JSON_DEPTH) return fail(scan, "nested more than 64 levels deep");
     scan->depth++;
     bool good = scan_members(scan);
     scan->depth--;
@@ -192,15 +192,15 @@ bool hr__json_check(const char *text, struct hr__json_flaw *flaw) {
   bool good = scan_value(&scan);
   if (good) {
     skip_space(&scan);
-    good = *scan.at == '\0' || fail(&scan, "something follows the end of the JSON value");
+    good = *scan.at == '\0' || fail(&scan, "unexpected text after the JSON value");
   }
   *flaw = scan.flaw;
   return good;
 }
 
-/* ---- Positions -------------------------------------------------------------------------------------- */
+/* ---- Positions --------------------------------------------------------------------------------------- */
 
-/* From a list or an object to its `ordinal`th child; `*key` is where the child or its key begins. */
+/* Enters the `ordinal`th child of a list or an object; `*key` is the beginning of the child, or of its key. */
 static bool enter(struct scan *scan, uint32_t ordinal, const char **key) {
   if (*scan->at != '{' && *scan->at != '[') return false;
   char closing = *scan->at++ == '{' ? '}' : ']';
@@ -230,7 +230,7 @@ struct hr__json_position hr__json_position(const char *text, size_t offset) {
     if (text[i] == '\n') {
       position.line++;
       position.column = 1;
-    } else if (((unsigned char)text[i] & 0xc0) != 0x80) { /* not the rest of a character */
+    } else if (((unsigned char)text[i] & 0xc0) != 0x80) { /* continuation byte of a character */
       position.column++;
     }
   }

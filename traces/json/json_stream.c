@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The outermost value is taken apart here, character by character; each item is cut out by counting brackets outside of
- * texts, and only then looked at by the scanner and cJSON, which see it as a small file of its own.
+ * Splits the outermost list or object character by character. Items are cut out by counting brackets outside of
+ * strings, and then checked and parsed like files of their own, at their position in the file. The getters read
+ * members of an item.
  */
 
 #include "traces/json/json_stream.h"
@@ -14,18 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_ITEM_MIB = 16, MOST_STREAMED = 8, MOST_KEY = 200 };
+enum { LARGEST_ITEM_MIB = 16, MAX_STREAMED = 8, MAX_KEY = 200 };
 
 struct stream {
   struct hr__reader *reader;
   const struct hr__json_schema *schema;
-  const char *at, *end;           /* of the text at hand */
-  bool ended;                     /* there is no more of it */
+  const char *at, *end;           /* rest of the current chunk */
+  bool ended;                     /* end of the file reached */
   struct hr__json_position place; /* of `at` */
-  char *text;                     /* of the value that was cut out */
+  char *text;                     /* text of the current value */
   size_t length, capacity;
-  struct hr__json_position begin; /* where it began */
-  bool seen[MOST_STREAMED];
+  struct hr__json_position begin; /* position of its beginning */
+  bool seen[MAX_STREAMED];
 };
 
 static enum hr_status fail_at(const struct stream *stream, struct hr__json_position place, const char *text) {
@@ -49,18 +50,18 @@ static enum hr_status refill(struct stream *stream) {
   return status;
 }
 
-/* The character that comes next, '\0' at the end of the file. */
+/* The next character; '\0' at the end of the file. */
 static enum hr_status peek(struct stream *stream, char *c) {
   enum hr_status status = refill(stream);
   *c = status == HR_OK && !stream->ended ? *stream->at : '\0';
   return status;
 }
 
-static void pass(struct stream *stream) {
+static void advance(struct stream *stream) {
   if (*stream->at == '\n') {
     stream->place.line++;
     stream->place.column = 1;
-  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* not the rest of a character */
+  } else if (((unsigned char)*stream->at & 0xc0) != 0x80) { /* continuation byte of a character */
     stream->place.column++;
   }
   stream->at++;
@@ -68,13 +69,13 @@ static void pass(struct stream *stream) {
 
 static enum hr_status skip_space(struct stream *stream, char *c) {
   enum hr_status status;
-  while ((status = peek(stream, c)) == HR_OK && (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n')) pass(stream);
+  while ((status = peek(stream, c)) == HR_OK && (*c == ' ' || *c == '\t' || *c == '\r' || *c == '\n')) advance(stream);
   return status;
 }
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
-static enum hr_status keep(struct stream *stream, char c) {
+static enum hr_status append_char(struct stream *stream, char c) {
   if (stream->length + 1 >= stream->capacity) {
     size_t capacity = stream->capacity ? 2 * stream->capacity : 4096;
     if (capacity > (size_t)LARGEST_ITEM_MIB << 20)
@@ -88,13 +89,13 @@ static enum hr_status keep(struct stream *stream, char c) {
   return HR_OK;
 }
 
-struct json_stream_cut {
+struct cut {
   size_t depth;
   bool in_text, escaped;
 };
 
-/* Whether the value ends with this character (`*with_it`) or before it. */
-static bool ends(struct json_stream_cut *cut, char c, bool first, bool *with_it) {
+/* Whether the value ends with this character (`*with_it` set) or before it. */
+static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
   *with_it = true;
   if (cut->in_text) {
     bool closing = c == '"' && !cut->escaped;
@@ -115,9 +116,9 @@ static bool ends(struct json_stream_cut *cut, char c, bool first, bool *with_it)
   return cut->depth == 0 && !first && (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ':');
 }
 
-/* Cuts the next value out; what it is, the scanner will say. */
+/* Cuts out the next value; the scanner checks it later. */
 static enum hr_status cut_value(struct stream *stream) {
-  struct json_stream_cut cut = {0};
+  struct cut cut = {0};
   char c;
   stream->length = 0;
   stream->begin = stream->place;
@@ -128,13 +129,13 @@ static enum hr_status cut_value(struct stream *stream) {
     if (c == '\0') break;
     bool last = ends(&cut, c, stream->length == 0, &with_it);
     if (!last || with_it) {
-      status = keep(stream, c);
+      status = append_char(stream, c);
       if (status != HR_OK) return status;
-      pass(stream);
+      advance(stream);
     }
     if (last) break;
   }
-  enum hr_status status = keep(stream, '\0');
+  enum hr_status status = append_char(stream, '\0');
   stream->length--;
   return status;
 }
@@ -144,7 +145,7 @@ static enum hr_status parse(struct stream *stream, cJSON **tree) {
                              stream->reader->error);
 }
 
-static enum hr_status hand_over(struct stream *stream, struct hr__json_item *item) {
+static enum hr_status parse_item(struct stream *stream, struct hr__json_item *item) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
@@ -158,65 +159,64 @@ static enum hr_status hand_over(struct stream *stream, struct hr__json_item *ite
 /* ---- The outermost value ---------------------------------------------------------------------------- */
 
 /* Reads `"key" :`. */
-static enum hr_status take_key(struct stream *stream, char key[MOST_KEY + 1]) {
+static enum hr_status read_key(struct stream *stream, char key[MAX_KEY + 1]) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  if (c != '"') return fail(stream, "a key in double quotes is wanted here");
+  if (c != '"') return fail(stream, "expected a key in double quotes");
   cJSON *tree = NULL;
   status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
-  bool fits = status == HR_OK && strlen(tree->valuestring) <= MOST_KEY;
+  bool fits = status == HR_OK && strlen(tree->valuestring) <= MAX_KEY;
   if (fits) strcpy(key, tree->valuestring);
   cJSON_Delete(tree);
   if (status != HR_OK) return status;
   if (!fits) return fail_at(stream, stream->begin, "a key of more than 200 characters");
   status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  if (c != ':') return fail(stream, "':' is wanted after a key");
-  pass(stream);
+  if (c != ':') return fail(stream, "expected ':' after the key");
+  advance(stream);
   return skip_space(stream, &c);
 }
 
-/* After a child of a list or an object: `*more` when another follows. */
-static enum hr_status take_comma(struct stream *stream, char closing, bool *more) {
+/* After a child of a list or an object: `*more` is set if another one follows. */
+static enum hr_status read_comma(struct stream *stream, char closing, bool *more) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
   *more = c == ',';
-  if (!*more && c != closing)
-    return fail(stream, closing == '}' ? "',' or '}' is wanted here" : "',' or ']' is wanted here");
-  pass(stream);
+  if (!*more && c != closing) return fail(stream, closing == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
+  advance(stream);
   return skip_space(stream, &c);
 }
 
-typedef enum hr_status take_child(struct stream *stream, const char *member, const char *key, uint32_t index);
+typedef enum hr_status read_child(struct stream *stream, const char *member, const char *key, uint32_t index);
 
-/* Takes a list or an object apart; the position is at its opening bracket. */
-static enum hr_status take_children(struct stream *stream, const char *member, take_child *child) {
-  char opening, c, key[MOST_KEY + 1];
+/* Reads the children of a list or an object; the position is at its opening bracket. */
+static enum hr_status read_children(struct stream *stream, const char *member, read_child *child) {
+  char opening, c, key[MAX_KEY + 1];
   enum hr_status status = peek(stream, &opening);
   char closing = opening == '{' ? '}' : ']';
   if (status != HR_OK) return status;
-  pass(stream);
+  advance(stream);
   status = skip_space(stream, &c);
   bool more = status == HR_OK && c != closing;
-  if (status == HR_OK && !more) pass(stream);
+  if (status == HR_OK && !more) advance(stream);
   for (uint32_t index = 0; status == HR_OK && more; index++) {
-    if (opening == '{') status = take_key(stream, key);
+    if (opening == '{') status = read_key(stream, key);
     if (status == HR_OK) status = child(stream, member, opening == '{' ? key : NULL, index);
-    if (status == HR_OK) status = take_comma(stream, closing, &more);
+    if (status == HR_OK) status = read_comma(stream, closing, &more);
   }
   return status;
 }
 
-static enum hr_status take_item(struct stream *stream, const char *member, const char *key, uint32_t index) {
+static enum hr_status read_item(struct stream *stream, const char *member, const char *key, uint32_t index) {
   struct hr__json_item item = {.member = member, .index = index, .key = key};
-  return hand_over(stream, &item);
+  return parse_item(stream, &item);
 }
 
-/* A member that nobody wants must be JSON all the same. */
-static enum hr_status pass_over(struct stream *stream) {
+/* Members that are not needed must be valid JSON, too. */
+static enum hr_status skip_value(struct stream *stream) {
   cJSON *tree = NULL;
   enum hr_status status = cut_value(stream);
   if (status == HR_OK) status = parse(stream, &tree);
@@ -224,37 +224,37 @@ static enum hr_status pass_over(struct stream *stream) {
   return status;
 }
 
-static enum hr_status take_member(struct stream *stream, const char *outer, const char *key, uint32_t index) {
+static enum hr_status read_member(struct stream *stream, const char *outer, const char *key, uint32_t index) {
   (void)outer;
   const struct hr__json_schema *schema = stream->schema;
   char c;
   enum hr_status status = peek(stream, &c);
   if (status != HR_OK) return status;
-  for (size_t i = 0; i < MOST_STREAMED && schema->streamed[i]; i++) {
+  for (size_t i = 0; i < MAX_STREAMED && schema->streamed[i]; i++) {
     if (strcmp(schema->streamed[i], key) != 0) continue;
-    if (stream->seen[i]) return fail(stream, "this member of the outermost object stands here for the second time");
+    if (stream->seen[i]) return fail(stream, "duplicate member of the outermost object");
     stream->seen[i] = true;
-    if (c == '[' || c == '{') return take_children(stream, schema->streamed[i], take_item);
+    if (c == '[' || c == '{') return read_children(stream, schema->streamed[i], read_item);
   }
-  if (!schema->wanted || !schema->wanted(key)) return pass_over(stream);
+  if (!schema->is_used || !schema->is_used(key)) return skip_value(stream);
   struct hr__json_item item = {.member = key, .index = index};
-  return hand_over(stream, &item);
+  return parse_item(stream, &item);
 }
 
-static enum hr_status take_all(struct stream *stream) {
+static enum hr_status read_all(struct stream *stream) {
   char c;
   enum hr_status status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  if (c != '[' && c != '{') return fail(stream, "a list [...] or an object {...} is wanted");
-  status = take_children(stream, NULL, c == '[' ? take_item : take_member);
+  if (c != '[' && c != '{') return fail(stream, "expected a list [...] or an object {...}");
+  status = read_children(stream, NULL, c == '[' ? read_item : read_member);
   if (status == HR_OK) status = skip_space(stream, &c);
   if (status != HR_OK) return status;
-  return stream->ended ? HR_OK : fail(stream, "something follows the end of the JSON value");
+  return stream->ended ? HR_OK : fail(stream, "unexpected text after the JSON value");
 }
 
 enum hr_status hr__json_stream_read(struct hr__reader *reader, const struct hr__json_schema *schema) {
   struct stream stream = {.reader = reader, .schema = schema, .place = {1, 1}};
-  enum hr_status status = take_all(&stream);
+  enum hr_status status = read_all(&stream);
   free(stream.text);
   return status;
 }
@@ -268,11 +268,11 @@ void hr__get_begin(struct hr__json_get *get, const char *list, const struct hr__
 }
 
 const cJSON *hr__get_member(const cJSON *object, const char *path) {
-  enum { MOST_NAME = 64 };
-  char name[MOST_NAME];
+  enum { MAX_NAME = 64 };
+  char name[MAX_NAME];
   while (object && *path) {
     size_t length = strcspn(path, ".");
-    if (length >= MOST_NAME || !cJSON_IsObject(object)) return NULL;
+    if (length >= MAX_NAME || !cJSON_IsObject(object)) return NULL;
     memcpy(name, path, length);
     name[length] = '\0';
     object = cJSON_GetObjectItemCaseSensitive(object, name);
@@ -299,21 +299,22 @@ bool hr__get_wrong(struct hr__json_get *get, const char *path, const cJSON *valu
   return false;
 }
 
-bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *path, bool must_be, struct hr_text *text) {
+bool hr__get_text(struct hr__json_get *get, const cJSON *object, const char *path, bool required,
+                  struct hr_text *text) {
   const cJSON *value = hr__get_member(object, path);
-  if (!value) return !must_be || hr__get_wrong(get, path, NULL, "missing");
+  if (!value) return !required || hr__get_wrong(get, path, NULL, "missing");
   if (!cJSON_IsString(value)) return hr__get_wrong(get, path, value, "not a text");
-  if (must_be && !*value->valuestring) return hr__get_wrong(get, path, NULL, "empty");
+  if (required && !*value->valuestring) return hr__get_wrong(get, path, NULL, "empty");
   *text = (struct hr_text){value->valuestring, strlen(value->valuestring)};
   return true;
 }
 
-bool hr__get_whole(struct hr__json_get *get, const cJSON *object, const char *path, uint64_t most, uint64_t *whole) {
+bool hr__get_whole(struct hr__json_get *get, const cJSON *object, const char *path, uint64_t max, uint64_t *whole) {
   const cJSON *value = hr__get_member(object, path);
   if (!value) return true;
   if (!cJSON_IsNumber(value) || value->valuedouble < 0 || value->valuedouble != floor(value->valuedouble))
     return hr__get_wrong(get, path, value, "not a whole number of at least 0");
-  if (value->valuedouble > (double)most) return hr__get_wrong(get, path, value, "too large");
+  if (value->valuedouble > (double)max) return hr__get_wrong(get, path, value, "too large");
   *whole = (uint64_t)value->valuedouble;
   return true;
 }
@@ -341,5 +342,6 @@ enum hr_status hr__get_note_clock(struct hr__json_get *get) {
   enum hr__clock clock = get->values.clock;
   get->reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
   if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
-  return hr__reader_note(get->reader, HR__LOCAL_DATES_NOTE);
+  enum hr_status status = hr_notes_add(get->reader->notes, "%s", HR__LOCAL_DATES_NOTE);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(get->reader);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A trace as one file that can be mapped. First all sections are described, with their checksums, so that the table of
- * them can stand at the file's beginning; then everything is written in one go.
+ * Writes a trace as a packed file that can be mapped into memory. All sections are described and their checksums
+ * computed first, so that the section table can be at the beginning of the file; then everything is written
+ * sequentially.
  */
 
 #include "traces/packed/pack.h"
@@ -14,25 +15,26 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-struct pack_packing {
+struct packing {
   const struct hr_trace *trace;
   struct head {
     struct hr__packed_header header;
     struct hr__packed_section sections[HR_PACKED_MOST_SECTIONS];
   } head;
-  const void *at[HR_PACKED_MOST_SECTIONS]; /* the sections' bytes */
-  void *made[HR_PACKED_MOST_SECTIONS];     /* of them, what is no part of the trace */
+  const void *at[HR_PACKED_MOST_SECTIONS]; /* data of the sections */
+  void *built[HR_PACKED_MOST_SECTIONS];    /* data that was built for packing and is not part of the trace */
   uint32_t n_made;
   struct hr_notes notes;
 };
 
-_Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packed_section) == 64, "as documented");
-_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MOST_SECTIONS, "room for all: ids, row, notes, skipped");
+_Static_assert(sizeof(struct hr__packed_header) == 64 && sizeof(struct hr__packed_section) == 64,
+               "the section limit matches the documentation");
+_Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MOST_SECTIONS,
+               "the section table has room for ids, rows, notes and skipped rows");
 
-/* ---- What is written -------------------------------------------------------------------------------- */
+/* ---- Sections ---------------------------------------------------------------------------------------- */
 
-static void add_section(struct pack_packing *packing, const char *name, const void *at, uint64_t entries,
-                        size_t width) {
+static void add_section(struct packing *packing, const char *name, const void *at, uint64_t entries, size_t width) {
   if (!at || !entries) return;
   uint32_t place = packing->head.header.n_sections++;
   struct hr__packed_section *section = &packing->head.sections[place];
@@ -43,38 +45,38 @@ static void add_section(struct pack_packing *packing, const char *name, const vo
   packing->at[place] = at;
 }
 
-static bool add_texts(struct pack_packing *packing, const char *name, const char *const *text, uint64_t count) {
+static bool add_texts(struct packing *packing, const char *name, const char *const *text, uint64_t count) {
   size_t bytes = 0;
   for (uint64_t i = 0; text && i < count; i++) bytes += strlen(text[i]) + 1;
   if (!bytes) return true;
   char *all = malloc(bytes), *to = all;
   if (!all) return false;
-  packing->made[packing->n_made++] = all;
+  packing->built[packing->n_made++] = all;
   for (uint64_t i = 0; i < count; i++) to = stpcpy(to, text[i]) + 1;
   add_section(packing, name, all, bytes, 1);
   packing->head.sections[packing->head.header.n_sections - 1].entries = count;
   return true;
 }
 
-static bool add_skipped(struct pack_packing *packing) {
+static bool add_skipped(struct packing *packing) {
   const struct hr_trace *trace = packing->trace;
   uint32_t count = trace->n_skipped_reasons;
   if (!count) return true;
   struct hr__packed_skipped *skipped = malloc(count * sizeof *skipped);
   const char **reasons = malloc(count * sizeof *reasons);
-  packing->made[packing->n_made++] = skipped;
+  packing->built[packing->n_made++] = skipped;
   for (uint32_t i = 0; skipped && reasons && i < count; i++) {
     skipped[i] = (struct hr__packed_skipped){trace->skipped[i].count, trace->skipped[i].first_line};
     reasons[i] = trace->skipped[i].reason;
   }
-  bool fine = skipped && reasons && add_texts(packing, "skipped_reasons", reasons, count);
-  if (fine) add_section(packing, "skipped", skipped, count, sizeof *skipped);
+  bool ok = skipped && reasons && add_texts(packing, "skipped_reasons", reasons, count);
+  if (ok) add_section(packing, "skipped", skipped, count, sizeof *skipped);
   free(reasons);
-  return fine;
+  return ok;
 }
 
-/* The trace's notes, and where it is from; packed again, it stays the same. */
-static bool add_notes(struct pack_packing *packing) {
+/* The trace's notes and its source. Packing a packed trace again gives the same file. */
+static bool add_notes(struct packing *packing) {
   const struct hr_trace *trace = packing->trace;
   for (size_t i = 0; i < trace->notes.count; i++)
     if (hr_notes_add(&packing->notes, "%s", trace->notes.text[i]) != HR_OK) return false;
@@ -85,7 +87,7 @@ static bool add_notes(struct pack_packing *packing) {
   return add_texts(packing, "notes", (const char *const *)packing->notes.text, packing->notes.count);
 }
 
-static bool describe(struct pack_packing *packing) {
+static bool describe(struct packing *packing) {
   const struct hr_trace *trace = packing->trace;
 #define ADD_COLUMN(id, member, width, ...) add_section(packing, #member, trace->member, trace->n_jobs, width);
   HR__COLUMN_TABLE(ADD_COLUMN)
@@ -100,11 +102,11 @@ static bool describe(struct pack_packing *packing) {
   return add_notes(packing) && add_skipped(packing);
 }
 
-static size_t head_bytes(const struct pack_packing *packing) {
+static size_t head_bytes(const struct packing *packing) {
   return sizeof(struct hr__packed_header) + packing->head.header.n_sections * sizeof(struct hr__packed_section);
 }
 
-static void lay_out(struct pack_packing *packing) {
+static void assign_offsets(struct packing *packing) {
   struct hr__packed_header *header = &packing->head.header;
   uint64_t end = head_bytes(packing);
   for (uint32_t i = 0; i < header->n_sections; i++) {
@@ -123,7 +125,7 @@ static void lay_out(struct pack_packing *packing) {
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-static void put(const struct pack_packing *packing, struct hr__output_file *file) {
+static void put(const struct packing *packing, struct hr__output_file *file) {
   static const char zeros[HR__PACKED_ALIGNMENT];
   uint64_t end = head_bytes(packing);
   hr__output_write(file, (const void *)&packing->head, end);
@@ -135,7 +137,7 @@ static void put(const struct pack_packing *packing, struct hr__output_file *file
   }
 }
 
-static enum hr_status write_file(const struct pack_packing *packing, const char *path, struct hr_error *error) {
+static enum hr_status write_file(const struct packing *packing, const char *path, struct hr_error *error) {
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
@@ -143,17 +145,17 @@ static enum hr_status write_file(const struct pack_packing *packing, const char 
   return hr__output_commit(&file, error);
 }
 
-static void tell(const struct pack_packing *packing, struct hr_packed *packed) {
+static void print_section(const struct packing *packing, struct hr_packed *packed) {
   const struct hr__packed_header *header = &packing->head.header;
   *packed = (struct hr_packed){
       .n_jobs = packing->trace->n_jobs, .n_sections = header->n_sections, .bytes = header->file_bytes};
   for (uint32_t i = 0; i < header->n_sections; i++) {
     const struct hr__packed_section *section = &packing->head.sections[i];
-    struct hr_packed_section *told = &packed->sections[i];
-    memcpy(told->name, section->name, sizeof told->name);
-    told->entries = section->entries;
-    told->bytes = section->bytes;
-    told->checksum = section->checksum;
+    struct hr_packed_section *section_info = &packed->sections[i];
+    memcpy(section_info->name, section->name, sizeof section_info->name);
+    section_info->entries = section->entries;
+    section_info->bytes = section->bytes;
+    section_info->checksum = section->checksum;
   }
 }
 
@@ -161,7 +163,7 @@ static enum hr_status check_trace(const struct hr_trace *trace, struct hr_error 
   if (!hr__is_little_endian())
     return hr_fail(error, HR_BAD_INPUT, "%s: packed traces are little-endian, and this machine is not; use CSV",
                    trace->source);
-  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", trace->source);
+  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: the trace has no jobs", trace->source);
   return HR_OK;
 }
 
@@ -169,16 +171,16 @@ enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, str
                              struct hr_error *error) {
   enum hr_status status = check_trace(trace, error);
   if (status != HR_OK) return status;
-  struct pack_packing *packing = calloc(1, sizeof *packing);
+  struct packing *packing = calloc(1, sizeof *packing);
   if (!packing) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
   packing->trace = trace;
   if (!describe(packing)) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
   if (status == HR_OK) {
-    lay_out(packing);
+    assign_offsets(packing);
     status = write_file(packing, path, error);
   }
-  if (status == HR_OK && packed) tell(packing, packed);
-  for (uint32_t i = 0; i < packing->n_made; i++) free(packing->made[i]);
+  if (status == HR_OK && packed) print_section(packing, packed);
+  for (uint32_t i = 0; i < packing->n_made; i++) free(packing->built[i]);
   hr_notes_finish(&packing->notes);
   free(packing);
   return status;
@@ -201,9 +203,7 @@ enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *
   return hr__output_commit(&file, error);
 }
 
-/* The packed form, which holds all that a trace has (traces/pack.c). */
-
-enum hr_status hr__write_packed(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+enum hr_status hr__packed_write(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                                 struct hr_error *error) {
   struct hr_packed packed = {0};
   enum hr_status status = hr_trace_pack(trace, path, &packed, error);

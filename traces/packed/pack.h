@@ -3,17 +3,17 @@
 #define HR_TRACES_PACKED_PACK_H
 
 /*
- * The layout of a packed trace, as docs/reference/formats.md tells it: a header, a table of sections, the sections, all
- * integers little-endian. A section's name says what it holds: a column, a set of texts each ended by NUL. Each begins
- * at the first multiple of HR__PACKED_ALIGNMENT behind the one before, zeros between them, so that no byte of the file
- * is free.
+ * Layout of packed traces (docs/reference/formats.md): a header, a section table, and the sections, with
+ * little-endian integers. The name of a section says what it contains: a column, or a set of texts that each end with
+ * NUL. Each section begins at the next multiple of HR__PACKED_ALIGNMENT; the padding is zeros, so every byte of the
+ * file is determined.
  */
 
 #include "headroom/trace_files.h"
 
 #include <string.h>
 
-#define HR__PACKED_MAGIC "\x89HRT\r\n\x1A\n" /* damaged by whatever takes it for text */
+#define HR__PACKED_MAGIC "\x89HRT\r\n\x1A\n" /* changed by tools that convert line ends or strip the eighth bit */
 
 enum {
   HR__PACKED_MAGIC_BYTES = 8,
@@ -29,17 +29,17 @@ struct hr__packed_header {
   uint64_t file_bytes, n_jobs;
   int64_t origin_us;
   uint64_t flags;    /* HR__PACKED_DATED, HR__PACKED_IDS_TOLD */
-  uint64_t unused;   /* 0 */
-  uint64_t checksum; /* of the header up to here and the table of sections behind it */
+  uint64_t unused;   /* must be 0 */
+  uint64_t checksum; /* of the header up to here and of the section table */
 };
 
 struct hr__packed_section {
-  char name[HR_PACKED_NAME_BYTES]; /* the rest is NUL */
-  uint64_t entries, offset, bytes; /* bytes: without what fills up to the next section */
-  uint64_t checksum;               /* of those bytes */
+  char name[HR_PACKED_NAME_BYTES]; /* padded with NUL */
+  uint64_t entries, offset, bytes; /* `bytes` excludes the padding */
+  uint64_t checksum;               /* of the section's bytes */
 };
 
-/* Rows left out, by reason: what section "skipped" holds for each text of section "skipped_reasons". */
+/* Skipped rows of one reason: entry of section "skipped" for each text of section "skipped_reasons". */
 struct hr__packed_skipped {
   uint64_t count, first_line;
 };
@@ -48,7 +48,7 @@ static inline uint64_t hr__packed_align(uint64_t offset) {
   return (offset + HR__PACKED_ALIGNMENT - 1) / HR__PACKED_ALIGNMENT * HR__PACKED_ALIGNMENT;
 }
 
-/* Files are as they lie in memory; other machines may neither write nor read them. */
+/* Packed files are memory images, so big-endian machines can neither write nor read them. */
 static inline bool hr__is_little_endian(void) {
   const union {
     uint16_t word;
@@ -57,7 +57,7 @@ static inline bool hr__is_little_endian(void) {
   return one.byte[0] == 1;
 }
 
-/* A column is called like the member of struct hr_trace, without an underscore at its end. */
+/* The section of a column has the name of its member in struct hr_trace, without a trailing underscore. */
 static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const char *member) {
   size_t length = strlen(member);
   if (member[length - 1] == '_') length--;
@@ -65,9 +65,9 @@ static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const
   memcpy(name, member, length < HR_PACKED_NAME_BYTES ? length : HR_PACKED_NAME_BYTES - 1);
 }
 
-/* Whether the file at `path` is a plain file that begins like a packed trace. */
-bool hr__is_packed(const char *path);
-/* Maps and checks it; `streamed` as in struct hr_trace_options. */
-enum hr_status hr__unpack(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
+/* Whether `path` is a plain file that begins with the magic number of packed traces. */
+bool hr__packed_detect(const char *path);
+/* Maps and checks a packed trace; `streamed` as in struct hr_trace_options. */
+enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
 
 #endif

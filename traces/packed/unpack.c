@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A packed trace that is being mapped and checked, section by section. */
+/*
+ * Maps a packed trace and checks all of it once.
+ *
+ * The section table must cover the file without gaps, each section must match its checksum, and each column must
+ * contain valid values. Checksums detect damage; the other checks reject files made to do harm. Columns are checked
+ * block by block, right after the block was summed, while it is in the cache.
+ *
+ * Values are checked column by column with one range per column that may wrap around ("HR_NONE or below 7" is the
+ * range of eight values that begins at HR_NONE): one subtraction and one comparison per value, which the compiler
+ * vectorizes. This checks millions of jobs in milliseconds and accepts exactly what hr_job_record_fault() accepts.
+ */
 
 #include "traces/core/builder.h"
 #include "traces/core/numbers.h"
@@ -14,69 +24,38 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-struct hr__unpacking {
+struct unpacking {
   const char *path;
   struct hr__owned_trace *owned;
   const char *map;
   const struct hr__packed_header *header;
   const struct hr__packed_section *sections;
-  bool taken[HR_PACKED_MOST_SECTIONS]; /* sections that are known */
+  bool taken[HR_PACKED_MOST_SECTIONS]; /* sections that were recognized */
   XXH3_state_t *summing;
   bool streamed;
   struct hr_error *error;
 };
 
-/* Each of these says what is wrong and returns its status. */
-static enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking);
-static enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what);
-static enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
-                                                const struct hr__packed_section *section, const char *what);
-
-/* The section of that name, NULL: there is none; marked as known. */
-static const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking, const char *member);
-static enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking,
-                                           const struct hr__packed_section *section);
-/* Of a streamed trace: pages of the file that were looked at need not stay; they come back when they are. */
-static void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes);
-
-/* Sections of texts. Names are all there are of every kind; ids stay in the file, what is made is a pointer to each,
-   but for a streamed run. */
-static enum hr_status hr__unpack_names(struct hr__unpacking *unpacking);
-static enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking);
-static enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking);
-static enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking);
-
-/* What columns that come from a packed trace may hold: what a reader of rows would have let in, and nothing else. */
-
-/* Whether each of `count` entries of a column is a value that it may hold. The trace's names are there already. */
-static bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count);
-/* Whether submits never decrease, `*last_us` being the one before; it becomes the last of these. */
-static bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us);
-/* Whether each row is there once. Needs memory: `*fine` is set when HR_OK is returned. */
-static enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine);
-/* What keeps columns, each of them fine, from making sense together for some jobs, as a sentence; NULL when nothing
-   does. */
-static const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to);
-
 enum { BLOCK_BYTES = 1 << 18 };
 
-static enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking) {
+static enum hr_status no_memory(const struct unpacking *unpacking) {
   return hr_fail(unpacking->error, HR_NO_MEMORY, "%s: out of memory", unpacking->path);
 }
 
-static enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what) {
+static enum hr_status refuse(const struct unpacking *unpacking, const char *what) {
   return hr_fail(unpacking->error, HR_BAD_INPUT,
-                 "%s: is a damaged packed trace: %s; make it anew with 'headroom trace pack'", unpacking->path, what);
+                 "%s: damaged packed trace: %s; create it again with 'headroom trace pack'", unpacking->path, what);
 }
 
-static enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
-                                                const struct hr__packed_section *section, const char *what) {
+static enum hr_status refuse_section(const struct unpacking *unpacking, const struct hr__packed_section *section,
+                                     const char *what) {
   char text[2 * HR_PACKED_NAME_BYTES + 100];
   snprintf(text, sizeof text, "its section '%s' %s", section->name, what);
-  return hr__unpack_refuse(unpacking, text);
+  return refuse(unpacking, text);
 }
 
-static const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking, const char *member) {
+/* The section with that name, marked as recognized; NULL if there is none. */
+static const struct hr__packed_section *find_section(struct unpacking *unpacking, const char *member) {
   char name[HR_PACKED_NAME_BYTES];
   hr__packed_column_name(name, member);
   for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
@@ -87,70 +66,69 @@ static const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *un
   return NULL;
 }
 
-static void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes) {
+/* For streamed traces: releases the memory of pages of the file; they are read again on the next access. */
+static void drop_pages(const struct unpacking *unpacking, const char *at, size_t bytes) {
   if (!unpacking->streamed) return;
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
   (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
 }
 
-static enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking,
-                                           const struct hr__packed_section *section) {
+static enum hr_status check_sum(const struct unpacking *unpacking, const struct hr__packed_section *section) {
   const char *at = unpacking->map + section->offset;
   XXH3_64bits_reset(unpacking->summing);
   for (uint64_t left = section->bytes, bytes; left > 0; left -= bytes, at += bytes) {
     bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
     XXH3_64bits_update(unpacking->summing, at, bytes);
-    hr__unpack_drop(unpacking, at, bytes);
+    drop_pages(unpacking, at, bytes);
   }
   if (XXH3_64bits_digest(unpacking->summing) == section->checksum) return HR_OK;
-  return hr__unpack_refuse_section(unpacking, section, "has another checksum than it should");
+  return refuse_section(unpacking, section, "has a wrong checksum");
 }
 
-/* Texts of a packed trace, one after the other, each ended by NUL: names, ids, notes, rows left out. */
+/* ---- Text sections ----------------------------------------------------------------------------------- */
 
-enum { TEXTS_BLOCK_BYTES = 1 << 18, MOST_NOTES = 4096 };
+enum { TEXTS_BLOCK_BYTES = 1 << 18, MAX_NOTES = 4096 };
 
-/* The section's texts one after the other; each ends before the section does. */
-static enum hr_status check_texts(const struct hr__unpacking *unpacking, const struct hr__packed_section *section) {
-  enum hr_status status = hr__unpack_check_sum(unpacking, section);
+/* Checks that texts follow each other and the last one ends with the section. */
+static enum hr_status check_texts(const struct unpacking *unpacking, const struct hr__packed_section *section) {
+  enum hr_status status = check_sum(unpacking, section);
   if (status != HR_OK) return status;
   const char *at = unpacking->map + section->offset, *end = at + section->bytes;
-  if (end[-1]) return hr__unpack_refuse_section(unpacking, section, "does not end with the end of a text");
+  if (end[-1]) return refuse_section(unpacking, section, "does not end with the end of a text");
   uint64_t count = 0;
-  for (const char *kept = at; at < end; at += strlen(at) + 1, count++) {
-    if (!*at) return hr__unpack_refuse_section(unpacking, section, "has an empty text");
-    if (at - kept < TEXTS_BLOCK_BYTES) continue;
-    hr__unpack_drop(unpacking, kept, (size_t)(at - kept));
-    kept = at;
+  for (const char *stored = at; at < end; at += strlen(at) + 1, count++) {
+    if (!*at) return refuse_section(unpacking, section, "has an empty text");
+    if (at - stored < TEXTS_BLOCK_BYTES) continue;
+    drop_pages(unpacking, stored, (size_t)(at - stored));
+    stored = at;
   }
-  return count == section->entries
-             ? HR_OK
-             : hr__unpack_refuse_section(unpacking, section, "has another number of texts than it says");
+  return count == section->entries ? HR_OK : refuse_section(unpacking, section, "has a wrong number of texts");
 }
 
-static enum hr_status take_names(struct hr__unpacking *unpacking, const char *member, struct hr__name_table *names) {
-  const struct hr__packed_section *section = hr__unpack_find(unpacking, member);
+static enum hr_status read_name_table(struct unpacking *unpacking, const char *member, struct hr__name_table *names) {
+  const struct hr__packed_section *section = find_section(unpacking, member);
   if (!section) return HR_OK;
   enum hr_status status = check_texts(unpacking, section);
   if (status != HR_OK) return status;
-  if (section->entries >= HR_NONE / 2)
-    return hr__unpack_refuse_section(unpacking, section, "has more texts than it may");
+  if (section->entries >= HR_NONE / 2) return refuse_section(unpacking, section, "has too many texts");
   const char *at = unpacking->map + section->offset;
   for (uint32_t i = 0; i < section->entries; i++, at += strlen(at) + 1) {
     uint32_t number = hr__names_intern(names, at, strlen(at));
-    if (number == HR_NONE) return hr__unpack_no_memory(unpacking);
-    if (number != i) return hr__unpack_refuse_section(unpacking, section, "has a text twice");
+    if (number == HR_NONE) return no_memory(unpacking);
+    if (number != i) return refuse_section(unpacking, section, "contains a text twice");
   }
   return HR_OK;
 }
 
-static enum hr_status hr__unpack_names(struct hr__unpacking *unpacking) {
+/* Reads the text sections: name tables, and ids. Ids stay in the file; only an array of pointers is built, and not
+   for streamed traces. */
+static enum hr_status read_names(struct unpacking *unpacking) {
   struct hr__owned_trace *owned = unpacking->owned;
   enum hr_status status = HR_OK;
-#define TAKE_NAMES(id, member, field)                                                                                  \
-  if (status == HR_OK) status = take_names(unpacking, #member, &owned->names[HR__##id]);
-  HR__NAMES_TABLE(TAKE_NAMES)
-#undef TAKE_NAMES
+#define READ_NAMES(id, member, field)                                                                                  \
+  if (status == HR_OK) status = read_name_table(unpacking, #member, &owned->names[HR__##id]);
+  HR__NAMES_TABLE(READ_NAMES)
+#undef READ_NAMES
   if (status != HR_OK) return status;
   hr__owned_trace_show_names(owned);
   for (uint32_t i = 0; i < owned->trace.tenants.count; i++) {
@@ -159,22 +137,22 @@ static enum hr_status hr__unpack_names(struct hr__unpacking *unpacking) {
     hr_job_record_init(&record);
     record.tenant = (struct hr_text){tenant, strlen(tenant)};
     const char *fault = hr_job_record_fault(&record);
-    if (fault) return hr__unpack_refuse(unpacking, fault);
+    if (fault) return refuse(unpacking, fault);
   }
   return HR_OK;
 }
 
-static enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking) {
-  const struct hr__packed_section *section = hr__unpack_find(unpacking, "id_text");
+static enum hr_status read_id_texts(struct unpacking *unpacking) {
+  const struct hr__packed_section *section = find_section(unpacking, "id_text");
   if (!section) return HR_OK;
-  if (unpacking->owned->trace.id_number) return hr__unpack_refuse(unpacking, "its ids are both numbers and texts");
+  if (unpacking->owned->trace.id_number) return refuse(unpacking, "its ids are both numbers and texts");
   if (section->entries != unpacking->header->n_jobs)
-    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
+    return refuse_section(unpacking, section, "does not have one entry per job");
   enum hr_status status = check_texts(unpacking, section);
   if (status != HR_OK || unpacking->streamed) return status;
   struct hr_trace *trace = &unpacking->owned->trace;
   const char **texts = malloc(trace->n_jobs * sizeof *texts);
-  if (!texts) return hr__unpack_no_memory(unpacking);
+  if (!texts) return no_memory(unpacking);
   unpacking->owned->column[HR__COLUMN_ID].at = (void *)texts;
   const char *at = unpacking->map + section->offset;
   for (uint32_t job = 0; job < trace->n_jobs; job++, at += strlen(at) + 1) texts[job] = at;
@@ -183,64 +161,61 @@ static enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking) {
   return HR_OK;
 }
 
-static enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking) {
-  const struct hr__packed_section *section = hr__unpack_find(unpacking, "notes");
+static enum hr_status read_notes(struct unpacking *unpacking) {
+  const struct hr__packed_section *section = find_section(unpacking, "notes");
   if (!section) return HR_OK;
   enum hr_status status = check_texts(unpacking, section);
-  if (status == HR_OK && section->entries > MOST_NOTES)
-    status = hr__unpack_refuse_section(unpacking, section, "has more texts than it may");
+  if (status == HR_OK && section->entries > MAX_NOTES)
+    status = refuse_section(unpacking, section, "has too many texts");
   const char *at = unpacking->map + section->offset;
   for (uint64_t i = 0; status == HR_OK && i < section->entries; i++, at += strlen(at) + 1)
-    if (hr_notes_add(&unpacking->owned->trace.notes, "%s", at) != HR_OK) status = hr__unpack_no_memory(unpacking);
+    if (hr_notes_add(&unpacking->owned->trace.notes, "%s", at) != HR_OK) status = no_memory(unpacking);
   return status;
 }
 
-static enum hr_status keep_skipped(struct hr__unpacking *unpacking, const struct hr__packed_skipped *skipped,
-                                   const char *reason, uint32_t count) {
+static enum hr_status store_skipped(struct unpacking *unpacking, const struct hr__packed_skipped *skipped,
+                                    const char *reason, uint32_t count) {
   struct hr_trace *trace = &unpacking->owned->trace;
   trace->skipped = calloc(count, sizeof *trace->skipped);
   for (uint32_t i = 0; trace->skipped && i < count; i++, reason += strlen(reason) + 1) {
     trace->skipped[i] = (struct hr_skipped_rows){strdup(reason), skipped[i].count, skipped[i].first_line};
-    if (!trace->skipped[i].reason) return hr__unpack_no_memory(unpacking);
+    if (!trace->skipped[i].reason) return no_memory(unpacking);
     trace->n_skipped_reasons++;
     trace->n_skipped += skipped[i].count;
   }
-  return trace->skipped ? HR_OK : hr__unpack_no_memory(unpacking);
+  return trace->skipped ? HR_OK : no_memory(unpacking);
 }
 
-static enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking) {
-  const struct hr__packed_section *reasons = hr__unpack_find(unpacking, "skipped_reasons"),
-                                  *counts = hr__unpack_find(unpacking, "skipped");
+static enum hr_status read_skipped(struct unpacking *unpacking) {
+  const struct hr__packed_section *reasons = find_section(unpacking, "skipped_reasons"),
+                                  *counts = find_section(unpacking, "skipped");
   if (!reasons && !counts) return HR_OK;
-  if (!reasons || !counts || counts->entries != reasons->entries || reasons->entries > MOST_NOTES ||
+  if (!reasons || !counts || counts->entries != reasons->entries || reasons->entries > MAX_NOTES ||
       counts->bytes != counts->entries * sizeof(struct hr__packed_skipped))
-    return hr__unpack_refuse(unpacking, "its sections 'skipped' and 'skipped_reasons' do not match");
-  enum hr_status status = hr__unpack_check_sum(unpacking, counts);
+    return refuse(unpacking, "its sections 'skipped' and 'skipped_reasons' do not match");
+  enum hr_status status = check_sum(unpacking, counts);
   if (status == HR_OK) status = check_texts(unpacking, reasons);
   if (status != HR_OK) return status;
-  return keep_skipped(unpacking, (const void *)(unpacking->map + counts->offset), unpacking->map + reasons->offset,
-                      (uint32_t)counts->entries);
+  return store_skipped(unpacking, (const void *)(unpacking->map + counts->offset), unpacking->map + reasons->offset,
+                       (uint32_t)counts->entries);
 }
 
-/*
- * The checks of hr_job_record_fault, column by column: millions of jobs in milliseconds. What a column may hold is one
- * range of numbers that may wrap round ("HR_NONE or below 7" is the range of eight that begins at HR_NONE), so that a
- * value is checked by one subtraction and one comparison, many at a time.
- */
+/* ---- Columns one by one ------------------------------------------------------------------------------ */
 
-struct unpack_range {
-  uint64_t first, span; /* modulo 2^(8 x width); the last value is first + span */
+struct value_range {
+  uint64_t first, span; /* modulo 2^(8 x width); the last valid value is first + span */
 };
 
-/* Times count from the first submit, which may be as early as the last is late. */
+/* Times count from the first submit, which may be as early as the earliest valid time while others are as late as the
+   latest. */
 #define TIME_SPAN ((uint64_t)(2 * HR_MAX_INPUT_US))
 #define DURATION_SPAN ((uint64_t)HR_MAX_INPUT_US)
 #define UNKNOWN ((uint64_t)HR_UNKNOWN_US)
 #define ANY                                                                                                            \
   { 0, UINT64_MAX }
 
-/* Of names the span is not known here: it is their count. */
-static const struct unpack_range ranges[HR__N_COLUMNS] = {
+/* The span of name columns is the number of names, which is not known here. */
+static const struct value_range ranges[HR__N_COLUMNS] = {
     [HR__COLUMN_SUBMIT] = {0, TIME_SPAN},
     [HR__COLUMN_WORK] = {0, DURATION_SPAN},
     [HR__COLUMN_GPUS] = {0, HR_MAX_GPUS},
@@ -267,28 +242,28 @@ static const struct unpack_range ranges[HR__N_COLUMNS] = {
     [HR__COLUMN_ID] = ANY,
 };
 
-static struct unpack_range range_of(const struct hr_trace *trace, enum hr__column_id id) {
+static struct value_range range_of(const struct hr_trace *trace, enum hr__column_id id) {
   switch (id) {
   case HR__COLUMN_TENANT:
-    return (struct unpack_range){HR_NONE, trace->tenants.count};
+    return (struct value_range){HR_NONE, trace->tenants.count};
   case HR__COLUMN_USER:
-    return (struct unpack_range){HR_NONE, trace->users.count};
+    return (struct value_range){HR_NONE, trace->users.count};
   case HR__COLUMN_MODEL:
-    return (struct unpack_range){HR_NONE, trace->models.count};
+    return (struct value_range){HR_NONE, trace->models.count};
   case HR__COLUMN_GPU_TYPES:
-    return (struct unpack_range){HR_NONE, trace->gpu_type_lists.count};
+    return (struct value_range){HR_NONE, trace->gpu_type_lists.count};
   case HR__COLUMN_REGIONS:
-    return (struct unpack_range){HR_NONE, trace->region_lists.count};
+    return (struct value_range){HR_NONE, trace->region_lists.count};
   case HR__COLUMN_MIG_PROFILE:
-    return (struct unpack_range){HR_NONE, trace->mig_profiles.count};
+    return (struct value_range){HR_NONE, trace->mig_profiles.count};
   default:
     return ranges[id];
   }
 }
 
-/* Without a jump in the loop, so that the compiler takes many at once. */
+/* Branch-free, so that the compiler vectorizes it. */
 #define DEFINE_ALL_WITHIN(name, type)                                                                                  \
-  static bool name(const type *value, uint32_t count, struct unpack_range range) {                                     \
+  static bool name(const type *value, uint32_t count, struct value_range range) {                                      \
     const type first = (type)range.first, span = (type)range.span;                                                     \
     type outside = 0;                                                                                                  \
     for (uint32_t i = 0; i < count; i++) outside |= (type)((type)(value[i] - first) > span);                           \
@@ -306,8 +281,9 @@ static const uint8_t widths[HR__N_COLUMNS] = {
 #undef WIDTH
         [HR__COLUMN_ID] = 8};
 
-static bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
-  struct unpack_range range = range_of(trace, id);
+/* Whether `count` entries of a column are valid. The trace's name tables must be complete. */
+static bool is_valid_column(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
+  struct value_range range = range_of(trace, id);
   switch (widths[id]) {
   case 1:
     return all_within_8(at, count, range);
@@ -320,7 +296,8 @@ static bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id 
   }
 }
 
-static bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us) {
+/* Whether submit times never decrease; `*last_us` is the previous one, and becomes the last of these. */
+static bool is_ascending(const int64_t *submit_us, uint32_t count, int64_t *last_us) {
   if (!count) return true;
   uint64_t falls = submit_us[0] < *last_us;
   for (uint32_t i = 1; i < count; i++) falls |= (uint64_t)(submit_us[i] < submit_us[i - 1]);
@@ -328,14 +305,15 @@ static bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64
   return !falls;
 }
 
-static enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine) {
+/* Whether `row` is a permutation. Allocates memory; `*fine` is set if HR_OK is returned. */
+static enum hr_status is_permutation(const uint32_t *row, uint32_t n_jobs, bool *valid) {
   uint64_t *seen = calloc((size_t)n_jobs / 64 + 1, sizeof *seen);
   if (!seen) return HR_NO_MEMORY;
-  *fine = true;
-  for (uint32_t job = 0; job < n_jobs && *fine; job++) {
+  *valid = true;
+  for (uint32_t job = 0; job < n_jobs && *valid; job++) {
     uint64_t bit = UINT64_C(1) << row[job] % 64;
-    *fine = row[job] < n_jobs && !(seen[row[job] / 64] & bit);
-    if (*fine) seen[row[job] / 64] |= bit;
+    *valid = row[job] < n_jobs && !(seen[row[job] / 64] & bit);
+    if (*valid) seen[row[job] / 64] |= bit;
   }
   free(seen);
   return HR_OK;
@@ -349,52 +327,45 @@ static bool tasks_divide(const struct hr_trace *trace, uint32_t from, uint32_t t
   return !rests;
 }
 
-static bool bounds_hold(const uint32_t *low, const uint32_t *high, uint32_t from, uint32_t to) {
+static bool bounds_are_valid(const uint32_t *low, const uint32_t *high, uint32_t from, uint32_t to) {
   uint32_t crossed = 0;
   for (uint32_t job = from; job < to; job++) crossed |= (uint32_t)(low[job] > high[job]);
   return !crossed;
 }
 
 static bool all_follow(const int64_t *time_us, const int64_t *submit_us, uint32_t from, uint32_t to) {
-  bool fine = true;
-  for (uint32_t job = from; job < to; job++) fine &= time_us[job] == HR_UNKNOWN_US || time_us[job] >= submit_us[job];
-  return fine;
+  bool valid = true;
+  for (uint32_t job = from; job < to; job++) valid &= time_us[job] == HR_UNKNOWN_US || time_us[job] >= submit_us[job];
+  return valid;
 }
 
 static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uint32_t to) {
-  bool fine = true;
+  bool valid = true;
   for (uint32_t job = from; job < to; job++)
-    fine &= trace->within_wait_us[job] == HR_UNKNOWN_US || (trace->within && trace->within[job] != HR_TIER_ANY);
-  return fine;
+    valid &= trace->within_wait_us[job] == HR_UNKNOWN_US || (trace->within && trace->within[job] != HR_TIER_ANY);
+  return valid;
 }
 
-static const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
-  if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' everywhere";
-  if (trace->min_gpus && !bounds_hold(trace->min_gpus, trace->gpus, from, to))
-    return "'min_gpus' is somewhere more than 'gpus'";
-  if (trace->max_gpus && !bounds_hold(trace->gpus, trace->max_gpus, from, to))
-    return "'max_gpus' is somewhere less than 'gpus'";
+/* Checks conditions across columns for some jobs. Returns a sentence on what is wrong, NULL if nothing is. */
+static const char *columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
+  if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' in all jobs";
+  if (trace->min_gpus && !bounds_are_valid(trace->min_gpus, trace->gpus, from, to))
+    return "'min_gpus' is more than 'gpus' in some job";
+  if (trace->max_gpus && !bounds_are_valid(trace->gpus, trace->max_gpus, from, to))
+    return "'max_gpus' is less than 'gpus' in some job";
   if (trace->deadline_us && !all_follow(trace->deadline_us, trace->submit_us, from, to))
     return "a deadline is before the submit time";
   if (trace->recorded_start_us && !all_follow(trace->recorded_start_us, trace->submit_us, from, to))
     return "a recorded start is before the submit time";
-  if (trace->within_wait_us && !waits_are_for_tiers(trace, from, to))
-    return "'within_wait_us' says something without 'within'";
+  if (trace->within_wait_us && !waits_are_for_tiers(trace, from, to)) return "'within_wait_us' is set without 'within'";
   return NULL;
 }
-
-/*
- * A packed trace is mapped, and then every byte of it is looked at once: the table of sections has to lay the file out
- * without a gap, each section has to have its checksum, each column to hold what it may. Checksums tell damage; the
- * rest is for files that were made to do harm. Columns are gone through block by block, so that a block is checked
- * while it is in the cache from being summed.
- */
 
 enum { BLOCK_ENTRIES = 1 << 15, MANY_ENTRIES = 1 << 20 };
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-/* A pipe is not even opened: who waits to write to it would take that for its reader. */
+/* Does not open pipes: opening one would make its writer start writing. */
 static int open_plain(const char *path, struct stat *info) {
   if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) return -1;
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
@@ -404,7 +375,7 @@ static int open_plain(const char *path, struct stat *info) {
   return -1;
 }
 
-bool hr__is_packed(const char *path) {
+bool hr__packed_detect(const char *path) {
   struct stat info;
   char magic[HR__PACKED_MAGIC_BYTES];
   int descriptor = open_plain(path, &info);
@@ -415,7 +386,7 @@ bool hr__is_packed(const char *path) {
   return is;
 }
 
-static enum hr_status map_file(struct hr__unpacking *unpacking) {
+static enum hr_status map_file(struct unpacking *unpacking) {
   struct stat info;
   int descriptor = open_plain(unpacking->path, &info);
   if (descriptor < 0)
@@ -436,15 +407,15 @@ static enum hr_status map_file(struct hr__unpacking *unpacking) {
 
 /* ---- Header and table ------------------------------------------------------------------------------- */
 
-static enum hr_status refuse_size(const struct hr__unpacking *unpacking, unsigned long long wanted) {
-  return hr_fail(unpacking->error, HR_BAD_INPUT,
-                 "%s: is a damaged packed trace: it should have %llu bytes and has %zu%s; make it anew with 'headroom "
-                 "trace pack'",
-                 unpacking->path, wanted, unpacking->owned->map_bytes,
-                 unpacking->owned->map_bytes < wanted ? ": it was cut off" : "");
+static enum hr_status refuse_size(const struct unpacking *unpacking, unsigned long long wanted) {
+  return hr_fail(
+      unpacking->error, HR_BAD_INPUT,
+      "%s: damaged packed trace: expected %llu bytes, found %zu%s; create it again with 'headroom trace pack'",
+      unpacking->path, wanted, unpacking->owned->map_bytes,
+      unpacking->owned->map_bytes < wanted ? ": it was truncated" : "");
 }
 
-static enum hr_status check_header(struct hr__unpacking *unpacking) {
+static enum hr_status check_header(struct unpacking *unpacking) {
   size_t there = unpacking->owned->map_bytes;
   const struct hr__packed_header *header = unpacking->header = (const void *)unpacking->map;
   if (!hr__is_little_endian())
@@ -453,7 +424,7 @@ static enum hr_status check_header(struct hr__unpacking *unpacking) {
   if (there < offsetof(struct hr__packed_header, file_bytes)) return refuse_size(unpacking, sizeof *header);
   if (header->version != HR__PACKED_VERSION)
     return hr_fail(unpacking->error, HR_BAD_INPUT,
-                   "%s: is a packed trace of version %u; this program reads version %d: use the program that packed it "
+                   "%s: packed trace of version %u, but this program reads version %d: use the program that packed it "
                    "or a newer one, or pack the trace again with this one",
                    unpacking->path, (unsigned)header->version, HR__PACKED_VERSION);
   if (there < sizeof *header) return refuse_size(unpacking, sizeof *header);
@@ -461,7 +432,7 @@ static enum hr_status check_header(struct hr__unpacking *unpacking) {
   return HR_OK;
 }
 
-static uint64_t head_checksum(const struct hr__unpacking *unpacking, size_t table_bytes) {
+static uint64_t head_checksum(const struct unpacking *unpacking, size_t table_bytes) {
   struct hr__packed_header header = *unpacking->header;
   header.checksum = 0;
   XXH3_64bits_reset(unpacking->summing);
@@ -470,20 +441,20 @@ static uint64_t head_checksum(const struct hr__unpacking *unpacking, size_t tabl
   return XXH3_64bits_digest(unpacking->summing);
 }
 
-static enum hr_status check_head(struct hr__unpacking *unpacking) {
+static enum hr_status check_head(struct unpacking *unpacking) {
   const struct hr__packed_header *header = unpacking->header;
   size_t table_bytes = header->n_sections * sizeof *unpacking->sections;
   unpacking->sections = (const void *)(unpacking->map + sizeof *header);
   if (header->n_sections > HR_PACKED_MOST_SECTIONS || table_bytes > header->file_bytes - sizeof *header)
-    return hr__unpack_refuse(unpacking, "its header does not fit its size");
+    return refuse(unpacking, "its header does not fit its size");
   if (head_checksum(unpacking, table_bytes) != header->checksum)
-    return hr__unpack_refuse(unpacking, "its header has another checksum than it should");
+    return refuse(unpacking, "its header has a wrong checksum");
   if (header->n_jobs == 0 || header->n_jobs >= HR_NONE)
-    return hr__unpack_refuse(unpacking, "it has no job, or more than there may be");
+    return refuse(unpacking, "the number of jobs is 0 or too large");
   if (header->origin_us < -HR_MAX_INPUT_US || header->origin_us > HR_MAX_INPUT_US)
-    return hr__unpack_refuse(unpacking, "its first submit is out of range");
+    return refuse(unpacking, "its first submit is out of range");
   if (header->unused || header->flags & ~(uint64_t)(HR__PACKED_DATED | HR__PACKED_IDS_TOLD))
-    return hr__unpack_refuse(unpacking, "its header says what this program does not know");
+    return refuse(unpacking, "its header has unknown flags");
   return HR_OK;
 }
 
@@ -493,8 +464,8 @@ static bool is_zero(const char *at, uint64_t bytes) {
   return true;
 }
 
-/* Sections lie one behind the other to the file's end. */
-static enum hr_status check_layout(const struct hr__unpacking *unpacking) {
+/* Checks that sections are contiguous up to the end of the file. */
+static enum hr_status check_layout(const struct unpacking *unpacking) {
   const struct hr__packed_header *header = unpacking->header;
   uint64_t end = sizeof *header + header->n_sections * sizeof *unpacking->sections;
   for (uint32_t i = 0; i < header->n_sections; i++) {
@@ -502,94 +473,92 @@ static enum hr_status check_layout(const struct hr__unpacking *unpacking) {
     if (section->offset != hr__packed_align(end) || section->offset > header->file_bytes ||
         section->bytes > header->file_bytes - section->offset || section->bytes == 0 ||
         section->name[HR_PACKED_NAME_BYTES - 1] || !is_zero(unpacking->map + end, section->offset - end))
-      return hr__unpack_refuse(unpacking, "its sections do not follow each other");
+      return refuse(unpacking, "its sections are not contiguous");
     end = section->offset + section->bytes;
   }
-  return end == header->file_bytes ? HR_OK : hr__unpack_refuse(unpacking, "something follows its last section");
+  return end == header->file_bytes ? HR_OK : refuse(unpacking, "unexpected data after its last section");
 }
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-static enum hr_status check_column(struct hr__unpacking *unpacking, const struct hr__packed_section *section,
+static enum hr_status check_column(struct unpacking *unpacking, const struct hr__packed_section *section,
                                    enum hr__column_id id, size_t width) {
   const struct hr_trace *trace = &unpacking->owned->trace;
   const char *at = unpacking->map + section->offset;
-  bool fine = true;
+  bool valid = true;
   int64_t last_us = 0;
   XXH3_64bits_reset(unpacking->summing);
   for (uint32_t from = 0, count; from < trace->n_jobs; from += count, at += count * width) {
     count = trace->n_jobs - from < BLOCK_ENTRIES ? trace->n_jobs - from : BLOCK_ENTRIES;
     XXH3_64bits_update(unpacking->summing, at, count * width);
-    fine = fine && hr__column_is_fine(trace, id, at, count);
-    if (id == HR__COLUMN_SUBMIT) fine = fine && hr__submits_are_fine((const void *)at, count, &last_us);
-    hr__unpack_drop(unpacking, at, count * width);
+    valid = valid && is_valid_column(trace, id, at, count);
+    if (id == HR__COLUMN_SUBMIT) valid = valid && is_ascending((const void *)at, count, &last_us);
+    drop_pages(unpacking, at, count * width);
   }
   if (XXH3_64bits_digest(unpacking->summing) != section->checksum)
-    return hr__unpack_refuse_section(unpacking, section, "has another checksum than it should");
-  return fine ? HR_OK
-              : hr__unpack_refuse_section(unpacking, section, "holds a value that it may not hold, or is not sorted");
+    return refuse_section(unpacking, section, "has a wrong checksum");
+  return valid ? HR_OK : refuse_section(unpacking, section, "has an invalid value, or is not sorted");
 }
 
-static enum hr_status take_column(struct hr__unpacking *unpacking, const char *member, enum hr__column_id id,
-                                  size_t width, const void **column) {
-  const struct hr__packed_section *section = hr__unpack_find(unpacking, member);
+static enum hr_status read_column(struct unpacking *unpacking, const char *member, enum hr__column_id id, size_t width,
+                                  const void **column) {
+  const struct hr__packed_section *section = find_section(unpacking, member);
   if (!section) return HR_OK;
   uint64_t n_jobs = unpacking->header->n_jobs;
   if (section->entries != n_jobs || section->bytes != n_jobs * width)
-    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
+    return refuse_section(unpacking, section, "does not have one entry per job");
   *column = unpacking->map + section->offset;
   return check_column(unpacking, section, id, width);
 }
 
-static enum hr_status take_rows(struct hr__unpacking *unpacking) {
-  const struct hr__packed_section *section = hr__unpack_find(unpacking, "row");
+static enum hr_status read_rows(struct unpacking *unpacking) {
+  const struct hr__packed_section *section = find_section(unpacking, "row");
   if (!section) return HR_OK;
   struct hr_trace *trace = &unpacking->owned->trace;
   if (section->entries != trace->n_jobs || section->bytes != (uint64_t)trace->n_jobs * sizeof *trace->row)
-    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
-  enum hr_status status = hr__unpack_check_sum(unpacking, section);
-  bool fine = true;
+    return refuse_section(unpacking, section, "does not have one entry per job");
+  enum hr_status status = check_sum(unpacking, section);
+  bool valid = true;
   trace->row = (const void *)(unpacking->map + section->offset);
-  if (status == HR_OK && hr__rows_are_fine(trace->row, trace->n_jobs, &fine) != HR_OK)
-    status = hr__unpack_no_memory(unpacking);
-  return fine ? status : hr__unpack_refuse_section(unpacking, section, "has not each row once");
+  if (status == HR_OK && is_permutation(trace->row, trace->n_jobs, &valid) != HR_OK) status = no_memory(unpacking);
+  return valid ? status : refuse_section(unpacking, section, "does not have each row once");
 }
 
-static enum hr_status take_columns(struct hr__unpacking *unpacking) {
+static enum hr_status read_columns(struct unpacking *unpacking) {
   struct hr_trace *trace = &unpacking->owned->trace;
   const void *column;
   enum hr_status status = HR_OK;
-#define TAKE_COLUMN(id, member, width, ...)                                                                            \
+#define READ_COLUMN(id, member, width, ...)                                                                            \
   column = NULL;                                                                                                       \
-  if (status == HR_OK) status = take_column(unpacking, #member, HR__COLUMN_##id, width, &column);                      \
+  if (status == HR_OK) status = read_column(unpacking, #member, HR__COLUMN_##id, width, &column);                      \
   trace->member = column;
-  HR__COLUMN_TABLE(TAKE_COLUMN)
-#undef TAKE_COLUMN
+  HR__COLUMN_TABLE(READ_COLUMN)
+#undef READ_COLUMN
   column = NULL;
-  if (status == HR_OK) status = take_column(unpacking, "id_number", HR__COLUMN_ID, sizeof(int64_t), &column);
+  if (status == HR_OK) status = read_column(unpacking, "id_number", HR__COLUMN_ID, sizeof(int64_t), &column);
   trace->id_number = column;
   if (status == HR_OK && (!trace->submit_us || !trace->work_us || !trace->gpus))
-    status = hr__unpack_refuse(unpacking, "submits, run times or GPUs are missing");
-  return status == HR_OK ? take_rows(unpacking) : status;
+    status = refuse(unpacking, "the submit times, run times or GPUs are missing");
+  return status == HR_OK ? read_rows(unpacking) : status;
 }
 
-/* What a newer program may have added would be missed in silence. */
-static enum hr_status refuse_unknown(const struct hr__unpacking *unpacking) {
+/* Rejects unknown sections: ignoring what a newer program added could give wrong results. */
+static enum hr_status refuse_unknown(const struct unpacking *unpacking) {
   for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
     if (unpacking->taken[i]) continue;
     const char *name = unpacking->sections[i].name;
     char quoted[HR__QUOTE_BYTES];
     return hr_fail(unpacking->error, HR_BAD_INPUT,
-                   "%s: has a section '%s' that this program does not know, or has it twice: use the program that "
-                   "packed it or a newer one, or pack the trace again with this one",
+                   "%s: unknown or duplicate section '%s': use the program that packed the trace or a newer one, or "
+                   "pack the trace again with this one",
                    unpacking->path, hr__quote((struct hr_text){name, strlen(name)}, quoted));
   }
   return HR_OK;
 }
 
-/* ---- From end to end -------------------------------------------------------------------------------- */
+/* ---- Whole file -------------------------------------------------------------------------------------- */
 
-static enum hr_status take_head(struct hr__unpacking *unpacking) {
+static enum hr_status read_head(struct unpacking *unpacking) {
   enum hr_status status = map_file(unpacking);
   if (status == HR_OK) status = check_header(unpacking);
   if (status == HR_OK) status = check_head(unpacking);
@@ -604,37 +573,37 @@ static enum hr_status take_head(struct hr__unpacking *unpacking) {
   owned->trace.mapped = true;
   owned->trace.source = owned->source = strdup(unpacking->path);
   owned->trace.format = owned->format = strdup("packed");
-  return owned->source && owned->format ? HR_OK : hr__unpack_no_memory(unpacking);
+  return owned->source && owned->format ? HR_OK : no_memory(unpacking);
 }
 
-static enum hr_status check_together(const struct hr__unpacking *unpacking) {
+static enum hr_status check_columns(const struct unpacking *unpacking) {
   const struct hr_trace *trace = &unpacking->owned->trace;
   const char *fault = NULL;
   for (uint32_t from = 0, count; !fault && from < trace->n_jobs; from += count) {
     count = trace->n_jobs - from < MANY_ENTRIES ? trace->n_jobs - from : MANY_ENTRIES;
-    fault = hr__columns_fault(trace, from, from + count);
-    hr__unpack_drop(unpacking, unpacking->map, unpacking->owned->map_bytes); /* what there is of it */
+    fault = columns_fault(trace, from, from + count);
+    drop_pages(unpacking, unpacking->map, unpacking->owned->map_bytes); /* as much as is left */
   }
-  return fault ? hr__unpack_refuse(unpacking, fault) : HR_OK;
+  return fault ? refuse(unpacking, fault) : HR_OK;
 }
 
-static enum hr_status take_all(struct hr__unpacking *unpacking) {
-  enum hr_status status = take_head(unpacking);
-  if (status == HR_OK) status = hr__unpack_names(unpacking);
-  if (status == HR_OK) status = take_columns(unpacking);
-  if (status == HR_OK) status = hr__unpack_id_texts(unpacking);
-  if (status == HR_OK) status = hr__unpack_notes(unpacking);
-  if (status == HR_OK) status = hr__unpack_skipped(unpacking);
+static enum hr_status read_all(struct unpacking *unpacking) {
+  enum hr_status status = read_head(unpacking);
+  if (status == HR_OK) status = read_names(unpacking);
+  if (status == HR_OK) status = read_columns(unpacking);
+  if (status == HR_OK) status = read_id_texts(unpacking);
+  if (status == HR_OK) status = read_notes(unpacking);
+  if (status == HR_OK) status = read_skipped(unpacking);
   if (status == HR_OK) status = refuse_unknown(unpacking);
-  return status == HR_OK ? check_together(unpacking) : status;
+  return status == HR_OK ? check_columns(unpacking) : status;
 }
 
-enum hr_status hr__unpack(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {
-  struct hr__unpacking unpacking = {.path = path, .streamed = streamed, .error = error};
+enum hr_status hr__packed_read(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {
+  struct unpacking unpacking = {.path = path, .streamed = streamed, .error = error};
   unpacking.owned = calloc(1, sizeof *unpacking.owned);
-  if (!unpacking.owned) return hr__unpack_no_memory(&unpacking);
+  if (!unpacking.owned) return no_memory(&unpacking);
   unpacking.summing = XXH3_createState();
-  enum hr_status status = unpacking.summing ? take_all(&unpacking) : hr__unpack_no_memory(&unpacking);
+  enum hr_status status = unpacking.summing ? read_all(&unpacking) : no_memory(&unpacking);
   XXH3_freeState(unpacking.summing);
   if (status == HR_OK)
     *trace = &unpacking.owned->trace;

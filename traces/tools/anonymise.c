@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names by keyed hash: HMAC-SHA-256 (RFC 2104). */
+/* Replaces names by keyed hashes, HMAC-SHA-256 (RFC 2104). Names are hashed once per kind, ids once per job. Two
+   names with the same pseudonym are detected when pseudonyms are interned, two ids when the new trace is finished, as
+   ids must be unique. */
 
 #include "base/names.h"
 #include "headroom/unstable/trace_tools.h"
@@ -9,36 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "u-" and digits, with a NUL. */
+/* a letter, "-", digits and NUL */
 enum { HR__PSEUDONYM_BYTES = 2 + HR_MOST_PSEUDONYM_DIGITS + 1 };
 
-struct hr__pseudonyms {
+struct pseudonyms {
   struct hmac_sha256_ctx keyed;
   unsigned digits;
 };
 
-static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits);
-/* Of the name among those of its kind ("user", ...), whose first letter it begins with. Returns the length. */
-static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
-                                char text[HR__PSEUDONYM_BYTES]);
-/* Forgets the key. */
-static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms);
+/* The key is hashed once; each name continues from that state. */
 
-/* The hash of the key is made once; each name goes on from there. */
-
-static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes,
-                                 unsigned digits) {
+static void start_pseudonyms(struct pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits) {
   hmac_sha256_set_key(&pseudonyms->keyed, key_bytes, key);
   pseudonyms->digits = digits;
 }
 
-static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
-                                char text[HR__PSEUDONYM_BYTES]) {
+/* Writes the pseudonym of a name of a kind ("user", ...), which begins with the first letter of the kind. Returns the
+   length. */
+static size_t put_pseudonym(struct pseudonyms *pseudonyms, const char *kind, struct hr_text name,
+                            char text[HR__PSEUDONYM_BYTES]) {
   static const char hexadecimal[] = "0123456789abcdef";
   uint8_t digest[SHA256_DIGEST_SIZE];
   hmac_sha256_update(&pseudonyms->keyed, strlen(kind) + 1, (const uint8_t *)kind);
   hmac_sha256_update(&pseudonyms->keyed, name.length, (const uint8_t *)name.at);
-  hmac_sha256_digest(&pseudonyms->keyed, sizeof digest, digest); /* and back to the key alone */
+  hmac_sha256_digest(&pseudonyms->keyed, sizeof digest, digest); /* also resets to the state after the key */
   char *at = text;
   *at++ = kind[0];
   *at++ = '-';
@@ -48,13 +44,12 @@ static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *k
   return (size_t)(at - text);
 }
 
-static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms) {
-  volatile unsigned char *at = (volatile unsigned char *)&pseudonyms->keyed; /* no store of these may be left out */
+/* Erases the key from memory. */
+static void erase_key(struct pseudonyms *pseudonyms) {
+  volatile unsigned char *at =
+      (volatile unsigned char *)&pseudonyms->keyed; /* volatile, so that no store is optimized away */
   for (size_t i = 0; i < sizeof pseudonyms->keyed; i++) at[i] = 0;
 }
-
-/* Names of a kind are hashed once each, ids job by job. Two names of one pseudonym are seen where the pseudonyms are
-   interned, two such ids where the new trace is finished, which wants them distinct. */
 
 void hr_anonymise_spec_init(struct hr_anonymise_spec *spec) {
   *spec = (struct hr_anonymise_spec){.digits = HR_PSEUDONYM_DIGITS};
@@ -63,24 +58,23 @@ void hr_anonymise_spec_init(struct hr_anonymise_spec *spec) {
 struct anonymise {
   const struct hr_trace *trace;
   const struct hr_anonymise_spec *spec;
-  struct hr__pseudonyms pseudonyms;
-  struct hr__name_table users, tenants, models; /* pseudonyms by the number of the name */
+  struct pseudonyms pseudonyms;
+  struct hr__name_table users, tenants, models; /* pseudonyms by name number */
 };
 
-/* ---- What may be asked for -------------------------------------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------------------- */
 
 static enum hr_status check(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
                             struct hr_error *error) {
   if (!spec->key_bytes)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: the key is empty: anybody could try names until one fits; give one of 16 "
-                   "bytes or more",
+                   "%s: the key is empty, so names could be found by trial; use a key of at least 16 bytes",
                    trace->source);
   if (spec->digits < HR_LEAST_PSEUDONYM_DIGITS || spec->digits > HR_MOST_PSEUDONYM_DIGITS)
-    return hr_fail(error, HR_BAD_INPUT, "%s: pseudonyms of %u digits; from %d to %d can be had", trace->source,
-                   spec->digits, HR_LEAST_PSEUDONYM_DIGITS, HR_MOST_PSEUDONYM_DIGITS);
+    return hr_fail(error, HR_BAD_INPUT, "%s: pseudonyms of %u digits; expected %d to %d", trace->source, spec->digits,
+                   HR_LEAST_PSEUDONYM_DIGITS, HR_MOST_PSEUDONYM_DIGITS);
   if (!trace->dated && !spec->undated && trace->origin_us + trace->submit_us[0] + spec->shift_us < 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s: times shifted by %.15g s begin before 0 s", trace->source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: a time shift of %.15g s gives times before 0 s", trace->source,
                    (double)spec->shift_us / (double)HR_SECOND_US);
   return HR_OK;
 }
@@ -89,7 +83,7 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_anonym
 
 static enum hr_status collided(const struct anonymise *anonymise, const char *kind, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s: two %ss have the same pseudonym of %u digits; ask for more digits, or take another key",
+                 "%s: two %ss have the same pseudonym of %u digits; use more digits or another key",
                  anonymise->trace->source, kind, anonymise->spec->digits);
 }
 
@@ -98,9 +92,9 @@ static enum hr_status hash_names(struct anonymise *anonymise, const char *kind, 
   for (uint32_t i = 0; i < names->count; i++) {
     char text[HR__PSEUDONYM_BYTES];
     struct hr_text name = {names->text[i], strlen(names->text[i])};
-    size_t length = hr__pseudonym_put(&anonymise->pseudonyms, kind, name, text);
+    size_t length = put_pseudonym(&anonymise->pseudonyms, kind, name, text);
     uint32_t number = hr__names_intern(hashed, text, length);
-    if (number == HR_NONE) return hr__no_memory_for(anonymise->trace, error);
+    if (number == HR_NONE) return hr__rebuild_no_memory(anonymise->trace, error);
     if (number != i) return collided(anonymise, kind, error);
   }
   return HR_OK;
@@ -119,7 +113,7 @@ static int64_t shift_of(const struct anonymise *anonymise) {
   return anonymise->spec->undated ? -(trace->origin_us + trace->submit_us[0]) : anonymise->spec->shift_us;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- Whole trace ------------------------------------------------------------------------------------- */
 
 static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = anonymise->trace;
@@ -130,7 +124,7 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
     char id[HR_JOB_ID_BUFFER], text[HR__PSEUDONYM_BYTES];
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     hr__record_move(&record, later_us);
-    record.id = (struct hr_text){text, hr__pseudonym_put(&anonymise->pseudonyms, "job", record.id, text)};
+    record.id = (struct hr_text){text, put_pseudonym(&anonymise->pseudonyms, "job", record.id, text)};
     record.user = hashed_name(&anonymise->users, trace->user, job);
     record.tenant = hashed_name(&anonymise->tenants, trace->tenant, job);
     record.model = hashed_name(&anonymise->models, trace->model, job);
@@ -140,31 +134,31 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
   return status;
 }
 
-static enum hr_status rebuild_all(struct anonymise *anonymise, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status rebuild_all(struct anonymise *anonymise, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = anonymise->trace;
   struct hr__rebuild rebuild;
   bool dated = trace->dated && !anonymise->spec->undated;
   enum hr_status status = hr__rebuild_begin_unnamed(&rebuild, trace, dated, error);
   if (status == HR_OK) status = add_jobs(anonymise, &rebuild, error);
   bool added = status == HR_OK;
-  status = hr__rebuild_end(&rebuild, status, dated, made, error);
+  status = hr__rebuild_end(&rebuild, status, dated, created, error);
   return added && status == HR_BAD_INPUT ? collided(anonymise, "job", error) : status;
 }
 
 enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
-                                      struct hr_trace **made, struct hr_error *error) {
+                                      struct hr_trace **created, struct hr_error *error) {
   struct anonymise anonymise = {.trace = trace, .spec = spec};
-  *made = NULL;
+  *created = NULL;
   enum hr_status status = check(trace, spec, error);
   if (status != HR_OK) return status;
-  hr__pseudonyms_start(&anonymise.pseudonyms, spec->key, spec->key_bytes, spec->digits);
+  start_pseudonyms(&anonymise.pseudonyms, spec->key, spec->key_bytes, spec->digits);
   status = hash_names(&anonymise, "user", &trace->users, &anonymise.users, error);
   if (status == HR_OK) status = hash_names(&anonymise, "tenant", &trace->tenants, &anonymise.tenants, error);
   if (status == HR_OK) status = hash_names(&anonymise, "model", &trace->models, &anonymise.models, error);
-  if (status == HR_OK) status = rebuild_all(&anonymise, made, error);
+  if (status == HR_OK) status = rebuild_all(&anonymise, created, error);
   hr__names_finish(&anonymise.users);
   hr__names_finish(&anonymise.tenants);
   hr__names_finish(&anonymise.models);
-  hr__pseudonyms_stop(&anonymise.pseudonyms);
+  erase_key(&anonymise.pseudonyms);
   return status;
 }

@@ -1,136 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sort of rows by keys, for pairs; a set of hashes in open addressing. Both take time in proportion to a trace. */
+/* Checks a trace for faults that matter in simulations. Each part examines one aspect and adds findings, which are
+   sorted at the end. Parts make one pass over columns or radix-sort them, so a check costs about as much as reading
+   the trace. */
 
 #include "traces/tools/check.h"
 
-#include "base/sort.h"
-#include "base/text.h"
 #include "headroom/unstable/trace_check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool hr__pairs_sort(struct hr__job_value *pairs, size_t count) {
-  struct hr__keyed_row *rows = malloc((count + 1) * sizeof *rows);
-  struct hr__job_value *unsorted = malloc((count + 1) * sizeof *unsorted);
-  bool done = rows && unsorted;
-  for (size_t i = 0; done && i < count; i++) {
-    rows[i] = (struct hr__keyed_row){(uint64_t)pairs[i].key, (uint32_t)i};
-    unsorted[i] = pairs[i];
-  }
-  done = done && hr__sort_keyed_rows(rows, count);
-  for (size_t i = 0; done && i < count; i++) pairs[i] = unsorted[rows[i].row];
-  free(rows);
-  free(unsorted);
-  return done;
-}
-
-/* ---- Hashes ----------------------------------------------------------------------------------------- */
-
-bool hr__hash_set_init(struct hr__hash_set *set, size_t count) {
-  uint64_t size = 16;
-  while (size < 2 * (uint64_t)count) size *= 2;
-  *set = (struct hr__hash_set){.slot = calloc(size, sizeof *set->slot), .mask = size - 1};
-  return set->slot != NULL;
-}
-
-void hr__hash_set_finish(struct hr__hash_set *set) {
-  free(set->slot);
-}
-
-static uint64_t slot_of(const struct hr__hash_set *set, uint64_t hash) {
-  uint64_t at = hash & set->mask;
-  while (set->slot[at] && set->slot[at] != hash) at = (at + 1) & set->mask;
-  return at;
-}
-
-bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  return set->slot[slot_of(set, hash)] == hash;
-}
-
-bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
-  if (hash == 0) hash = 1;
-  uint64_t at = slot_of(set, hash);
-  if (set->slot[at]) return false;
-  set->slot[at] = hash;
-  return true;
-}
-
-uint64_t hr__hash_more(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-  hash ^= hash >> 32;
-  hash *= UINT64_C(0xD6E8FEB86659FD93);
-  return hash ^ hash >> 32;
-}
-
-/* What several parts of a check ask of jobs and columns. */
-
-const char *hr__share_text(double share, char *buffer) {
-  double percent = 100 * share;
-  if (percent > 0 && percent < 0.0001)
-    snprintf(buffer, HR__SHARE_BYTES, "less than 0.0001 %%");
-  else
-    snprintf(buffer, HR__SHARE_BYTES, percent >= 9.95 ? "%.0f %%" : "%.2g %%", percent);
-  return buffer;
-}
-
-bool hr__is_service(const struct hr_trace *trace, uint32_t job) {
-  return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
-}
-
-int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job) {
-  return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
-}
-
-uint32_t hr__most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin) {
-  uint32_t most = 0;
-  *begin = from;
-  while (from > 0 && values[from - 1].key == values[from].key) from--;
-  for (uint32_t i = from; i < count;) {
-    uint32_t end = i + 1;
-    while (end < count && values[end].key == values[i].key) end++;
-    if (end - i >= most) {
-      most = end - i;
-      *begin = i;
-    }
-    i = end;
-  }
-  return most;
-}
-
-uint32_t hr__first_job(const struct hr__job_value *pairs, uint32_t count) {
-  int64_t first = count ? pairs[0].value : HR_NONE;
-  for (uint32_t i = 1; i < count; i++)
-    if (pairs[i].value < first) first = pairs[i].value;
-  return (uint32_t)first;
-}
-
-int64_t hr__grain_us(const int64_t *values, uint32_t count, int64_t origin_us) {
-  static const int64_t steps_us[] = {1,
-                                     1000,
-                                     10 * INT64_C(1000),
-                                     100 * INT64_C(1000),
-                                     HR_SECOND_US,
-                                     10 * HR_SECOND_US,
-                                     HR__MINUTE_US,
-                                     5 * HR__MINUTE_US,
-                                     15 * HR__MINUTE_US,
-                                     HR__HOUR_US,
-                                     HR__DAY_US};
-  int64_t grain_us = 1;
-  for (size_t step = 0; step < sizeof steps_us / sizeof *steps_us; step++) {
-    uint32_t others = 0;
-    for (uint32_t i = 0; i < count && others <= count / 100; i++)
-      others += (values[i] + origin_us) % steps_us[step] != 0;
-    if (others > count / 100) break; /* each step is a multiple of the one before */
-    grain_us = steps_us[step];
-  }
-  return grain_us;
-}
-
-/* Names of findings, and what each means for a simulation and lets do: docs/reference/trace-check.md says more. */
+/* Names of findings, what each means for a simulation, and what to do; details are in docs/reference/trace-check.md. */
 
 static const char *const severity_names[] = {
 #define HR_SEVERITY_TEXT(name, text) text,
@@ -144,111 +24,113 @@ static const char *const finding_names[] = {
 #undef HR_FINDING_TEXT
         NULL};
 
-struct check_words {
+struct finding_words {
   const char *meaning, *advice;
 };
 
-static const struct check_words words[HR_N_FINDINGS] = {
-    [HR_FINDING_BAD_ROWS] = {"a run refuses the file, or leaves these rows out with --lenient: load is missing",
-                             "mend these rows, or say with --map which column is which"},
-    [HR_FINDING_DUPLICATE_IDS] = {"a run refuses the file, or keeps the first of each with --lenient",
-                                  "if they are attempts of one job, keep one; if files were joined, number them anew"},
+static const struct finding_words words[HR_N_FINDINGS] = {
+    [HR_FINDING_BAD_ROWS] = {"a run rejects the file, or skips these rows with --lenient: load is missing",
+                             "correct these rows, or assign the columns with --map"},
+    [HR_FINDING_DUPLICATE_IDS] =
+        {"a run rejects the file, or keeps the first of each id with --lenient",
+         "if they are attempts of one job, keep one; if files were concatenated, renumber the jobs"},
     [HR_FINDING_DUPLICATE_ROWS] = {"work is counted twice: load and waits are too high",
-                                   "drop one of each, unless they are replicas that began and were stopped together"},
-    [HR_FINDING_NEVER_FITS] = {"they are rejected: a run goes on without their load",
-                               "look whether the cluster or the requests are wrong; drop the jobs if neither is"},
-    [HR_FINDING_UNKNOWN_GPU_TYPE] = {"they are rejected: a run goes on without their load",
-                                     "give the cluster a pool of that type, or name the type as the cluster does"},
-    [HR_FINDING_OVERLOAD] = {"the queue grows for as long as such jobs come, and waits tell how long the trace is",
-                             "add GPUs of these types, thin the trace, or look whether it is of a larger cluster"},
-    [HR_FINDING_OVERLOADED_DAYS] = {"waits are those of the peaks: averages over the trace hide them",
-                                    "look at waits by day, and do not cut the trace inside a peak"},
-    [HR_FINDING_UNDERLOAD] = {"nobody waits for these GPUs: the trace may be a sample of what they did",
-                              "compare with the source; scale the load, or take fewer nodes"},
+                                   "remove the copies, unless they are replicas that started and stopped together"},
+    [HR_FINDING_NEVER_FITS] = {"they are rejected, so their load is missing from a run",
+                               "check the cluster and the requests; remove the jobs if both are right"},
+    [HR_FINDING_UNKNOWN_GPU_TYPE] =
+        {"they are rejected, so their load is missing from a run",
+         "add a pool of that GPU type to the cluster, or use the cluster's name for the type"},
+    [HR_FINDING_OVERLOAD] =
+        {"the queue grows as long as such jobs arrive, so waits depend on the length of the trace",
+         "add GPUs of these types, thin the trace, or check whether it comes from a larger cluster"},
+    [HR_FINDING_OVERLOADED_DAYS] = {"waits are dominated by the peaks, which averages over the trace hide",
+                                    "compare waits by day, and do not cut the trace inside a peak"},
+    [HR_FINDING_UNDERLOAD] = {"no job waits for these GPUs: the trace may be a sample of their workload",
+                              "compare with the source; scale the load, or use fewer nodes"},
     [HR_FINDING_RECORDED_OVER_CAPACITY] = {"the trace was recorded on more GPUs than the scenario has",
                                            "compare the scenario's nodes with the trace's source"},
-    [HR_FINDING_WAITS_WITHOUT_CAUSE] =
-        {"recorded waits cannot be reproduced: the cluster was smaller, used by others, or "
-         "quotas held jobs back",
-         "compare the scenario's nodes and quotas with the trace's source"},
+    [HR_FINDING_WAITS_WITHOUT_CAUSE] = {"recorded waits cannot be reproduced: the cluster was smaller, shared with "
+                                        "other jobs, or quotas delayed the jobs",
+                                        "compare the scenario's nodes and quotas with the trace's source"},
     [HR_FINDING_SIMULTANEOUS_STARTS] =
-        {"the recording may begin, or the scheduler go on after an outage, at that instant",
+        {"the recording may have begun at that instant, or the scheduler resumed after an outage",
          "do not compare recorded waits around it with simulated ones"},
-    [HR_FINDING_NO_RECORDED_WAITS] = {"starts seem to be copies of submits: there is no wait to compare a run with",
-                                      "do not calibrate against these waits"},
-    [HR_FINDING_SUSPICIOUS_UNITS] = {"if a unit is wrong, load is wrong by its factor",
-                                     "tell the unit with --map, as in submit=COLUMN(ms) or duration=COLUMN(h)"},
-    [HR_FINDING_CLAMPED_RUN_TIMES] =
-        {"the longest jobs are shorter than they were: load and tails of waits are too small",
-         "take the bound as a lower limit of these run times, or find the full trace"},
+    [HR_FINDING_NO_RECORDED_WAITS] =
+        {"starts seem to be copies of submit times: there are no waits to compare a run with",
+         "do not calibrate against these waits"},
+    [HR_FINDING_SUSPICIOUS_UNITS] = {"if a unit is wrong, so is the load, by the same factor",
+                                     "set the unit with --map, as in submit=COLUMN(ms) or duration=COLUMN(h)"},
+    [HR_FINDING_CLAMPED_RUN_TIMES] = {"the longest jobs were cut short: load and the tails of waits are too small",
+                                      "treat the bound as a minimum for these run times, or find the full trace"},
     [HR_FINDING_CONSTANT_RUN_TIMES] =
-        {"rules that go by run times (sjf, backfill) cannot differ, and nothing drains early",
-         "look whether the column is a placeholder"},
-    [HR_FINDING_ROUNDED_RUN_TIMES] = {"jobs end together, and short ones are as long as the step",
-                                      "do not read anything into waits that are shorter than the step"},
+        {"policies based on run times (sjf, backfill) cannot differ, and no GPUs are released early",
+         "check whether the column is a placeholder"},
+    [HR_FINDING_ROUNDED_RUN_TIMES] = {"jobs end together, and short ones are rounded to the step",
+                                      "do not interpret waits that are shorter than the step"},
     [HR_FINDING_ZERO_RUN_TIMES] =
-        {"they start and end at one instant, and take no GPU time, but count in medians of waits",
-         "drop them, unless they failed at once"},
-    [HR_FINDING_TINY_RUN_TIMES] = {"they are as good as no load, but count in medians of waits and slowdowns",
-                                   "look whether the unit is right; judge waits by GPU hours"},
-    [HR_FINDING_LONG_RUN_TIMES] = {"they hold their GPUs for the whole run",
-                                   "look whether their ends are placeholders"},
+        {"they start and end at the same instant and use no GPU time, but count in medians of waits",
+         "remove them, unless they failed immediately"},
+    [HR_FINDING_TINY_RUN_TIMES] = {"they add almost no load, but count in medians of waits and slowdowns",
+                                   "check the unit; weight waits by GPU hours"},
+    [HR_FINDING_LONG_RUN_TIMES] = {"they occupy their GPUs for the whole run",
+                                   "check whether their end times are placeholders"},
     [HR_FINDING_LIMITS_ARE_RUN_TIMES] =
-        {"backfill and sjf go by limits and know the future: they look better than they are",
-         "drop the limits, or draw them anew, several times the run time"},
-    [HR_FINDING_BEYOND_LIMIT] = {"a run goes on to the recorded end: what backfill promised to others is late",
-                                 "cut them at their limits if the cluster would, or drop these limits"},
-    [HR_FINDING_ONE_LIMIT] = {"it is likely to be a default: backfill by limits learns next to nothing",
-                              "give a policy estimates to go by, or expect little of backfill"},
+        {"backfill and sjf use limits and thus know the future: their results are too good",
+         "remove the limits, or replace them by random ones of several times the run time"},
+    [HR_FINDING_BEYOND_LIMIT] = {"a run continues them until the recorded end, so backfill reservations are late",
+                                 "shorten them to their limits if the cluster would stop them, or remove these limits"},
+    [HR_FINDING_ONE_LIMIT] = {"it is probably a default: limits give backfill almost no information",
+                              "give the policy estimates, or expect little from backfill"},
     [HR_FINDING_IMPOSSIBLE_DEADLINES] = {"they are missed under any policy",
-                                         "compare missed deadlines between policies, not with none"},
-    [HR_FINDING_BURST] = {"waits are those of this burst more than of the rest",
-                          "look whether times were lost there; run without it to see what it does"},
-    [HR_FINDING_GAP] = {"queues drain there, and the trace's mean load is too small",
-                        "look for an outage of the recording; cut the trace at the gap"},
-    [HR_FINDING_CLOCK_CHANGE] = {"times after it are an hour off against those before, and waits across it are wrong",
-                                 "convert dates to UTC before they are read"},
-    [HR_FINDING_ROUNDED_SUBMITS] = {"jobs come in batches: waits behind the batch are too long",
-                                    "spread submits over the step, at random"},
+                                         "compare missed deadlines between policies only"},
+    [HR_FINDING_BURST] = {"waits depend on this burst more than on the rest",
+                          "check whether times were lost there; compare with a run without it"},
+    [HR_FINDING_GAP] = {"queues drain there, and the mean load of the trace is too small",
+                        "check for an outage of the recording; cut the trace at the gap"},
+    [HR_FINDING_CLOCK_CHANGE] = {"times after it are one hour off from those before, and waits across it are wrong",
+                                 "convert dates to UTC before reading them"},
+    [HR_FINDING_ROUNDED_SUBMITS] = {"jobs arrive in batches: waits behind a batch are too long",
+                                    "spread the submit times randomly over the step"},
     [HR_FINDING_CUT_AT_END] = {"these jobs were still running: their run times are too short",
-                               "drop them, or cut the trace well before its end"},
+                               "remove them, or cut the trace well before its end"},
     [HR_FINDING_UNFINISHED_MISSING] =
-        {"jobs that had not ended are not in the trace: load falls towards its end, of long "
-         "jobs most",
-         "cut the trace before its end, by the length of its longest jobs"},
-    [HR_FINDING_COPIED_JOBS] = {"the trace is smaller than it looks: its variety, not its load, is overstated",
-                                "find the original; intervals from such a trace are too narrow"},
-    [HR_FINDING_HEAVY_JOB] = {"load, and all that is weighted by it, hangs on this job",
-                              "run without it as well, and say so with each result"},
-    [HR_FINDING_ONE_USER] = {"fair shares and waits by user are those of this one",
-                             "run without this user as well; look whether the name is a service account"},
-    [HR_FINDING_ONE_TENANT] = {"quotas, fair shares and waits by tenant are those of this one",
-                               "run without this tenant as well, or go by users"},
-    [HR_FINDING_FAILURES_ALIKE] = {"a timeout or an outage failed them: it is no property of the jobs",
-                                   "do not draw failures of other workloads from these"},
-    [HR_FINDING_MOSTLY_FAILED] = {"a run replays each for its recorded time, as if it had been worth it",
-                                  "look whether outcomes are read right"},
-    [HR_FINDING_CANCELLED_UNRUN] = {"they take no GPU time, yet wait for GPUs in a run, and count in its waits",
-                                    "drop them"},
-    [HR_FINDING_ODD_SIZES] = {"GPUs of a node stay idle beside them unless others fit",
-                              "look whether processors or whole nodes were counted as GPUs"},
+        {"jobs that had not ended are missing: load decreases towards the end, most of all from long jobs",
+         "cut the end of the trace by the run time of its longest jobs"},
+    [HR_FINDING_COPIED_JOBS] =
+        {"the trace is smaller than it seems: it has less variety than jobs, though its load is right",
+         "find the original; confidence intervals from such a trace are too narrow"},
+    [HR_FINDING_HEAVY_JOB] = {"load, and all metrics weighted by it, depend on this job",
+                              "also run without it, and report this with each result"},
+    [HR_FINDING_ONE_USER] = {"fair shares and waits by user depend on this user",
+                             "also run without this user; check whether the name is a service account"},
+    [HR_FINDING_ONE_TENANT] = {"quotas, fair shares and waits by tenant depend on this tenant",
+                               "also run without this tenant, or group by user"},
+    [HR_FINDING_FAILURES_ALIKE] = {"these failures come from a timeout or outage, not from the jobs",
+                                   "do not derive failure models for other workloads from these"},
+    [HR_FINDING_MOSTLY_FAILED] = {"a run replays each for its recorded time, as if its work were useful",
+                                  "check whether outcomes are read correctly"},
+    [HR_FINDING_CANCELLED_UNRUN] = {"they use no GPU time, but wait for GPUs in a run and count in its waits",
+                                    "remove them"},
+    [HR_FINDING_ODD_SIZES] = {"other GPUs of their nodes stay idle unless other jobs fit",
+                              "check whether processors or whole nodes were counted as GPUs"},
     [HR_FINDING_ALL_SINGLE_GPU] = {"if shares of a GPU were rounded up, as in Alibaba's PAI, load is too high",
-                                   "compare with the source; a pool that shares its GPUs needs the shares"},
-    [HR_FINDING_WITHOUT_GPUS] = {"they take no GPU: they start at once unless CPU and memory are told",
-                                 "drop them where only GPUs are of interest"},
-    [HR_FINDING_LEFT_OUT] = {"there is nothing to replay of them, with or without --lenient", NULL},
-    [HR_FINDING_UNSORTED] = {"they are sorted when the trace is read; a run that streams it refuses it", NULL},
-    [HR_FINDING_SHORT_TRACE] = {"too little to tell a policy's waits from chance",
-                                "take a longer one, or many drawn from a model"},
-    [HR_FINDING_NO_USERS] = {"these jobs have no user: fair shares by user see one", NULL},
-    [HR_FINDING_NO_TENANTS] = {"these jobs are nobody's: no quota and no share of costs is theirs", NULL},
-    [HR_FINDING_NO_CLASSES] = {"these jobs are of no class: the scenario's defaults hold for them", NULL},
-    [HR_FINDING_NO_OUTCOMES] = {"these jobs are taken to complete", NULL},
-    [HR_FINDING_NO_LIMITS] = {"policies that go by limits are given run times, and know the future", NULL},
-    [HR_FINDING_NO_GPU_TYPES] = {"these jobs run on any type, in their recorded time unless the scenario has speeds",
-                                 NULL},
-    [HR_FINDING_NO_GPU_MEMORY] = {"these jobs fit the memory of any GPU", NULL},
-    [HR_FINDING_NO_CHECKPOINTS] = {"checkpoints are as the scenario's classes have them, if they do", NULL},
+                                   "compare with the source; pools that share GPUs need the fractions"},
+    [HR_FINDING_WITHOUT_GPUS] = {"they use no GPU: they start immediately unless they have CPU and memory requests",
+                                 "remove them if only GPUs matter"},
+    [HR_FINDING_LEFT_OUT] = {"they cannot be replayed, with or without --lenient", NULL},
+    [HR_FINDING_UNSORTED] = {"they are sorted when the trace is read; streamed runs reject the trace", NULL},
+    [HR_FINDING_SHORT_TRACE] = {"too few jobs to tell a policy's effect on waits from chance",
+                                "use a longer trace, or several generated from a model"},
+    [HR_FINDING_NO_USERS] = {"jobs without a user: fair shares by user treat them as one user", NULL},
+    [HR_FINDING_NO_TENANTS] = {"jobs without a tenant: no quota applies and costs are not attributed", NULL},
+    [HR_FINDING_NO_CLASSES] = {"jobs without a class: the scenario's defaults apply", NULL},
+    [HR_FINDING_NO_OUTCOMES] = {"jobs without an outcome are assumed to complete", NULL},
+    [HR_FINDING_NO_LIMITS] = {"policies that use limits get the run times instead, and thus know the future", NULL},
+    [HR_FINDING_NO_GPU_TYPES] =
+        {"these jobs run on any GPU type, for their recorded time unless the scenario has speeds", NULL},
+    [HR_FINDING_NO_GPU_MEMORY] = {"these jobs fit into the memory of any GPU", NULL},
+    [HR_FINDING_NO_CHECKPOINTS] = {"checkpoints are those of the scenario's classes, if any", NULL},
     [HR_FINDING_NO_RECORDED_STARTS] = {"there are no recorded waits to compare a run with", NULL},
     [HR_FINDING_READER] = {NULL, NULL}};
 
@@ -277,7 +159,7 @@ static enum hr_status add_code(const char *word, bool set[HR_N_FINDINGS], struct
     return HR_OK;
   }
   const char *nearest = hr_nearest_word(word, finding_names);
-  return hr_fail(error, HR_BAD_INPUT, "'%.60s' is no kind of finding%s%s%s; docs/reference/trace-check.md lists them",
+  return hr_fail(error, HR_BAD_INPUT, "unknown kind of finding '%.60s'%s%s%s; docs/reference/trace-check.md lists them",
                  word, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
@@ -292,60 +174,10 @@ enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], stru
   }
 }
 
-/*
- * A check of a trace: each part looks at one side of it and adds what it finds; at the end the findings are put in
- * order. Columns are looked at in one pass each, or sorted by radix, so a check costs about as much as reading the
- * trace.
- */
+/* ---- Findings -------------------------------------------------------------------------------------- */
 
-/* ---- Findings --------------------------------------------------------------------------------------- */
-
-static bool grow(struct hr_trace_check *check) {
-  size_t capacity = check->capacity ? 2 * check->capacity : 16;
-  struct hr_finding *grown = realloc(check->findings, capacity * sizeof *grown);
-  if (!grown) return false;
-  check->findings = grown;
-  check->capacity = capacity;
-  return true;
-}
-
-static char *format_text(const char *format, va_list arguments) {
-  va_list again;
-  va_copy(again, arguments);
-  int length = vsnprintf(NULL, 0, format, again);
-  va_end(again);
-  char *text = length < 0 ? NULL : malloc((size_t)length + 1);
-  if (text) vsnprintf(text, (size_t)length + 1, format, arguments);
-  return text;
-}
-
-void hr__find(struct hr__checker *checker, enum hr_finding_code code, enum hr_severity severity,
-              const struct hr__where *where, const char *format, ...) {
-  struct hr_trace_check *check = checker->check;
-  if (check->config.allowed[code]) return;
-  va_list arguments;
-  va_start(arguments, format);
-  char *text = format_text(format, arguments);
-  va_end(arguments);
-  char *subject = where->subject ? strdup(where->subject) : NULL;
-  if (!text || (where->subject && !subject) || (check->n_findings == check->capacity && !grow(check))) {
-    free(text);
-    free(subject);
-    checker->out_of_memory = true;
-    return;
-  }
-  check->findings[check->n_findings++] = (struct hr_finding){.code = code,
-                                                             .severity = severity,
-                                                             .text = text,
-                                                             .subject = subject,
-                                                             .count = where->count,
-                                                             .of = where->of,
-                                                             .line = where->line,
-                                                             .job = {where->job}};
-}
-
-/* The severest first, then by code, then as they were found. */
-static bool goes_before(const struct hr_finding *a, const struct hr_finding *b) {
+/* By severity, highest first, then by code, then in the order in which they were added. */
+static bool precedes(const struct hr_finding *a, const struct hr_finding *b) {
   return a->severity != b->severity ? a->severity > b->severity : a->code < b->code;
 }
 
@@ -353,26 +185,23 @@ static void put_in_order(struct hr_trace_check *check) {
   for (size_t i = 1; i < check->n_findings; i++) {
     struct hr_finding finding = check->findings[i];
     size_t at = i;
-    for (; at > 0 && goes_before(&finding, &check->findings[at - 1]); at--)
-      check->findings[at] = check->findings[at - 1];
+    for (; at > 0 && precedes(&finding, &check->findings[at - 1]); at--) check->findings[at] = check->findings[at - 1];
     check->findings[at] = finding;
   }
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- Check ------------------------------------------------------------------------------------------- */
 
 enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                    struct hr_error *error) {
   const struct hr_trace *trace = config->trace;
-  struct hr__checker checker = {.trace = trace,
-                                .cluster = config->cluster,
-                                .check = calloc(1, sizeof **check),
-                                .n = trace->n_jobs,
-                                .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
-  static void (*const parts[])(struct hr__checker *) = {
-      hr__check_rows,     hr__check_run_times, hr__check_units,    hr__check_limits,  hr__check_arrivals,
-      hr__check_gaps,     hr__check_clock,     hr__check_end,      hr__check_copies,  hr__check_shares,
-      hr__check_outcomes, hr__check_sizes,     hr__check_recorded, hr__check_cluster, hr__check_missing};
+  struct hr__check_state checker = {.trace = trace,
+                                    .cluster = config->cluster,
+                                    .check = calloc(1, sizeof **check),
+                                    .n = trace->n_jobs,
+                                    .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};
+  static void (*const parts[])(struct hr__check_state *) = {hr__check_jobs, hr__check_arrivals, hr__check_rows,
+                                                            hr__check_cluster};
   *check = checker.check;
   if (!*check) return hr_fail(error, HR_NO_MEMORY, "out of memory for the check");
   (*check)->config = *config;

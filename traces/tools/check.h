@@ -2,7 +2,7 @@
 #ifndef HR_TRACES_TOOLS_CHECK_H
 #define HR_TRACES_TOOLS_CHECK_H
 
-/* Columns in order: keys, with what they belong to. */
+/* Parts of the trace check, and what they share: sorting, hash sets, adding findings. */
 
 #include "base/text.h"
 #include "headroom/unstable/trace_check.h"
@@ -10,29 +10,63 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 struct hr__job_value {
   int64_t key; /* at least 0 */
   int64_t value;
 };
 
-/* By key; equal keys stay in their order. At most 2^32 pairs. False when out of memory. */
+/* Sorts by key; stable. At most 2^32 pairs. Returns false if out of memory. */
 bool hr__pairs_sort(struct hr__job_value *pairs, size_t count);
 
-/* A set of hashes, to be asked whether it has met one. */
+/* A set of 64-bit hashes: open addressing, linear probing. */
 struct hr__hash_set {
-  uint64_t *slot; /* [mask + 1]; 0: empty */
+  uint64_t *slot; /* [mask + 1]; 0: empty slot */
   uint64_t mask;
 };
-/* For so many hashes. False when out of memory. */
-bool hr__hash_set_init(struct hr__hash_set *set, size_t count);
-void hr__hash_set_finish(struct hr__hash_set *set);
-bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash);
-/* Whether it was new. */
-bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash);
-uint64_t hr__hash_more(uint64_t hash, uint64_t value);
 
-/* The parts of a check of a trace: each looks at one side of it, and adds what it finds. */
+/* Makes room for `count` hashes. Returns false if out of memory. */
+static inline bool hr__hash_set_init(struct hr__hash_set *set, size_t count) {
+  uint64_t size = 16;
+  while (size < 2 * (uint64_t)count) size *= 2;
+  *set = (struct hr__hash_set){.slot = calloc(size, sizeof *set->slot), .mask = size - 1};
+  return set->slot != NULL;
+}
+
+static inline void hr__hash_set_finish(struct hr__hash_set *set) {
+  free(set->slot);
+}
+
+static inline uint64_t hr__hash_slot(const struct hr__hash_set *set, uint64_t hash) {
+  uint64_t at = hash & set->mask;
+  while (set->slot[at] && set->slot[at] != hash) at = (at + 1) & set->mask;
+  return at;
+}
+
+static inline bool hr__hash_set_has(const struct hr__hash_set *set, uint64_t hash) {
+  if (hash == 0) hash = 1;
+  return set->slot[hr__hash_slot(set, hash)] == hash;
+}
+
+/* Adds a hash; returns whether it was new. */
+static inline bool hr__hash_set_add(struct hr__hash_set *set, uint64_t hash) {
+  if (hash == 0) hash = 1;
+  uint64_t at = hr__hash_slot(set, hash);
+  if (set->slot[at]) return false;
+  set->slot[at] = hash;
+  return true;
+}
+
+/* Mixes a value into a hash. */
+static inline uint64_t hr__hash_combine(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+  hash ^= hash >> 32;
+  hash *= UINT64_C(0xD6E8FEB86659FD93);
+  return hash ^ hash >> 32;
+}
+
+/* The result of a check. */
 
 struct hr_trace_check {
   struct hr_trace_check_config config;
@@ -42,61 +76,54 @@ struct hr_trace_check {
   size_t n_loads;
 };
 
-/* A check that goes on. Services, which are jobs of class inference, run for as long as somebody keeps them, many
-   alike: what is said of run times is not said of them. */
-struct hr__checker {
+/* State of a check. Services (jobs of class inference) run for as long as their owners keep them, often many alike,
+   so findings about run times exclude them. */
+struct hr__check_state {
   struct hr_trace_check *check;
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster; /* may be NULL */
-  bool out_of_memory;                    /* asked for at the end */
-  uint32_t n;                            /* jobs */
-  int64_t span_us;                       /* from the first submit to the last one */
-  struct hr__job_value *work;            /* run times above 0 of jobs that are no services, rising, with their jobs */
+  bool out_of_memory;                    /* checked at the end */
+  uint32_t n;                            /* number of jobs */
+  int64_t span_us;                       /* from the first submit to the last */
+  struct hr__job_value *work;            /* run times above 0 of jobs other than services, ascending, with their jobs */
   uint32_t n_work;
-  int64_t work_grain_us; /* what nearly all of these are multiples of */
-  int64_t clamp_us;      /* the run time at which many were cut; 0: none */
-  bool constant;         /* nearly all run times are one */
+  int64_t work_grain_us; /* step of which nearly all of these are multiples */
+  int64_t clamp_us;      /* run time at which many jobs were cut; 0: none */
+  bool constant;         /* nearly all run times are equal */
 };
 
-/* What a finding is about: so many of so many, the first. */
-struct hr__where {
+/* Subject of a finding: `count` of `of`, and the first row or job. */
+struct hr__check_subject {
   uint64_t count, of, line;
-  uint32_t job; /* HR_NONE: none in particular */
+  uint32_t job; /* HR_NONE: no particular job */
   const char *subject;
 };
-void hr__find(struct hr__checker *checker, enum hr_finding_code code, enum hr_severity severity,
-              const struct hr__where *where, const char *format, ...) HR_PRINTF(5, 6);
+/* Adds a finding unless its code is ignored; `format` makes its text. Out of memory is recorded in `checker`. */
+void hr__check_add(struct hr__check_state *checker, enum hr_finding_code code, enum hr_severity severity,
+                   const struct hr__check_subject *where, const char *format, ...) HR_PRINTF(5, 6);
 
-/* Text of a share: "1.9 %", "0.0022 %". Returns `buffer`, of HR__SHARE_BYTES. */
+/* Formats a share: "1.9 %", "0.0022 %". Returns `buffer`, which has HR__SHARE_BYTES. */
 enum { HR__SHARE_BYTES = 32 };
-const char *hr__share_text(double share, char *buffer);
+const char *hr__check_share_text(double share, char *buffer);
 
 bool hr__is_service(const struct hr_trace *trace, uint32_t job);
-/* `limit_us`, with HR_UNKNOWN_US where the trace has none. */
-int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job);
-/* Among rising values the one that stands there most often from place `from` on, and where it begins. */
-uint32_t hr__most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
-/* The first of some jobs: the least of the pairs' values. */
-uint32_t hr__first_job(const struct hr__job_value *pairs, uint32_t count);
-/* The largest of some steps (1 us to a day) of which at least 99 of 100 of the values are multiples, offset by
+/* The most frequent of ascending values at or after index `from`; sets its number and where it begins. */
+uint32_t hr__check_most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
+/* The first job of some pairs: the minimum of their values. */
+static inline uint32_t hr__check_first_job(const struct hr__job_value *pairs, uint32_t count) {
+  int64_t first = count ? pairs[0].value : HR_NONE;
+  for (uint32_t i = 1; i < count; i++)
+    if (pairs[i].value < first) first = pairs[i].value;
+  return (uint32_t)first;
+}
+/* The largest of several steps (1 us to a day) of which at least 99 % of the values are multiples, offset by
    `origin_us`. */
-int64_t hr__grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
+int64_t hr__check_grain_us(const int64_t *values, uint32_t count, int64_t origin_us);
 
-/* Each file looks at one side. */
-void hr__check_rows(struct hr__checker *checker);
-void hr__check_run_times(struct hr__checker *checker); /* sets work, work_grain_us, clamp_us, constant */
-void hr__check_units(struct hr__checker *checker);
-void hr__check_limits(struct hr__checker *checker);
-void hr__check_arrivals(struct hr__checker *checker);
-void hr__check_gaps(struct hr__checker *checker);
-void hr__check_clock(struct hr__checker *checker);
-void hr__check_end(struct hr__checker *checker);
-void hr__check_copies(struct hr__checker *checker);
-void hr__check_shares(struct hr__checker *checker);
-void hr__check_outcomes(struct hr__checker *checker);
-void hr__check_sizes(struct hr__checker *checker);
-void hr__check_recorded(struct hr__checker *checker);
-void hr__check_cluster(struct hr__checker *checker);
-void hr__check_missing(struct hr__checker *checker);
+/* Parts of the check; each adds its findings. They run in this order. */
+void hr__check_jobs(struct hr__check_state *checker); /* sets work, work_grain_us, clamp_us, constant */
+void hr__check_arrivals(struct hr__check_state *checker);
+void hr__check_rows(struct hr__check_state *checker);
+void hr__check_cluster(struct hr__check_state *checker);
 
 #endif

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When jobs come: all at once, many in an hour, at rounded times, over too short a time. */
+/*
+ * Checks of submit times: bursts, rounded times, short traces, changes of the clock, gaps, and the end of the trace.
+ *
+ * Clock changes: under dates without a zone, an hour of the night in which no job was submitted although there are
+ * many on the days around, or in which there are at least twice as many as on any day around. The nights examined are
+ * those in which the European Union (last Sundays of March and October) and the United States (second Sunday of
+ * March, first Sunday of November) change clocks, from 1:00 to 3:00.
+ *
+ * Gaps: the longest time without a job, compared with the number of jobs expected in it. Expected rates depend on the
+ * hour of the week if the trace has three weeks, else on the hour of the day, and then only gaps that no weekend
+ * explains count. Rates are scaled to the weeks around the gap, as load changes over months.
+ *
+ * End: jobs that were cut at the last instant, or are missing because they had not ended.
+ */
 
 #include "base/text.h"
 #include "traces/tools/check.h"
@@ -10,106 +23,102 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- At one instant ----------------------------------------------------------------------------------- */
+/* ---- Bursts: one instant ----------------------------------------------------------------------------- */
 
-/* The first submit does not count: a trace may begin with what was there already. */
-static void check_instant(struct hr__checker *checker) {
-  enum { LEAST = 20, SHARE = 20 };
+/* The first submit is ignored: a trace may begin with the jobs that were waiting already. */
+static void check_instant(struct hr__check_state *checker) {
+  enum { MIN = 20, SHARE = 20 };
   const struct hr_trace *trace = checker->trace;
-  uint32_t most = 0, at = HR_NONE, total = 0;
+  uint32_t max = 0, at = HR_NONE, total = 0;
   for (uint32_t i = 0; i < checker->n;) {
     uint32_t end = i, count = 0;
     for (; end < checker->n && trace->submit_us[end] == trace->submit_us[i]; end++)
       count += !hr__is_service(trace, end);
-    if (trace->submit_us[i] > 0 && count > most) {
-      most = count;
+    if (trace->submit_us[i] > 0 && count > max) {
+      max = count;
       at = i;
     }
     total += count;
     i = end;
   }
-  if (most < LEAST || most < total / SHARE) return;
+  if (max < MIN || max < total / SHARE) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_BURST, HR_SEVERITY_WARNING, &(struct hr__where){.count = most, .of = total, .job = at},
-           "%s jobs (%s) are submitted at one instant, %s after the first", hr__count_text(most, text),
-           hr__share_text((double)most / total, of), hr__duration_text(hr__seconds(trace->submit_us[at]), when));
+  hr__check_add(
+      checker, HR_FINDING_BURST, HR_SEVERITY_WARNING, &(struct hr__check_subject){.count = max, .of = total, .job = at},
+      "%s jobs (%s) are submitted at one instant, %s after the first", hr__count_text(max, text),
+      hr__check_share_text((double)max / total, of), hr__duration_text(hr__seconds(trace->submit_us[at]), when));
 }
 
-/* ---- In an hour --------------------------------------------------------------------------------------- */
+/* ---- Bursts: one hour -------------------------------------------------------------------------------- */
 
-/* The most jobs, services apart, that came within any hour, and the first of them. */
-static uint32_t busiest_hour(const struct hr__checker *checker, uint32_t *first) {
+/* The maximum number of jobs, without services, within any hour, and the first of them. */
+static uint32_t busiest_hour(const struct hr__check_state *checker, uint32_t *first) {
   const struct hr_trace *trace = checker->trace;
-  uint32_t from = 0, inside = 0, most = 0;
+  uint32_t from = 0, inside = 0, max = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
     inside += !hr__is_service(trace, i);
     for (; trace->submit_us[i] - trace->submit_us[from] >= HR__HOUR_US; from++) inside -= !hr__is_service(trace, from);
-    if (inside <= most) continue;
-    most = inside;
+    if (inside <= max) continue;
+    max = inside;
     *first = from;
   }
-  return most;
+  return max;
 }
 
-/* A tenth of what comes on days; far more than an hour of even the busiest time of day would bring. */
-static void check_hour(struct hr__checker *checker) {
-  enum { LEAST_DAYS = 3, LEAST = 50, SHARE = 10, TIMES = 20 };
-  uint32_t first = 0, most = checker->span_us < LEAST_DAYS * HR__DAY_US ? 0 : busiest_hour(checker, &first);
+/* A tenth of the jobs of days, and far more than the busiest hour of a daily pattern has. */
+static void check_hour(struct hr__check_state *checker) {
+  enum { MIN_DAYS = 3, MIN = 50, SHARE = 10, TIMES = 20 };
+  uint32_t first = 0, max = checker->span_us < MIN_DAYS * HR__DAY_US ? 0 : busiest_hour(checker, &first);
   double mean = checker->span_us ? (double)checker->n * (double)HR__HOUR_US / (double)checker->span_us : 0;
-  if (most < LEAST || most < checker->n / SHARE || most < TIMES * mean) return;
+  if (max < MIN || max < checker->n / SHARE || max < TIMES * mean) return;
   if (checker->trace->submit_us[first] == 0) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_BURST, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = most, .of = checker->n, .job = first},
-           "%s jobs (%s) are submitted within an hour, %s after the first; %.3g come in an hour on average",
-           hr__count_text(most, text), hr__share_text((double)most / checker->n, of),
-           hr__duration_text(hr__seconds(checker->trace->submit_us[first]), when), mean);
+  hr__check_add(checker, HR_FINDING_BURST, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = max, .of = checker->n, .job = first},
+                "%s jobs (%s) are submitted within an hour, %s after the first; the mean is %.3g an hour",
+                hr__count_text(max, text), hr__check_share_text((double)max / checker->n, of),
+                hr__duration_text(hr__seconds(checker->trace->submit_us[first]), when), mean);
 }
 
-/* ---- Rounded, short ----------------------------------------------------------------------------------- */
+/* ---- Rounding and length ----------------------------------------------------------------------------- */
 
-/* Distinct instants are what is rounded: a trace of few tells nothing. */
-static void check_rounded(struct hr__checker *checker) {
-  enum { LEAST = 50, LEAST_INSTANTS = 10 };
+/* Counts distinct instants: a trace with few of them is no evidence of rounding. */
+static void check_rounded(struct hr__check_state *checker) {
+  enum { MIN = 50, MIN_INSTANTS = 10 };
   const struct hr_trace *trace = checker->trace;
   uint32_t instants = 1;
   for (uint32_t i = 1; i < checker->n; i++) instants += trace->submit_us[i] != trace->submit_us[i - 1];
-  int64_t grain_us = hr__grain_us(trace->submit_us, checker->n, trace->origin_us);
-  if (checker->n < LEAST || instants < LEAST_INSTANTS || grain_us < HR__MINUTE_US) return;
+  int64_t grain_us = hr__check_grain_us(trace->submit_us, checker->n, trace->origin_us);
+  if (checker->n < MIN || instants < MIN_INSTANTS || grain_us < HR__MINUTE_US) return;
   char step[HR__NUMBER_BYTES], text[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_ROUNDED_SUBMITS, grain_us < HR__DAY_US ? HR_SEVERITY_NOTE : HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = checker->n, .of = checker->n, .job = HR_NONE},
-           "submits are multiples of %s: %s different ones", hr__duration_text(hr__seconds(grain_us), step),
-           hr__count_text(instants, text));
+  hr__check_add(checker, HR_FINDING_ROUNDED_SUBMITS, grain_us < HR__DAY_US ? HR_SEVERITY_NOTE : HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = checker->n, .of = checker->n, .job = HR_NONE},
+                "submit times are multiples of %s: %s distinct ones", hr__duration_text(hr__seconds(grain_us), step),
+                hr__count_text(instants, text));
 }
 
-static void check_short(struct hr__checker *checker) {
-  enum { LEAST_JOBS = 100 };
-  if (checker->n >= LEAST_JOBS && checker->span_us >= HR__DAY_US) return;
+static void check_short(struct hr__check_state *checker) {
+  enum { MIN_JOBS = 100 };
+  if (checker->n >= MIN_JOBS && checker->span_us >= HR__DAY_US) return;
   char jobs[HR__NUMBER_BYTES], span[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_SHORT_TRACE, HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = checker->n, .of = checker->n, .job = HR_NONE}, "%s job%s, submitted over %s",
-           hr__count_text(checker->n, jobs), hr__plural(checker->n),
-           hr__duration_text(hr__seconds(checker->span_us), span));
+  hr__check_add(checker, HR_FINDING_SHORT_TRACE, HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = checker->n, .of = checker->n, .job = HR_NONE},
+                "%s job%s, submitted over %s", hr__count_text(checker->n, jobs), hr__plural(checker->n),
+                hr__duration_text(hr__seconds(checker->span_us), span));
 }
 
-void hr__check_arrivals(struct hr__checker *checker) {
+static void check_arrivals_part(struct hr__check_state *checker) {
   check_instant(checker);
   check_hour(checker);
   check_rounded(checker);
   check_short(checker);
 }
 
-/*
- * Clocks that were changed for summer time under dates without a zone: an hour of the night that no job was submitted
- * in, though many come in it on the days around, or that twice as many were as ever around. Looked at are the nights in
- * which the European Union (last Sundays of March and October) and the United States (second Sunday of March, first of
- * November) change clocks, 1:00 to 3:00.
- */
+/* ---- Clock changes ----------------------------------------------------------------------------------- */
 
-enum { AROUND_DAYS = 14, LEAST_MEAN = 12, MOST_YEARS = 100 };
+enum { AROUND_DAYS = 14, MIN_MEAN = 12, MAX_YEARS = 100 };
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar, by its rule of leap years. */
+/* Days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_of(int64_t year, int month, int day) {
   static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
   int64_t past = year - 1, days = past * 365 + past / 4 - past / 100 + past / 400;
@@ -123,7 +132,7 @@ static int64_t year_of(int64_t days) {
   return year;
 }
 
-/* 0 for a Sunday; 1970-01-01 was a Thursday. */
+/* 0 is Sunday; 1970-01-01 was a Thursday. */
 static int weekday_of(int64_t days) {
   return (int)(((days + 4) % 7 + 7) % 7);
 }
@@ -133,13 +142,13 @@ static int64_t first_sunday(int64_t year, int month) {
   return day + (7 - weekday_of(day)) % 7;
 }
 
-/* Of a month of 31 days. */
+/* For months of 31 days. */
 static int64_t last_sunday(int64_t year, int month) {
   int64_t day = days_of(year, month, 31);
   return day - weekday_of(day);
 }
 
-/* Jobs submitted in an hour of a day of the trace's clock. */
+/* Jobs submitted in an hour of a day, on the trace's clock. */
 static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, uint32_t *first) {
   int64_t from_us = day * HR__DAY_US + hour * HR__HOUR_US - trace->origin_us, to_us = from_us + HR__HOUR_US;
   uint32_t begin = 0, end = trace->n_jobs;
@@ -161,15 +170,15 @@ static uint32_t count_hour(const struct hr_trace *trace, int64_t day, int hour, 
   return end - begin;
 }
 
-/* Whether the day is inside the trace. */
-static bool is_recorded(const struct hr__checker *checker, int64_t day) {
+/* Whether the trace covers the day. */
+static bool is_recorded(const struct hr__check_state *checker, int64_t day) {
   int64_t from_us = day * HR__DAY_US - checker->trace->origin_us;
   return from_us >= 0 && from_us + HR__DAY_US <= checker->span_us;
 }
 
-static void check_night(struct hr__checker *checker, int64_t day, int hour, bool spring) {
+static void check_night(struct hr__check_state *checker, int64_t day, int hour, bool spring) {
   const struct hr_trace *trace = checker->trace;
-  uint32_t first, other, most = 0, days = 0, sum = 0;
+  uint32_t first, other, max = 0, days = 0, sum = 0;
   if (!is_recorded(checker, day)) return;
   uint32_t count = count_hour(trace, day, hour, &first);
   for (int64_t i = day - AROUND_DAYS; i <= day + AROUND_DAYS; i++) {
@@ -177,20 +186,22 @@ static void check_night(struct hr__checker *checker, int64_t day, int hour, bool
     uint32_t jobs = count_hour(trace, i, hour, &other);
     sum += jobs;
     days++;
-    if (jobs > most) most = jobs;
+    if (jobs > max) max = jobs;
   }
   double mean = days ? (double)sum / days : 0;
-  bool odd = spring ? count == 0 : count >= 1.7 * mean && count > 1.2 * most;
-  if (!odd || days < AROUND_DAYS / 2 || mean < LEAST_MEAN || first >= checker->n) return;
-  hr__find(checker, HR_FINDING_CLOCK_CHANGE, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = 1, .of = 1, .job = first},
-           "%u jobs are submitted from %d:00 to %d:00 in the night in which clocks are %s, %.3g on the days around",
-           count, hour, hour + 1, spring ? "put forward" : "put back", mean);
+  bool odd = spring ? count == 0 : count >= 1.7 * mean && count > 1.2 * max;
+  if (!odd || days < AROUND_DAYS / 2 || mean < MIN_MEAN || first >= checker->n) return;
+  hr__check_add(
+      checker, HR_FINDING_CLOCK_CHANGE, HR_SEVERITY_WARNING,
+      &(struct hr__check_subject){.count = 1, .of = 1, .job = first},
+      "%u jobs are submitted from %d:00 to %d:00 in the night in which clocks are %s; the mean of the days around "
+      "is %.3g",
+      count, hour, hour + 1, spring ? "set forward" : "set back", mean);
 }
 
-void hr__check_clock(struct hr__checker *checker) {
+static void check_clock_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
-  if (!trace->dated || checker->span_us > MOST_YEARS * 366 * HR__DAY_US || trace->origin_us < 0) return;
+  if (!trace->dated || checker->span_us > MAX_YEARS * 366 * HR__DAY_US || trace->origin_us < 0) return;
   int64_t first = trace->origin_us / HR__DAY_US, last = (trace->origin_us + checker->span_us) / HR__DAY_US;
   for (int64_t year = year_of(first); year <= year_of(last); year++) {
     for (int hour = 1; hour < 3; hour++) {
@@ -202,22 +213,18 @@ void hr__check_clock(struct hr__checker *checker) {
   }
 }
 
-/*
- * The longest time without a job against what the hours in it bring elsewhere: by the hour of the week where the trace
- * has three weeks, else by the hour of the day, and then only what no weekend explains. Rates are those of the weeks
- * around the gap, as work grows and shrinks over months.
- */
+/* ---- Gaps -------------------------------------------------------------------------------------------- */
 
-enum { WEEK_HOURS = 168, DAY_HOURS = 24, WEEKS_FOR_DAYS = 3, MOST_HOURS = 2000000 };
-enum { LEAST_GAP_H = 12, LEAST_GAP_ANY_DAY_H = 72, LEAST_EXPECTED = 40 };
+enum { WEEK_HOURS = 168, DAY_HOURS = 24, WEEKS_FOR_DAYS = 3, MAX_HOURS = 2000000 };
+enum { MIN_GAP_H = 12, MIN_GAP_ANY_DAY_H = 72, MIN_EXPECTED = 40 };
 
-struct check_arrivals_hours {
-  uint32_t n, period;      /* hours of the trace; of the cycle */
+struct hourly {
+  uint32_t n, period;      /* hours of the trace; hours of the cycle */
   uint32_t *jobs;          /* [n] */
-  double rate[WEEK_HOURS]; /* jobs an hour, by its place in the cycle */
+  double rate[WEEK_HOURS]; /* jobs per hour, by position in the cycle */
 };
 
-static bool count_hours(const struct hr__checker *checker, struct check_arrivals_hours *hours) {
+static bool count_hours(const struct hr__check_state *checker, struct hourly *hours) {
   const struct hr_trace *trace = checker->trace;
   hours->n = (uint32_t)(checker->span_us / HR__HOUR_US) + 1;
   hours->period = checker->span_us >= WEEKS_FOR_DAYS * 7 * HR__DAY_US ? WEEK_HOURS : DAY_HOURS;
@@ -234,8 +241,8 @@ static bool count_hours(const struct hr__checker *checker, struct check_arrivals
   return true;
 }
 
-/* Jobs that the cycle lets expect in [begin, end) hours. */
-static double expect(const struct check_arrivals_hours *hours, double begin, double end) {
+/* Jobs expected in the hours [begin, end) from the cycle. */
+static double expect(const struct hourly *hours, double begin, double end) {
   double sum = 0;
   for (uint32_t hour = (uint32_t)begin; hour < end; hour++) {
     double part = fmin(end, hour + 1.0) - fmax(begin, hour);
@@ -244,8 +251,8 @@ static double expect(const struct check_arrivals_hours *hours, double begin, dou
   return sum;
 }
 
-/* What came in the week before and the week after, against what the cycle lets expect there; not more than 1. */
-static double level_around(const struct check_arrivals_hours *hours, double begin, double end) {
+/* Ratio of actual to expected jobs in the weeks before and after; at most 1. */
+static double level_around(const struct hourly *hours, double begin, double end) {
   uint32_t before = (uint32_t)begin, after = (uint32_t)end + 1, count = 0;
   uint32_t from = before > WEEK_HOURS ? before - WEEK_HOURS : 0;
   uint32_t to = hours->n - after > WEEK_HOURS ? after + WEEK_HOURS : hours->n;
@@ -258,32 +265,31 @@ static double level_around(const struct check_arrivals_hours *hours, double begi
 }
 
 struct gap {
-  uint32_t job; /* that ends it */
+  uint32_t job; /* the job after the gap */
   double expected;
 };
 
-/* The one in which the most jobs are missing; `count`: how many are suspicious. */
-static struct gap worst_gap(const struct hr__checker *checker, const struct check_arrivals_hours *hours,
-                            uint32_t *count) {
+/* The gap with the most missing jobs; `count`: number of suspicious gaps. */
+static struct gap worst_gap(const struct hr__check_state *checker, const struct hourly *hours, uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;
-  int64_t min_us = (hours->period == WEEK_HOURS ? LEAST_GAP_H : LEAST_GAP_ANY_DAY_H) * HR__HOUR_US;
+  int64_t min_us = (hours->period == WEEK_HOURS ? MIN_GAP_H : MIN_GAP_ANY_DAY_H) * HR__HOUR_US;
   struct gap worst = {HR_NONE, 0};
   for (uint32_t i = 1; i < checker->n; i++) {
     if (submit_us[i] - submit_us[i - 1] < min_us) continue;
     double begin = (double)submit_us[i - 1] / (double)HR__HOUR_US, end = (double)submit_us[i] / (double)HR__HOUR_US;
     double expected = expect(hours, begin, end) * level_around(hours, begin, end);
-    if (expected < LEAST_EXPECTED) continue;
+    if (expected < MIN_EXPECTED) continue;
     ++*count;
     if (expected > worst.expected) worst = (struct gap){i, expected};
   }
   return worst;
 }
 
-void hr__check_gaps(struct hr__checker *checker) {
-  enum { GAPS_LEAST_DAYS = 4 };
-  struct check_arrivals_hours hours;
+static void check_gaps_part(struct hr__check_state *checker) {
+  enum { GAPS_MIN_DAYS = 4 };
+  struct hourly hours;
   uint32_t count = 0;
-  if (checker->span_us < GAPS_LEAST_DAYS * HR__DAY_US || checker->span_us / HR__HOUR_US > MOST_HOURS) return;
+  if (checker->span_us < GAPS_MIN_DAYS * HR__DAY_US || checker->span_us / HR__HOUR_US > MAX_HOURS) return;
   if (!count_hours(checker, &hours)) {
     checker->out_of_memory = true;
     return;
@@ -295,26 +301,24 @@ void hr__check_gaps(struct hr__checker *checker) {
   char more[64] = "";
   if (count > 1) snprintf(more, sizeof more, "; it is the worst of %" PRIu32 " such gaps", count);
   char length[HR__NUMBER_BYTES], begin[HR__NUMBER_BYTES], expected[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_GAP, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = count, .of = checker->n - 1, .job = gap.job},
-           "no job for %s, from %s after the first on, where about %s would have come%s",
-           hr__duration_text(hr__seconds(submit_us[gap.job] - submit_us[gap.job - 1]), length),
-           hr__duration_text(hr__seconds(submit_us[gap.job - 1]), begin),
-           hr__count_text((uint64_t)gap.expected, expected), more);
+  hr__check_add(checker, HR_FINDING_GAP, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = count, .of = checker->n - 1, .job = gap.job},
+                "no job for %s, from %s after the first on; about %s were expected%s",
+                hr__duration_text(hr__seconds(submit_us[gap.job] - submit_us[gap.job - 1]), length),
+                hr__duration_text(hr__seconds(submit_us[gap.job - 1]), begin),
+                hr__count_text((uint64_t)gap.expected, expected), more);
 }
 
-/* How the trace ends: jobs cut at its last instant, or left out as they had not ended. */
-
-/* ---- Cut ---------------------------------------------------------------------------------------------- */
+/* ---- End: cut jobs ----------------------------------------------------------------------------------- */
 
 static int64_t begin_us(const struct hr_trace *trace, uint32_t job) {
   int64_t start_us = trace->recorded_start_us ? trace->recorded_start_us[job] : HR_UNKNOWN_US;
   return start_us >= 0 ? start_us : trace->submit_us[job];
 }
 
-/* More than chance lets end within the last second of all. */
-static void check_cut(struct hr__checker *checker) {
-  enum { END_LEAST = 10, END_SHARE = 500 };
+/* More jobs end within the last second than by chance. */
+static void check_cut(struct hr__check_state *checker) {
+  enum { END_MIN = 10, END_SHARE = 500 };
   const struct hr_trace *trace = checker->trace;
   int64_t end_us = 0;
   uint32_t count = 0, first = HR_NONE;
@@ -329,22 +333,23 @@ static void check_cut(struct hr__checker *checker) {
     if (job < first) first = job;
     count++;
   }
-  if (count < END_LEAST || count < checker->n_work / END_SHARE) return;
+  if (count < END_MIN || count < checker->n_work / END_SHARE) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_CUT_AT_END, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = count, .of = checker->n_work, .job = first},
-           "%s jobs (%s) end at the last instant of the trace, %s after the first submit", hr__count_text(count, text),
-           hr__share_text((double)count / checker->n_work, of), hr__duration_text(hr__seconds(end_us), when));
+  hr__check_add(checker, HR_FINDING_CUT_AT_END, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = count, .of = checker->n_work, .job = first},
+                "%s jobs (%s) end at the last instant of the trace, %s after the first submit",
+                hr__count_text(count, text), hr__check_share_text((double)count / checker->n_work, of),
+                hr__duration_text(hr__seconds(end_us), when));
 }
 
-/* ---- Left out ----------------------------------------------------------------------------------------- */
+/* ---- End: missing jobs ------------------------------------------------------------------------------- */
 
 struct marks {
-  struct hr__job_value *begin, *end; /* rising */
+  struct hr__job_value *begin, *end; /* ascending */
   uint32_t n;
 };
 
-static bool gather(const struct hr__checker *checker, struct marks *marks) {
+static bool gather(const struct hr__check_state *checker, struct marks *marks) {
   marks->begin = malloc(((size_t)checker->n_work + 1) * sizeof *marks->begin);
   marks->end = malloc(((size_t)checker->n_work + 1) * sizeof *marks->end);
   marks->n = checker->n_work;
@@ -374,25 +379,25 @@ static uint32_t active_at(const struct marks *marks, int64_t time_us) {
   return count_until(marks->begin, marks->n, time_us) - count_until(marks->end, marks->n, time_us);
 }
 
-/* At the last submit hardly any job is under way, where there were always many: those that were are not in the trace.
-   Each hour (or 500th) of the second half of the trace is asked, but for its last tenth. */
-static void check_missing(struct hr__checker *checker, const struct marks *marks) {
-  enum { SAMPLES = 500, END_LEAST = 20, END_TIMES = 4 };
+/* At the last submit almost no job runs, though many always ran before: running jobs are missing from the trace.
+   Sampled hourly (or 500 times) in the second half of the trace without its last tenth. */
+static void check_missing(struct hr__check_state *checker, const struct marks *marks) {
+  enum { SAMPLES = 500, END_MIN = 20, END_TIMES = 4 };
   int64_t last_us = checker->trace->submit_us[checker->n - 1], half_us = checker->span_us / 2;
-  uint32_t least = UINT32_MAX, last = active_at(marks, last_us);
+  uint32_t min = UINT32_MAX, last = active_at(marks, last_us);
   for (int64_t i = 0; i < SAMPLES; i++) {
     uint32_t active = active_at(marks, half_us + checker->span_us / 10 * 4 / SAMPLES * i);
-    if (active < least) least = active;
+    if (active < min) min = active;
   }
-  if (least < END_LEAST || last >= least / END_TIMES) return;
+  if (min < END_MIN || last >= min / END_TIMES) return;
   char now[HR__NUMBER_BYTES], then[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_UNFINISHED_MISSING, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = least - last, .of = checker->n_work, .job = HR_NONE},
-           "%s job%s under way at the last submit, where there were never fewer than %s before",
-           hr__count_text(last, now), last == 1 ? " is" : "s are", hr__count_text(least, then));
+  hr__check_add(checker, HR_FINDING_UNFINISHED_MISSING, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = min - last, .of = checker->n_work, .job = HR_NONE},
+                "%s job%s running at the last submit, but never fewer than %s before", hr__count_text(last, now),
+                last == 1 ? " is" : "s are", hr__count_text(min, then));
 }
 
-void hr__check_end(struct hr__checker *checker) {
+static void check_end_part(struct hr__check_state *checker) {
   struct marks marks;
   if (!checker->n_work || checker->constant || checker->span_us == 0) return;
   check_cut(checker);
@@ -402,4 +407,12 @@ void hr__check_end(struct hr__checker *checker) {
     checker->out_of_memory = true;
   free(marks.begin);
   free(marks.end);
+}
+
+/* ---- All parts ---------------------------------------------------------------------------------------- */
+
+void hr__check_arrivals(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_arrivals_part, check_gaps_part, check_clock_part,
+                                                            check_end_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

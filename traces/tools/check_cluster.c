@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A trace held against a cluster. */
+/*
+ * Checks of a trace against a cluster: jobs that can never run, offered load, recorded starts.
+ *
+ * Offered load: requests compared with the capacity of pools. Jobs that accept only a set of pools must run there, so
+ * for each such set, its pools must have the capacity for all jobs restricted to it or to a subset. Computed hour by
+ * hour while jobs arrive: jobs are assumed to start when they are submitted, and demand above the capacity of an hour
+ * becomes backlog for the next.
+ *
+ * Recorded starts: many at one instant, or none after a wait; with a cluster, more GPUs busy at once than it has, and
+ * jobs that waited although at least half of it was idle all the time. The number of busy GPUs changes at starts and
+ * ends; a tree of maxima answers queries for intervals.
+ */
 
 #include "base/text.h"
 #include "sim/cluster/cluster.h"
@@ -10,38 +21,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__recorded_comparison {
+struct cluster_comparison {
   struct hr_arena arena;
   struct hr__speed_table speeds;
   struct hr_cluster cluster;
-  uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE: it can */
+  uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE if it can */
 };
 
-static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded_comparison *against);
-static void hr__check_load(struct hr__checker *checker, const struct hr__recorded_comparison *against);
+/* ---- Offered load ------------------------------------------------------------------------------------ */
 
-/*
- * What is asked of pools against what they have. Jobs that accept no pool outside of a set can only be done there: so
- * each set of pools that some jobs are bound to must bear all jobs bound to it or to a part of it. Over the time in
- * which jobs come, hour by hour: jobs are taken to begin when they are submitted, and what an hour asks for beyond all
- * GPUs is a backlog for the next.
- */
-
-enum { MOST_SETS = 64, MOST_STEPS = 100000, LONG_BACKLOG_H = 24 };
+enum { MAX_SETS = 64, MAX_STEPS = 100000, LONG_BACKLOG_H = 24 };
 #define LITTLE 0.05
 
 struct sets {
-  const struct hr__checker *checker;
-  const struct hr__recorded_comparison *against;
+  const struct hr__check_state *checker;
+  const struct cluster_comparison *against;
   uint32_t n_pools, count;
-  uint8_t *row;     /* [MOST_SETS][n_pools] */
-  uint32_t *set_of; /* [accept classes], HR_NONE: not seen yet, or beyond the most */
+  uint8_t *row;     /* [MAX_SETS][n_pools] */
+  uint32_t *set_of; /* [accept classes]; HR_NONE: not seen yet, or more than MAX_SETS */
   int64_t step_us;
   uint32_t n_steps;
-  double *level, *part; /* [n_steps + 1], GPUs: change from a step on; mean of what fills a step in part */
+  double *level, *part; /* [n_steps + 1], GPUs: change from a step on; mean of intervals that cover part of a step */
 };
-
-/* ---- Sets ----------------------------------------------------------------------------------------------- */
 
 static bool has_nodes(const struct sets *sets, uint32_t pool) {
   return sets->checker->cluster->pools[pool].nodes > 0;
@@ -49,7 +50,7 @@ static bool has_nodes(const struct sets *sets, uint32_t pool) {
 
 static uint32_t set_of_class(struct sets *sets, uint32_t class_) {
   if (sets->set_of[class_] != HR_NONE) return sets->set_of[class_];
-  if (sets->count == MOST_SETS) return HR_NONE;
+  if (sets->count == MAX_SETS) return HR_NONE;
   uint8_t *draft = sets->row + (size_t)sets->count * sets->n_pools;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++)
     draft[pool] = has_nodes(sets, pool) && hr__accepts_pool(&sets->against->cluster.accepts, class_, pool);
@@ -73,7 +74,7 @@ static uint64_t gpus_of(const struct sets *sets, uint32_t set) {
   return gpus;
 }
 
-/* The pools' types, each once, between `|`; NULL when out of memory. */
+/* Distinct GPU types of the pools, separated by `|`; NULL if out of memory. */
 static char *types_of(const struct sets *sets, uint32_t set) {
   const struct hr_pool_spec *pools = sets->checker->cluster->pools;
   const uint8_t *row = sets->row + (size_t)set * sets->n_pools;
@@ -91,9 +92,7 @@ static char *types_of(const struct sets *sets, uint32_t set) {
   return text;
 }
 
-/* ---- What is asked -------------------------------------------------------------------------------------- */
-
-/* At the fastest speed of the pools that it accepts. */
+/* Run time at the highest speed of the pools that the job accepts. */
 static int64_t time_of(const struct sets *sets, uint32_t job, uint32_t set) {
   uint32_t fastest = 0;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++) {
@@ -104,7 +103,7 @@ static int64_t time_of(const struct sets *sets, uint32_t job, uint32_t set) {
   return hr__time_for_us(sets->checker->trace->work_us[job], fastest ? fastest : HR__FULL_SPEED_PPM);
 }
 
-/* `gpus` from one time to another, as far as jobs come. */
+/* Adds `gpus` for an interval, up to the last submit. */
 static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double gpus) {
   int64_t end_us = sets->step_us * sets->n_steps, step_us = sets->step_us;
   if (to_us > end_us) to_us = end_us;
@@ -120,7 +119,7 @@ static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double g
   sets->level[last] -= gpus;
 }
 
-/* GPU hours, of all that the jobs do and of what they do before the last submit; fills the steps. */
+/* Fills the steps; returns GPU hours of all jobs, and of the part before the last submit. */
 static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double *within) {
   const struct hr_trace *trace = sets->checker->trace;
   const struct hr_cluster *cluster = &sets->against->cluster;
@@ -140,16 +139,16 @@ static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double 
   }
 }
 
-/* Days and the backlog, from the steps. */
+/* Computes days and backlog from the steps. */
 static void follow(const struct sets *sets, struct hr_offered_load *load) {
   double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
   double gpus = (double)load->gpus;
   for (uint32_t i = 0; i < sets->n_steps; i++) {
     level += sets->level[i];
-    double asked = level + sets->part[i];
-    backlog = fmax(0, backlog + (asked - gpus) * step_h / gpus);
+    double requested = level + sets->part[i];
+    backlog = fmax(0, backlog + (requested - gpus) * step_h / gpus);
     load->backlog_h = fmax(load->backlog_h, backlog);
-    day += asked * step_h;
+    day += requested * step_h;
     day_h += step_h;
     bool ends =
         i + 1 == sets->n_steps || (int64_t)(i + 1) * sets->step_us / HR__DAY_US > i * sets->step_us / HR__DAY_US;
@@ -165,35 +164,32 @@ static void follow(const struct sets *sets, struct hr_offered_load *load) {
   }
 }
 
-/* ---- Telling -------------------------------------------------------------------------------------------- */
-
-static void tell_idle(struct hr__checker *checker, const struct hr_offered_load *load) {
+static void report_idle(struct hr__check_state *checker, const struct hr_offered_load *load) {
   char gpus[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_UNDERLOAD, HR_SEVERITY_NOTE,
-           &(struct hr__where){.job = HR_NONE, .subject = load->gpu_types},
-           "%.80s: %.2g %% of what %s GPU%s give is asked for while jobs come", load->gpu_types, 100 * load->load,
-           hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
+  hr__check_add(checker, HR_FINDING_UNDERLOAD, HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.job = HR_NONE, .subject = load->gpu_types},
+                "%.80s: %.2g %% of the capacity of %s GPU%s is requested while jobs arrive", load->gpu_types,
+                100 * load->load, hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
-/* A queue that grows without end must grow while jobs come: work that runs on after the last one alone proves nothing.
- */
-static void tell(struct hr__checker *checker, const struct hr_offered_load *load) {
+/* An overloaded queue must grow while jobs arrive; work that continues after the last submit is not sufficient
+   evidence. */
+static void report_load(struct hr__check_state *checker, const struct hr_offered_load *load) {
   bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];
-  if (load->load < LITTLE && load->over == 0) tell_idle(checker, load);
+  if (load->load < LITTLE && load->over == 0) report_idle(checker, load);
   if (!overloaded && load->over == 0) return;
   enum hr_severity severity = overloaded                          ? HR_SEVERITY_ERROR
                               : load->backlog_h >= LONG_BACKLOG_H ? HR_SEVERITY_WARNING
                                                                   : HR_SEVERITY_NOTE;
   if (load->over)
-    snprintf(days, sizeof days, "; %u of %u day%s for more than there is, day %u for %.0f %%", load->over, load->days,
-             hr__counted(load->over, load->days == 1 ? " asks" : "s asks", "s ask"), load->worst_day + 1,
-             100 * load->worst);
-  hr__find(
+    snprintf(days, sizeof days, "; demand exceeds capacity on %u of %u day%s (day %u: %.0f %%)", load->over, load->days,
+             hr__plural(load->days), load->worst_day + 1, 100 * load->worst);
+  hr__check_add(
       checker, overloaded ? HR_FINDING_OVERLOAD : HR_FINDING_OVERLOADED_DAYS, is_short ? HR_SEVERITY_NOTE : severity,
-      &(struct hr__where){.count = load->over, .of = load->days, .job = HR_NONE, .subject = load->gpu_types},
-      "%.80s: %s %% of what %s GPU%s give is asked for while jobs come%s; work for up to %s of all of them is left "
-      "over",
+      &(struct hr__check_subject){.count = load->over, .of = load->days, .job = HR_NONE, .subject = load->gpu_types},
+      "%.80s: %s %% of the capacity of %s GPU%s is requested while jobs arrive%s; the backlog grows to %s of work "
+      "for all of them",
       load->gpu_types, hr__fixed_text(100 * load->load, load->load < 1 ? 1 : 0, percent),
       hr__count_text(load->gpus, gpus), hr__plural(load->gpus), days,
       hr__duration_text(3600 * load->backlog_h, backlog));
@@ -205,11 +201,11 @@ static int by_load(const void *a, const void *b) {
 }
 
 static bool open_sets(struct sets *sets) {
-  const struct hr__checker *checker = sets->checker;
+  const struct hr__check_state *checker = sets->checker;
   uint32_t n_classes = sets->against->cluster.accepts.classes.count;
-  sets->step_us = checker->span_us / MOST_STEPS > HR__HOUR_US ? checker->span_us / MOST_STEPS : HR__HOUR_US;
+  sets->step_us = checker->span_us / MAX_STEPS > HR__HOUR_US ? checker->span_us / MAX_STEPS : HR__HOUR_US;
   sets->n_steps = (uint32_t)((checker->span_us + sets->step_us - 1) / sets->step_us);
-  sets->row = calloc((size_t)MOST_SETS + 1, sets->n_pools);
+  sets->row = calloc((size_t)MAX_SETS + 1, sets->n_pools);
   sets->set_of = malloc(((size_t)n_classes + 1) * sizeof *sets->set_of);
   sets->level = malloc(((size_t)sets->n_steps + 1) * sizeof *sets->level);
   sets->part = malloc(((size_t)sets->n_steps + 1) * sizeof *sets->part);
@@ -221,7 +217,7 @@ static bool open_sets(struct sets *sets) {
   return true;
 }
 
-static bool measure(struct hr__checker *checker, struct sets *sets) {
+static bool measure(struct hr__check_state *checker, struct sets *sets) {
   struct hr_trace_check *check = checker->check;
   double span_h = hr__seconds(checker->span_us) / 3600;
   check->loads = calloc((size_t)sets->count + 1, sizeof *check->loads);
@@ -238,11 +234,11 @@ static bool measure(struct hr__checker *checker, struct sets *sets) {
   }
   if (!check->loads) return false;
   qsort(check->loads, check->n_loads, sizeof *check->loads, by_load);
-  for (size_t i = 0; i < check->n_loads; i++) tell(checker, &check->loads[i]);
+  for (size_t i = 0; i < check->n_loads; i++) report_load(checker, &check->loads[i]);
   return true;
 }
 
-static void hr__check_load(struct hr__checker *checker, const struct hr__recorded_comparison *against) {
+static void check_load(struct hr__check_state *checker, const struct cluster_comparison *against) {
   struct sets sets = {.checker = checker, .against = against, .n_pools = checker->cluster->n_pools};
   if (checker->span_us == 0) return;
   if (!open_sets(&sets) || !measure(checker, &sets)) checker->out_of_memory = true;
@@ -252,22 +248,16 @@ static void hr__check_load(struct hr__checker *checker, const struct hr__recorde
   free(sets.part);
 }
 
-/*
- * Recorded starts: many at one instant, or none after a wait; against a cluster, more GPUs at work at once than it has,
- * and jobs that waited while at least half of it was idle all the time. GPUs at work change at starts and ends; the
- * most of any stretch of these is asked of a tree of maxima.
- */
+/* ---- Recorded starts --------------------------------------------------------------------------------- */
 
-enum { LEAST_JOBS = 20, LONG_WAIT_S = 600 };
+enum { MIN_JOBS = 20, LONG_WAIT_S = 600 };
 
 static int64_t start_of(const struct hr_trace *trace, uint32_t job) {
   return trace->recorded_start_us[job];
 }
 
-/* ---- Without a cluster -------------------------------------------------------------------------------- */
-
-/* Starts of jobs that waited; `known`: of how many a start is told. */
-static struct hr__job_value *order_starts(const struct hr__checker *checker, uint32_t *known, uint32_t *count) {
+/* Starts of jobs that waited; `known`: number of jobs with a recorded start. */
+static struct hr__job_value *order_starts(const struct hr__check_state *checker, uint32_t *known, uint32_t *count) {
   const struct hr_trace *trace = checker->trace;
   struct hr__job_value *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);
   *known = *count = 0;
@@ -280,73 +270,73 @@ static struct hr__job_value *order_starts(const struct hr__checker *checker, uin
   return NULL;
 }
 
-static void check_starts(struct hr__checker *checker) {
+static void check_starts(struct hr__check_state *checker) {
   uint32_t known, waited, begin;
   struct hr__job_value *starts = order_starts(checker, &known, &waited);
   if (!starts) {
     checker->out_of_memory = true;
     return;
   }
-  uint32_t most = waited < LEAST_JOBS ? 0 : hr__most_frequent(starts, waited, 0, &begin);
+  uint32_t max = waited < MIN_JOBS ? 0 : hr__check_most_frequent(starts, waited, 0, &begin);
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], when[HR__NUMBER_BYTES];
-  if (most >= LEAST_JOBS && most >= known / 10)
-    hr__find(checker, HR_FINDING_SIMULTANEOUS_STARTS, HR_SEVERITY_WARNING,
-             &(struct hr__where){.count = most, .of = known, .job = hr__first_job(starts + begin, most)},
-             "%s jobs (%s) that had waited started at one instant, %s after the first submit",
-             hr__count_text(most, text), hr__share_text((double)most / known, of),
-             hr__duration_text(hr__seconds(starts[begin].key), when));
-  if (known >= LEAST_JOBS && waited <= known / 100)
-    hr__find(checker, HR_FINDING_NO_RECORDED_WAITS, HR_SEVERITY_NOTE,
-             &(struct hr__where){.count = known - waited, .of = known, .job = HR_NONE},
-             "%s of %s jobs with a recorded start began when they were submitted", hr__count_text(known - waited, text),
-             hr__count_text(known, when));
+  if (max >= MIN_JOBS && max >= known / 10)
+    hr__check_add(
+        checker, HR_FINDING_SIMULTANEOUS_STARTS, HR_SEVERITY_WARNING,
+        &(struct hr__check_subject){.count = max, .of = known, .job = hr__check_first_job(starts + begin, max)},
+        "%s jobs (%s) that had waited started at one instant, %s after the first submit", hr__count_text(max, text),
+        hr__check_share_text((double)max / known, of), hr__duration_text(hr__seconds(starts[begin].key), when));
+  if (known >= MIN_JOBS && waited <= known / 100)
+    hr__check_add(checker, HR_FINDING_NO_RECORDED_WAITS, HR_SEVERITY_NOTE,
+                  &(struct hr__check_subject){.count = known - waited, .of = known, .job = HR_NONE},
+                  "%s of %s jobs with a recorded start started when they were submitted",
+                  hr__count_text(known - waited, text), hr__count_text(known, when));
   free(starts);
 }
 
-/* ---- GPUs at work ------------------------------------------------------------------------------------- */
+/* ---- Busy GPUs --------------------------------------------------------------------------------------- */
 
-struct check_cluster_course {
-  struct hr__job_value *mark; /* [n], rising; then the thousandths of GPUs at work from there on in `value` */
+struct busy_gpus {
+  struct hr__job_value *mark; /* [n], ascending; `value` then becomes the thousandths of GPUs busy from there on */
   uint32_t n;
   uint32_t size; /* leaves of the tree, a power of two */
   int64_t *tree; /* [2 * size], leaf i at size + i */
 };
 
-static bool make_tree(struct check_cluster_course *course) {
-  for (course->size = 1; course->size < course->n;) course->size *= 2;
-  course->tree = calloc((size_t)2 * course->size, sizeof *course->tree);
-  if (!course->tree) return false;
-  for (uint32_t i = 0; i < course->n; i++) course->tree[course->size + i] = course->mark[i].value;
-  for (uint32_t i = course->size; --i > 0;) {
-    int64_t left = course->tree[2 * (size_t)i], right = course->tree[2 * (size_t)i + 1];
-    course->tree[i] = left > right ? left : right;
+static bool make_tree(struct busy_gpus *busy) {
+  for (busy->size = 1; busy->size < busy->n;) busy->size *= 2;
+  busy->tree = calloc((size_t)2 * busy->size, sizeof *busy->tree);
+  if (!busy->tree) return false;
+  for (uint32_t i = 0; i < busy->n; i++) busy->tree[busy->size + i] = busy->mark[i].value;
+  for (uint32_t i = busy->size; --i > 0;) {
+    int64_t left = busy->tree[2 * (size_t)i], right = busy->tree[2 * (size_t)i + 1];
+    busy->tree[i] = left > right ? left : right;
   }
   return true;
 }
 
-static bool make_course(const struct hr__checker *checker, struct check_cluster_course *course) {
+static bool make_busy_gpus(const struct hr__check_state *checker, struct busy_gpus *busy) {
   const struct hr_trace *trace = checker->trace;
-  *course = (struct check_cluster_course){.mark = malloc(((size_t)2 * checker->n + 1) * sizeof *course->mark)};
-  if (!course->mark) return false;
+  *busy = (struct busy_gpus){.mark = malloc(((size_t)2 * checker->n + 1) * sizeof *busy->mark)};
+  if (!busy->mark) return false;
   for (uint32_t i = 0; i < checker->n; i++) {
     int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i}), start_us = start_of(trace, i);
     if (start_us < 0 || milli == 0 || trace->work_us[i] == 0) continue;
-    course->mark[course->n++] = (struct hr__job_value){start_us, milli};
-    course->mark[course->n++] = (struct hr__job_value){start_us + trace->work_us[i], -milli};
+    busy->mark[busy->n++] = (struct hr__job_value){start_us, milli};
+    busy->mark[busy->n++] = (struct hr__job_value){start_us + trace->work_us[i], -milli};
   }
-  if (!hr__pairs_sort(course->mark, course->n)) return false;
-  for (uint32_t i = 1; i < course->n; i++) course->mark[i].value += course->mark[i - 1].value;
-  for (uint32_t i = course->n; i-- > 1;) /* of marks at one instant the last one holds */
-    if (course->mark[i - 1].key == course->mark[i].key) course->mark[i - 1].value = course->mark[i].value;
-  return make_tree(course);
+  if (!hr__pairs_sort(busy->mark, busy->n)) return false;
+  for (uint32_t i = 1; i < busy->n; i++) busy->mark[i].value += busy->mark[i - 1].value;
+  for (uint32_t i = busy->n; i-- > 1;) /* of marks at one instant the last one counts */
+    if (busy->mark[i - 1].key == busy->mark[i].key) busy->mark[i - 1].value = busy->mark[i].value;
+  return make_tree(busy);
 }
 
-/* Marks at or before a time. */
-static uint32_t count_until(const struct check_cluster_course *course, int64_t time_us) {
-  uint32_t low = 0, high = course->n;
+/* Number of marks at or before a time. */
+static uint32_t count_until(const struct busy_gpus *busy, int64_t time_us) {
+  uint32_t low = 0, high = busy->n;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (course->mark[middle].key <= time_us)
+    if (busy->mark[middle].key <= time_us)
       low = middle + 1;
     else
       high = middle;
@@ -354,38 +344,38 @@ static uint32_t count_until(const struct check_cluster_course *course, int64_t t
   return low;
 }
 
-/* The most at work from one time on until just before another. */
-static int64_t max_between(const struct check_cluster_course *course, int64_t from_us, int64_t to_us) {
-  uint32_t before = count_until(course, from_us), until = count_until(course, to_us - 1);
-  int64_t most = 0;
-  size_t low = (size_t)course->size + (before ? before - 1 : 0), high = (size_t)course->size + until;
+/* Maximum number of busy GPUs in [from_us, to_us). */
+static int64_t max_between(const struct busy_gpus *busy, int64_t from_us, int64_t to_us) {
+  uint32_t before = count_until(busy, from_us), until = count_until(busy, to_us - 1);
+  int64_t max = 0;
+  size_t low = (size_t)busy->size + (before ? before - 1 : 0), high = (size_t)busy->size + until;
   for (; low < high; low /= 2, high /= 2) {
-    if (low % 2 && course->tree[low++] > most) most = course->tree[low - 1];
-    if (high % 2 && course->tree[--high] > most) most = course->tree[high];
+    if (low % 2 && busy->tree[low++] > max) max = busy->tree[low - 1];
+    if (high % 2 && busy->tree[--high] > max) max = busy->tree[high];
   }
-  return most;
+  return max;
 }
 
-/* ---- Against the cluster ------------------------------------------------------------------------------ */
+/* ---- Recorded starts on the cluster ------------------------------------------------------------------ */
 
-/* For more than a hundredth of the time, from the first start to the last end. */
-static void check_over(struct hr__checker *checker, const struct check_cluster_course *course, int64_t capacity_milli) {
-  int64_t over_us = 0, most = 0, all_us = course->n ? course->mark[course->n - 1].key - course->mark[0].key : 0;
-  for (uint32_t i = 0; i + 1 < course->n; i++) {
-    if (course->mark[i].value > most) most = course->mark[i].value;
-    if (course->mark[i].value > capacity_milli) over_us += course->mark[i + 1].key - course->mark[i].key;
+/* For more than 1 % of the time from the first start to the last end. */
+static void check_excess(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
+  int64_t excess_us = 0, max = 0, all_us = busy->n ? busy->mark[busy->n - 1].key - busy->mark[0].key : 0;
+  for (uint32_t i = 0; i + 1 < busy->n; i++) {
+    if (busy->mark[i].value > max) max = busy->mark[i].value;
+    if (busy->mark[i].value > capacity_milli) excess_us += busy->mark[i + 1].key - busy->mark[i].key;
   }
-  if (over_us <= all_us / 100) return;
+  if (excess_us <= all_us / 100) return;
   char peak[HR__NUMBER_BYTES], gpus[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(
-      checker, HR_FINDING_RECORDED_OVER_CAPACITY, HR_SEVERITY_WARNING, &(struct hr__where){.job = HR_NONE},
-      "as recorded, up to %s GPU%s at work at once where the cluster has %s; that is more than it has for %s of the "
-      "time",
-      hr__count_text((uint64_t)most / 1000, peak), hr__counted((uint64_t)most / 1000, " is", "s are"),
-      hr__count_text((uint64_t)capacity_milli / 1000, gpus), hr__share_text((double)over_us / (double)all_us, of));
+  hr__check_add(checker, HR_FINDING_RECORDED_OVER_CAPACITY, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.job = HR_NONE},
+                "as recorded, up to %s GPU%s busy at once on a cluster of %s; more than it has for %s of the time",
+                hr__count_text((uint64_t)max / 1000, peak), hr__counted((uint64_t)max / 1000, " is", "s are"),
+                hr__count_text((uint64_t)capacity_milli / 1000, gpus),
+                hr__check_share_text((double)excess_us / (double)all_us, of));
 }
 
-static void check_idle(struct hr__checker *checker, const struct check_cluster_course *course, int64_t capacity_milli) {
+static void check_idle(struct hr__check_state *checker, const struct busy_gpus *busy, int64_t capacity_milli) {
   enum { SHARE = 20 };
   const struct hr_trace *trace = checker->trace;
   uint32_t known = 0, count = 0, first = HR_NONE;
@@ -394,42 +384,39 @@ static void check_idle(struct hr__checker *checker, const struct check_cluster_c
     if (start_us < 0 || milli == 0) continue;
     known++;
     if (start_us - trace->submit_us[i] < LONG_WAIT_S * HR_SECOND_US || milli > capacity_milli / 2) continue;
-    if (max_between(course, trace->submit_us[i], start_us) + milli > capacity_milli / 2) continue;
+    if (max_between(busy, trace->submit_us[i], start_us) + milli > capacity_milli / 2) continue;
     if (count++ == 0) first = i;
   }
-  if (count < LEAST_JOBS || count < known / SHARE) return;
+  if (count < MIN_JOBS || count < known / SHARE) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = count, .of = known, .job = first},
-           "%s jobs (%s of those with a recorded start) waited for 10 min and more while at least half of the "
-           "cluster's GPUs "
-           "stood idle all the time",
-           hr__count_text(count, text), hr__share_text((double)count / known, of));
+  hr__check_add(checker, HR_FINDING_WAITS_WITHOUT_CAUSE, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = count, .of = known, .job = first},
+                "%s jobs (%s of those with a recorded start) waited for 10 min and more while at least half of the "
+                "cluster's GPUs were idle all the time",
+                hr__count_text(count, text), hr__check_share_text((double)count / known, of));
 }
 
-void hr__check_recorded(struct hr__checker *checker) {
+static void check_recorded_part(struct hr__check_state *checker) {
   if (!checker->trace->recorded_start_us) return;
   check_starts(checker);
   if (!checker->cluster || checker->out_of_memory) return;
-  struct check_cluster_course course;
+  struct busy_gpus busy;
   int64_t capacity_milli = 1000 * (int64_t)hr_cluster_spec_gpus(checker->cluster);
-  if (make_course(checker, &course)) {
-    check_over(checker, &course, capacity_milli);
-    check_idle(checker, &course, capacity_milli);
+  if (make_busy_gpus(checker, &busy)) {
+    check_excess(checker, &busy, capacity_milli);
+    check_idle(checker, &busy, capacity_milli);
   } else {
     checker->out_of_memory = true;
   }
-  free(course.mark);
-  free(course.tree);
+  free(busy.mark);
+  free(busy.tree);
 }
 
-/* Jobs that can never run on the cluster, by the engine's own rules; the rest of what is held against it follows. */
+/* ---- Jobs that never run ----------------------------------------------------------------------------- */
 
-enum { REASONS = 256, MOST_TYPES = 8 };
+enum { REASONS = 256, MAX_TYPES = 8 };
 
-/* ---- Which never run ---------------------------------------------------------------------------------- */
-
-static bool open_cluster(const struct hr__checker *checker, struct hr__recorded_comparison *against) {
+static bool open_cluster(const struct hr__check_state *checker, struct cluster_comparison *against) {
   const struct hr_trace_check_config *config = &checker->check->config;
   const struct hr_trace *trace = checker->trace;
   return hr__speeds_init(&against->speeds, &against->arena, config->speeds, config->cluster, trace) == HR_OK &&
@@ -437,70 +424,69 @@ static bool open_cluster(const struct hr__checker *checker, struct hr__recorded_
                           &against->speeds) == HR_OK;
 }
 
-static bool find_refusals(const struct hr__checker *checker, struct hr__recorded_comparison *against) {
+static bool find_refusals(const struct hr__check_state *checker, struct cluster_comparison *against) {
   against->refusal = malloc(checker->n * sizeof *against->refusal);
   for (uint32_t i = 0; against->refusal && i < checker->n; i++)
     against->refusal[i] = (uint8_t)hr__cluster_never_fits(&against->cluster, (hr_job){i});
   return against->refusal != NULL;
 }
 
-/* ---- By reason ---------------------------------------------------------------------------------------- */
-
-struct check_cluster_group {
+struct never_group {
   uint32_t count, first;
 };
 
-static void add(struct check_cluster_group *group, uint32_t job) {
+static void add(struct never_group *group, uint32_t job) {
   if (group->count++ == 0) group->first = job;
 }
 
-/* Whether it is the types that the job names. */
-static bool is_of_type(const struct hr_trace *trace, const struct hr__recorded_comparison *against, uint32_t job) {
+/* Whether the reason is the job's list of GPU types. */
+static bool is_of_type(const struct hr_trace *trace, const struct cluster_comparison *against, uint32_t job) {
   return against->refusal[job] == HR_REASON_NO_GPU_TYPE && trace->gpu_types && trace->gpu_types[job] != HR_NONE;
 }
 
-static void tell_reason(struct hr__checker *checker, enum hr_reason reason, const struct check_cluster_group *group) {
+static void report_reason(struct hr__check_state *checker, enum hr_reason reason, const struct never_group *group) {
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], gpus[HR__NUMBER_BYTES];
-  uint32_t asked = checker->trace->gpus[group->first];
-  hr__find(checker, HR_FINDING_NEVER_FITS, HR_SEVERITY_ERROR,
-           &(struct hr__where){
-               .count = group->count, .of = checker->n, .job = group->first, .subject = hr_reason_name(reason)},
-           "%s job%s (%s) can never run on this cluster: %s (%s); the first asks for %s GPU%s",
-           hr__count_text(group->count, text), hr__plural(group->count),
-           hr__share_text((double)group->count / checker->n, of), hr_rejection_words(reason), hr_reason_name(reason),
-           hr__count_text(asked, gpus), hr__plural(asked));
+  uint32_t requested = checker->trace->gpus[group->first];
+  hr__check_add(checker, HR_FINDING_NEVER_FITS, HR_SEVERITY_ERROR,
+                &(struct hr__check_subject){
+                    .count = group->count, .of = checker->n, .job = group->first, .subject = hr_reason_name(reason)},
+                "%s job%s (%s) can never run on this cluster: %s (%s); the first requests %s GPU%s",
+                hr__count_text(group->count, text), hr__plural(group->count),
+                hr__check_share_text((double)group->count / checker->n, of), hr_rejection_words(reason),
+                hr_reason_name(reason), hr__count_text(requested, gpus), hr__plural(requested));
 }
 
-static void tell_type(struct hr__checker *checker, const char *types, const struct check_cluster_group *group) {
+static void report_type(struct hr__check_state *checker, const char *types, const struct never_group *group) {
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_UNKNOWN_GPU_TYPE, HR_SEVERITY_ERROR,
-           &(struct hr__where){.count = group->count, .of = checker->n, .job = group->first, .subject = types},
-           "%s job%s (%s) %s for %.60s, which the cluster does not have", hr__count_text(group->count, text),
-           hr__plural(group->count), hr__share_text((double)group->count / checker->n, of),
-           group->count == 1 ? "asks" : "ask", types);
+  hr__check_add(
+      checker, HR_FINDING_UNKNOWN_GPU_TYPE, HR_SEVERITY_ERROR,
+      &(struct hr__check_subject){.count = group->count, .of = checker->n, .job = group->first, .subject = types},
+      "%s job%s (%s) %s %.60s, which the cluster does not have", hr__count_text(group->count, text),
+      hr__plural(group->count), hr__check_share_text((double)group->count / checker->n, of),
+      group->count == 1 ? "requests" : "request", types);
 }
 
-/* One finding for each of the first lists, one for all others. */
-static void tell_types(struct hr__checker *checker, const struct check_cluster_group *lists) {
+/* One finding for each of the first lists of types, and one for the others. */
+static void report_types(struct hr__check_state *checker, const struct never_group *lists) {
   const struct hr_names *names = &checker->trace->gpu_type_lists;
-  struct check_cluster_group rest = {0, HR_NONE};
-  uint32_t told = 0;
+  struct never_group rest = {0, HR_NONE};
+  uint32_t n_reported = 0;
   for (uint32_t i = 0; i < names->count; i++) {
     if (!lists[i].count) continue;
-    if (told++ < MOST_TYPES) {
-      tell_type(checker, names->text[i], &lists[i]);
+    if (n_reported++ < MAX_TYPES) {
+      report_type(checker, names->text[i], &lists[i]);
       continue;
     }
     rest.count += lists[i].count;
     if (lists[i].first < rest.first) rest.first = lists[i].first;
   }
-  if (rest.count) tell_type(checker, "other types", &rest);
+  if (rest.count) report_type(checker, "other types", &rest);
 }
 
-static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded_comparison *against) {
+static void check_fit(struct hr__check_state *checker, const struct cluster_comparison *against) {
   const struct hr_trace *trace = checker->trace;
-  struct check_cluster_group reasons[REASONS] = {{0}};
-  struct check_cluster_group *lists = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *lists);
+  struct never_group reasons[REASONS] = {{0}};
+  struct never_group *lists = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *lists);
   if (!lists) {
     checker->out_of_memory = true;
     return;
@@ -510,20 +496,27 @@ static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded
     add(is_of_type(trace, against, i) ? &lists[trace->gpu_types[i]] : &reasons[against->refusal[i]], i);
   }
   for (unsigned reason = 1; reason < REASONS; reason++)
-    if (reasons[reason].count) tell_reason(checker, (enum hr_reason)reason, &reasons[reason]);
-  tell_types(checker, lists);
+    if (reasons[reason].count) report_reason(checker, (enum hr_reason)reason, &reasons[reason]);
+  report_types(checker, lists);
   free(lists);
 }
 
-void hr__check_cluster(struct hr__checker *checker) {
+static void check_cluster_part(struct hr__check_state *checker) {
   if (!checker->cluster) return;
-  struct hr__recorded_comparison against = {0};
+  struct cluster_comparison against = {0};
   if (open_cluster(checker, &against) && find_refusals(checker, &against)) {
-    hr__check_fit(checker, &against);
-    hr__check_load(checker, &against);
+    check_fit(checker, &against);
+    check_load(checker, &against);
   } else {
     checker->out_of_memory = true;
   }
   free(against.refusal);
   hr__arena_finish(&against.arena);
+}
+
+/* ---- All parts ---------------------------------------------------------------------------------------- */
+
+void hr__check_cluster(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_recorded_part, check_cluster_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Run times: cut at a bound, all the same, rounded, none at all, too long to be true. */
+/* Checks of jobs one by one: run times (cut, constant, rounded, zero, implausibly long), limits, deadlines, sizes,
+   outcomes, units. */
 
 #include "base/text.h"
 #include "traces/tools/check.h"
@@ -9,9 +10,9 @@
 
 #define LONGEST_US (365 * HR__DAY_US)
 
-/* ---- Their column, in order ------------------------------------------------------------------------- */
+/* ---- Run times --------------------------------------------------------------------------------------- */
 
-static bool order_run_times(struct hr__checker *checker) {
+static bool order_run_times(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   checker->work = malloc(((size_t)checker->n + 1) * sizeof *checker->work);
   if (!checker->work) return false;
@@ -21,18 +22,16 @@ static bool order_run_times(struct hr__checker *checker) {
   return hr__pairs_sort(checker->work, checker->n_work);
 }
 
-static bool find_grain(struct hr__checker *checker) {
+static bool find_grain(struct hr__check_state *checker) {
   int64_t *values = malloc(((size_t)checker->n_work + 1) * sizeof *values);
   if (!values) return false;
   for (uint32_t i = 0; i < checker->n_work; i++) values[i] = checker->work[i].key;
-  checker->work_grain_us = hr__grain_us(values, checker->n_work, 0);
+  checker->work_grain_us = hr__check_grain_us(values, checker->n_work, 0);
   free(values);
   return true;
 }
 
-/* ---- Cut ---------------------------------------------------------------------------------------------- */
-
-/* Where values [begin, end) fall into. */
+/* Number of values below `key`. */
 static uint32_t count_below(const struct hr__job_value *values, uint32_t count, int64_t key) {
   uint32_t low = 0, high = count;
   while (low < high) {
@@ -45,7 +44,7 @@ static uint32_t count_below(const struct hr__job_value *values, uint32_t count, 
   return low;
 }
 
-/* How many jobs share a run time on average, of those from 4/5 of the bound up to it. */
+/* Mean number of jobs per distinct run time, from 4/5 of the bound up to it. */
 static double crowd_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
   uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;
@@ -53,42 +52,42 @@ static double crowd_below(const struct hr__job_value *values, uint32_t begin, ui
   return distinct ? (double)*neighbours / distinct : 0;
 }
 
-/* Of the longest 2 of 100 the run time that most have: a heap, at least ten times as many as share one below it, with
-   hardly any job beyond, and a tail that leads up to it. */
-static void check_clamp(struct hr__checker *checker) {
-  enum { LEAST = 10, TIMES = 10, LEAST_NEIGHBOURS = 3 };
+/* A bound: among the longest 2 % of jobs, one run time with at least ten times as many jobs as the values below it
+   share, almost no job beyond it, and a tail that leads up to it. */
+static void check_clamp(struct hr__check_state *checker) {
+  enum { MIN = 10, TIMES = 10, MIN_NEIGHBOURS = 3 };
   const struct hr__job_value *work = checker->work;
   uint32_t n = checker->n_work, begin, neighbours;
-  if (n < LEAST) return;
-  uint32_t count = hr__most_frequent(work, n, n - n / 50 - 1, &begin), beyond = n - begin - count;
+  if (n < MIN) return;
+  uint32_t count = hr__check_most_frequent(work, n, n - n / 50 - 1, &begin), beyond = n - begin - count;
   double crowd = crowd_below(work, begin, &neighbours);
-  bool cut = count >= LEAST && count >= TIMES * crowd && neighbours >= LEAST_NEIGHBOURS && beyond <= n / 200;
+  bool cut = count >= MIN && count >= TIMES * crowd && neighbours >= MIN_NEIGHBOURS && beyond <= n / 200;
   if (!cut || count > n / 2) return;
   checker->clamp_us = work[begin].key;
   double share = (double)count / n;
   char text[HR__NUMBER_BYTES], bound[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], last[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_CLAMPED_RUN_TIMES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = count, .of = n, .job = hr__first_job(work + begin, count)},
-           "%s jobs (%s) ran for exactly %s, and %s ran longer; in the fifth below it the mean number of jobs of a run "
-           "time is %.3g",
-           hr__count_text(count, text), hr__share_text(share, of),
-           hr__duration_text(hr__seconds(work[begin].key), bound), beyond ? hr__count_text(beyond, last) : "none",
-           crowd);
+  hr__check_add(
+      checker, HR_FINDING_CLAMPED_RUN_TIMES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = count, .of = n, .job = hr__check_first_job(work + begin, count)},
+      "%s jobs (%s) ran for exactly %s, and %s ran longer; run times in the fifth below it have %.3g jobs on average",
+      hr__count_text(count, text), hr__check_share_text(share, of),
+      hr__duration_text(hr__seconds(work[begin].key), bound), beyond ? hr__count_text(beyond, last) : "none", crowd);
 }
 
-/* ---- All the same, or rounded ------------------------------------------------------------------------- */
+/* ---- Run times: constant, rounded -------------------------------------------------------------------- */
 
-/* A few hundred that are alike may be made by hand. */
-static void check_constant(struct hr__checker *checker) {
-  enum { LEAST = 20, MANY = 500 };
-  uint32_t n = checker->n_work, begin, count = n >= LEAST ? hr__most_frequent(checker->work, n, 0, &begin) : 0;
-  checker->constant = n >= LEAST && count >= n - n / 10;
+/* A few hundred equal jobs may be made by hand. */
+static void check_constant(struct hr__check_state *checker) {
+  enum { MIN = 20, MANY = 500 };
+  uint32_t n = checker->n_work, begin, count = n >= MIN ? hr__check_most_frequent(checker->work, n, 0, &begin) : 0;
+  checker->constant = n >= MIN && count >= n - n / 10;
   if (!checker->constant) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], value[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_CONSTANT_RUN_TIMES, n >= MANY ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = count, .of = n, .job = hr__first_job(checker->work + begin, count)},
-           "%s jobs (%s) ran for exactly %s", hr__count_text(count, text), hr__share_text((double)count / n, of),
-           hr__duration_text(hr__seconds(checker->work[begin].key), value));
+  hr__check_add(
+      checker, HR_FINDING_CONSTANT_RUN_TIMES, n >= MANY ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = count, .of = n, .job = hr__check_first_job(checker->work + begin, count)},
+      "%s jobs (%s) ran for exactly %s", hr__count_text(count, text), hr__check_share_text((double)count / n, of),
+      hr__duration_text(hr__seconds(checker->work[begin].key), value));
 }
 
 static uint32_t count_distinct(const struct hr__job_value *values, uint32_t count) {
@@ -97,35 +96,35 @@ static uint32_t count_distinct(const struct hr__job_value *values, uint32_t coun
   return distinct;
 }
 
-/* A step matters where it is not small against the median. */
-static void check_rounded(struct hr__checker *checker) {
-  enum { LEAST = 50, LEAST_DISTINCT = 5, SMALL = 20 };
+/* A step matters unless it is small compared with the median. */
+static void check_rounded(struct hr__check_state *checker) {
+  enum { MIN = 50, MIN_DISTINCT = 5, SMALL = 20 };
   uint32_t n = checker->n_work;
   int64_t grain_us = checker->work_grain_us;
-  if (n < LEAST || grain_us < HR__MINUTE_US || count_distinct(checker->work, n) < LEAST_DISTINCT) return;
+  if (n < MIN || grain_us < HR__MINUTE_US || count_distinct(checker->work, n) < MIN_DISTINCT) return;
   int64_t median_us = checker->work[n / 2].key;
   char step[HR__NUMBER_BYTES], median[HR__NUMBER_BYTES];
   bool matters = median_us < SMALL * grain_us;
-  hr__find(checker, HR_FINDING_ROUNDED_RUN_TIMES, matters ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = n, .of = n, .job = HR_NONE},
-           "run times are multiples of %s; their median is %s", hr__duration_text(hr__seconds(grain_us), step),
-           hr__duration_text(hr__seconds(median_us), median));
+  hr__check_add(checker, HR_FINDING_ROUNDED_RUN_TIMES, matters ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = n, .of = n, .job = HR_NONE},
+                "run times are multiples of %s; their median is %s", hr__duration_text(hr__seconds(grain_us), step),
+                hr__duration_text(hr__seconds(median_us), median));
 }
 
-/* ---- None, tiny, endless ------------------------------------------------------------------------------ */
+/* ---- Run times: zero, tiny, long --------------------------------------------------------------------- */
 
-static void tell_count(struct hr__checker *checker, enum hr_finding_code code, double warn_from, uint32_t count,
-                       uint32_t first, const char *what) {
+static void report_count(struct hr__check_state *checker, enum hr_finding_code code, double warn_from, uint32_t count,
+                         uint32_t first, const char *what) {
   double share = (double)count / checker->n;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   if (!count) return;
-  hr__find(checker, code, share >= warn_from ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = count, .of = checker->n, .job = first}, "%s job%s (%s) %s",
-           hr__count_text(count, text), hr__plural(count), hr__share_text(share, of), what);
+  hr__check_add(checker, code, share >= warn_from ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = count, .of = checker->n, .job = first}, "%s job%s (%s) %s",
+                hr__count_text(count, text), hr__plural(count), hr__check_share_text(share, of), what);
 }
 
-/* Cancelled jobs that did not run are told of with the outcomes. */
-static void check_extremes(struct hr__checker *checker) {
+/* Jobs that were cancelled before they ran are reported with the outcomes. */
+static void check_extremes(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t zero = 0, first_zero = HR_NONE, tiny = 0, first_tiny = HR_NONE, endless = 0, first_endless = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++) {
@@ -135,12 +134,12 @@ static void check_extremes(struct hr__checker *checker) {
     if (work_us > 0 && work_us < HR_SECOND_US && !hr__is_service(trace, i) && tiny++ == 0) first_tiny = i;
     if (work_us > LONGEST_US && endless++ == 0) first_endless = i;
   }
-  tell_count(checker, HR_FINDING_ZERO_RUN_TIMES, 0.001, zero, first_zero, "took no time without being cancelled");
-  tell_count(checker, HR_FINDING_TINY_RUN_TIMES, 0.1, tiny, first_tiny, "ran for less than a second");
-  tell_count(checker, HR_FINDING_LONG_RUN_TIMES, 0, endless, first_endless, "ran for more than a year");
+  report_count(checker, HR_FINDING_ZERO_RUN_TIMES, 0.001, zero, first_zero, "have run time 0 without being cancelled");
+  report_count(checker, HR_FINDING_TINY_RUN_TIMES, 0.1, tiny, first_tiny, "ran for less than a second");
+  report_count(checker, HR_FINDING_LONG_RUN_TIMES, 0, endless, first_endless, "ran for more than a year");
 }
 
-void hr__check_run_times(struct hr__checker *checker) {
+static void check_run_times_part(struct hr__check_state *checker) {
   if (!order_run_times(checker) || !find_grain(checker)) {
     checker->out_of_memory = true;
     return;
@@ -151,23 +150,21 @@ void hr__check_run_times(struct hr__checker *checker) {
   check_extremes(checker);
 }
 
-/* Limits against run times, and deadlines. */
-
-enum { LEAST_JOBS = 20, GRACE_S = 60 };
+enum { MIN_JOBS = 20, GRACE_S = 60 };
 
 struct limits {
   uint32_t known, beyond, first_beyond;
-  struct hr__job_value *ratio; /* limit over run time in millionths, rising, with their jobs */
-  struct hr__job_value *limit; /* rising, likewise */
+  struct hr__job_value *ratio; /* limit / run time in millionths, ascending, with their jobs */
+  struct hr__job_value *limit; /* ascending, with their jobs */
   uint32_t n_ratios;
 };
 
-/* What a scheduler takes to kill a job is no fault. */
+/* The time that a scheduler takes to stop a job is tolerated. */
 static bool is_beyond(int64_t work_us, int64_t limit_us) {
   return work_us > limit_us + limit_us / 100 + GRACE_S * HR_SECOND_US;
 }
 
-static bool gather(const struct hr__checker *checker, struct limits *limits) {
+static bool gather(const struct hr__check_state *checker, struct limits *limits) {
   const struct hr_trace *trace = checker->trace;
   *limits = (struct limits){.first_beyond = HR_NONE};
   limits->ratio = malloc(((size_t)checker->n + 1) * sizeof *limits->ratio);
@@ -185,12 +182,12 @@ static bool gather(const struct hr__checker *checker, struct limits *limits) {
   return hr__pairs_sort(limits->ratio, limits->n_ratios) && hr__pairs_sort(limits->limit, limits->known);
 }
 
-/* ---- Limits ------------------------------------------------------------------------------------------- */
+/* ---- Limits ------------------------------------------------------------------------------------------ */
 
-/* Nine of ten limits are the same multiple of the run time, to a thousandth. */
-static void check_ratio(struct hr__checker *checker, const struct limits *limits) {
+/* Nine of ten limits are the same multiple of the run time, within 0.1 %. */
+static void check_ratio(struct hr__check_state *checker, const struct limits *limits) {
   uint32_t n = limits->n_ratios;
-  if (n < LEAST_JOBS) return;
+  if (n < MIN_JOBS) return;
   int64_t median = limits->ratio[n / 2].key;
   uint32_t same = 0, first = HR_NONE;
   for (uint32_t i = 0; i < n; i++) {
@@ -204,35 +201,38 @@ static void check_ratio(struct hr__checker *checker, const struct limits *limits
     snprintf(multiple, sizeof multiple, "the run time itself");
   else
     snprintf(multiple, sizeof multiple, "%.4g times the run time", (double)median / 1e6);
-  hr__find(checker, HR_FINDING_LIMITS_ARE_RUN_TIMES, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = same, .of = n, .job = first}, "of %s jobs (%s) the limit is %s",
-           hr__count_text(same, text), hr__share_text((double)same / n, of), multiple);
+  hr__check_add(checker, HR_FINDING_LIMITS_ARE_RUN_TIMES, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){.count = same, .of = n, .job = first}, "the limit of %s jobs (%s) is %s",
+                hr__count_text(same, text), hr__check_share_text((double)same / n, of), multiple);
 }
 
-static void check_beyond(struct hr__checker *checker, const struct limits *limits) {
+static void check_beyond(struct hr__check_state *checker, const struct limits *limits) {
   if (!limits->beyond) return;
   double share = (double)limits->beyond / limits->known;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_BEYOND_LIMIT, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = limits->beyond, .of = limits->known, .job = limits->first_beyond},
-           "%s job%s (%s of those with limits) ran longer than the limit, by more than %d s and 1 %%",
-           hr__count_text(limits->beyond, text), hr__plural(limits->beyond), hr__share_text(share, of), GRACE_S);
+  hr__check_add(checker, HR_FINDING_BEYOND_LIMIT, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = limits->beyond, .of = limits->known, .job = limits->first_beyond},
+                "%s job%s (%s of those with limits) ran longer than the limit, by more than %d s and 1 %%",
+                hr__count_text(limits->beyond, text), hr__plural(limits->beyond), hr__check_share_text(share, of),
+                GRACE_S);
 }
 
-static void check_one(struct hr__checker *checker, const struct limits *limits) {
-  uint32_t begin, count = limits->known < LEAST_JOBS ? 0 : hr__most_frequent(limits->limit, limits->known, 0, &begin);
-  if (limits->known < LEAST_JOBS || count < limits->known / 2) return;
+static void check_one(struct hr__check_state *checker, const struct limits *limits) {
+  uint32_t begin,
+      count = limits->known < MIN_JOBS ? 0 : hr__check_most_frequent(limits->limit, limits->known, 0, &begin);
+  if (limits->known < MIN_JOBS || count < limits->known / 2) return;
   double share = (double)count / limits->known;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], value[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_ONE_LIMIT, share >= 0.9 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = count, .of = limits->known, .job = hr__first_job(limits->limit + begin, count)},
-           "%s jobs (%s of those with limits) have the limit %s", hr__count_text(count, text),
-           hr__share_text(share, of), hr__duration_text(hr__seconds(limits->limit[begin].key), value));
+  hr__check_add(checker, HR_FINDING_ONE_LIMIT, share >= 0.9 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){
+                    .count = count, .of = limits->known, .job = hr__check_first_job(limits->limit + begin, count)},
+                "%s jobs (%s of those with limits) have the limit %s", hr__count_text(count, text),
+                hr__check_share_text(share, of), hr__duration_text(hr__seconds(limits->limit[begin].key), value));
 }
 
 /* ---- Deadlines ---------------------------------------------------------------------------------------- */
 
-static void check_deadlines(struct hr__checker *checker) {
+static void check_deadlines(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t known = 0, late = 0, first = HR_NONE;
   for (uint32_t i = 0; trace->deadline_us && i < checker->n; i++) {
@@ -243,13 +243,13 @@ static void check_deadlines(struct hr__checker *checker) {
   if (!late) return;
   double share = (double)late / known;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_IMPOSSIBLE_DEADLINES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = late, .of = known, .job = first},
-           "%s job%s (%s of those with deadlines) cannot be done in time even without a wait",
-           hr__count_text(late, text), hr__plural(late), hr__share_text(share, of));
+  hr__check_add(checker, HR_FINDING_IMPOSSIBLE_DEADLINES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = late, .of = known, .job = first},
+                "%s job%s (%s of those with deadlines) cannot be complete in time even without waiting",
+                hr__count_text(late, text), hr__plural(late), hr__check_share_text(share, of));
 }
 
-void hr__check_limits(struct hr__checker *checker) {
+static void check_limits_part(struct hr__check_state *checker) {
   check_deadlines(checker);
   if (!checker->trace->limit_us) return;
   struct limits limits;
@@ -264,16 +264,16 @@ void hr__check_limits(struct hr__checker *checker) {
   free(limits.limit);
 }
 
-/* How many GPUs jobs ask for: counts that fill no node, fractions that were rounded up, none at all. */
+/* ---- Sizes ------------------------------------------------------------------------------------------- */
 
 enum { USUAL_NODE_GPUS = 8 };
 
-/* Whether whole nodes of that size are filled by some such requests, or it fills whole nodes. */
+/* Whether some such requests fill whole nodes of that size, or one fills several whole nodes. */
 static bool divides(uint32_t gpus, uint32_t node_gpus) {
   return node_gpus && (gpus % node_gpus == 0 || node_gpus % gpus == 0);
 }
 
-static bool fills_nodes(const struct hr__checker *checker, uint32_t gpus) {
+static bool fills_nodes(const struct hr__check_state *checker, uint32_t gpus) {
   const struct hr_cluster_spec *cluster = checker->cluster;
   if (!cluster) return divides(gpus, USUAL_NODE_GPUS);
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -281,9 +281,9 @@ static bool fills_nodes(const struct hr__checker *checker, uint32_t gpus) {
   return false;
 }
 
-/* A job of several tasks asks task by task. */
-static void check_odd(struct hr__checker *checker) {
-  enum { SIZES_LEAST = 20, SHARE = 5 };
+/* For a job of several tasks, the GPUs of a task count. */
+static void check_odd(struct hr__check_state *checker) {
+  enum { SIZES_MIN = 20, SHARE = 5 };
   const struct hr_trace *trace = checker->trace;
   uint32_t several = 0, odd = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++) {
@@ -295,61 +295,61 @@ static void check_odd(struct hr__checker *checker) {
   if (!odd) return;
   double share = (double)odd / several;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], size[HR__NUMBER_BYTES];
-  bool many = several >= SIZES_LEAST && odd >= several / SHARE;
-  hr__find(
+  bool many = several >= SIZES_MIN && odd >= several / SHARE;
+  hr__check_add(
       checker, HR_FINDING_ODD_SIZES, many ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__where){.count = odd, .of = several, .job = first},
-      "%s job%s (%s of those with several GPUs) ask%s for a number that neither divides nor is a multiple of %s, the "
-      "first for %s",
-      hr__count_text(odd, text), hr__plural(odd), hr__share_text(share, of), odd == 1 ? "s" : "",
-      checker->cluster ? "a node's GPUs" : "8, the usual node", hr__count_text(trace->gpus[first], size));
+      &(struct hr__check_subject){.count = odd, .of = several, .job = first},
+      "%s job%s (%s of those with several GPUs) request%s a number that neither divides nor is a multiple of %s, "
+      "the first one %s",
+      hr__count_text(odd, text), hr__plural(odd), hr__check_share_text(share, of), odd == 1 ? "s" : "",
+      checker->cluster ? "a node's GPUs" : "8, the usual node size", hr__count_text(trace->gpus[first], size));
 }
 
-/* Three of four jobs ask for one whole GPU, and no share of a GPU is told. */
-static void check_single(struct hr__checker *checker) {
-  enum { SIZES_LEAST = 100 };
+/* Three of four jobs request one whole GPU, and no job a fraction of one. */
+static void check_single(struct hr__check_state *checker) {
+  enum { SIZES_MIN = 100 };
   const struct hr_trace *trace = checker->trace;
   uint32_t asking = 0, single = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
     asking += trace->gpus[i] > 0;
     single += trace->gpus[i] == 1;
   }
-  if (trace->gpu_milli || trace->mig_profile || asking < SIZES_LEAST || single < asking - asking / 4) return;
+  if (trace->gpu_milli || trace->mig_profile || asking < SIZES_MIN || single < asking - asking / 4) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_ALL_SINGLE_GPU, HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = single, .of = asking, .job = HR_NONE},
-           "%s jobs (%s of those with GPUs) ask for one whole GPU, and no job for a share of one",
-           hr__count_text(single, text), hr__share_text((double)single / asking, of));
+  hr__check_add(checker, HR_FINDING_ALL_SINGLE_GPU, HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = single, .of = asking, .job = HR_NONE},
+                "%s jobs (%s of those with GPUs) request one whole GPU, and no job a fraction of one",
+                hr__count_text(single, text), hr__check_share_text((double)single / asking, of));
 }
 
-static void check_none(struct hr__checker *checker) {
+static void check_none(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t without = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++)
     if (trace->gpus[i] == 0 && without++ == 0) first = i;
   if (!without) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_WITHOUT_GPUS, without == checker->n ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = without, .of = checker->n, .job = first}, "%s job%s (%s) ask%s for no GPU",
-           hr__count_text(without, text), hr__plural(without), hr__share_text((double)without / checker->n, of),
-           without == 1 ? "s" : "");
+  hr__check_add(checker, HR_FINDING_WITHOUT_GPUS, without == checker->n ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = without, .of = checker->n, .job = first},
+                "%s job%s (%s) request%s no GPU", hr__count_text(without, text), hr__plural(without),
+                hr__check_share_text((double)without / checker->n, of), without == 1 ? "s" : "");
 }
 
-void hr__check_sizes(struct hr__checker *checker) {
+static void check_sizes_part(struct hr__check_state *checker) {
   check_odd(checker);
   check_single(checker);
   check_none(checker);
 }
 
-/* How jobs ended: failures after one and the same time, more failures than not, cancellations of what never ran. */
+/* ---- Outcomes ---------------------------------------------------------------------------------------- */
 
-/* Outcomes by kind; which failed, with their run times; the first that was cancelled without having run. */
+/* Counts of outcomes; failed jobs with their run times; the first job that was cancelled before it ran. */
 struct outcomes {
   uint32_t count[HR_N_OUTCOMES], unrun, first_unrun;
   struct hr__job_value *failed;
 };
 
-static bool outcomes_gather(const struct hr__checker *checker, struct outcomes *outcomes) {
+static bool outcomes_gather(const struct hr__check_state *checker, struct outcomes *outcomes) {
   const struct hr_trace *trace = checker->trace;
   *outcomes = (struct outcomes){0};
   outcomes->failed = malloc(((size_t)checker->n + 1) * sizeof *outcomes->failed);
@@ -364,43 +364,45 @@ static bool outcomes_gather(const struct hr__checker *checker, struct outcomes *
   return hr__pairs_sort(outcomes->failed, outcomes->count[HR_OUTCOME_FAILED]);
 }
 
-/* Failures at once are alike by nature: those of a minute and more are looked at. */
-static void check_alike(struct hr__checker *checker, const struct outcomes *outcomes) {
-  enum { OUTCOMES_LEAST = 20 };
+/* Immediate failures are naturally alike, so only those after at least a minute count. */
+static void check_alike(struct hr__check_state *checker, const struct outcomes *outcomes) {
+  enum { OUTCOMES_MIN = 20 };
   uint32_t n = outcomes->count[HR_OUTCOME_FAILED], from = 0, begin;
   while (from < n && outcomes->failed[from].key < HR__MINUTE_US) from++;
   uint32_t long_ones = n - from,
-           count = long_ones < OUTCOMES_LEAST ? 0 : hr__most_frequent(outcomes->failed, n, from, &begin);
-  if (count < OUTCOMES_LEAST || count < long_ones / 4 || checker->constant) return;
+           count = long_ones < OUTCOMES_MIN ? 0 : hr__check_most_frequent(outcomes->failed, n, from, &begin);
+  if (count < OUTCOMES_MIN || count < long_ones / 4 || checker->constant) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], time[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_FAILURES_ALIKE, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = count, .of = long_ones, .job = hr__first_job(outcomes->failed + begin, count)},
-           "%s jobs (%s of the failures after a minute and more) failed after exactly %s", hr__count_text(count, text),
-           hr__share_text((double)count / long_ones, of),
-           hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
+  hr__check_add(checker, HR_FINDING_FAILURES_ALIKE, HR_SEVERITY_WARNING,
+                &(struct hr__check_subject){
+                    .count = count, .of = long_ones, .job = hr__check_first_job(outcomes->failed + begin, count)},
+                "%s jobs (%s of the failures after a minute and more) failed after exactly %s",
+                hr__count_text(count, text), hr__check_share_text((double)count / long_ones, of),
+                hr__duration_text(hr__seconds(outcomes->failed[begin].key), time));
 }
 
-static void check_most(struct hr__checker *checker, const struct outcomes *outcomes) {
-  enum { OUTCOMES_LEAST = 20 };
+static void check_most(struct hr__check_state *checker, const struct outcomes *outcomes) {
+  enum { OUTCOMES_MIN = 20 };
   uint32_t failed = outcomes->count[HR_OUTCOME_FAILED], known = checker->n - outcomes->count[HR_OUTCOME_UNKNOWN];
-  if (failed < OUTCOMES_LEAST || failed <= known / 2 || known <= checker->n / 2) return;
+  if (failed < OUTCOMES_MIN || failed <= known / 2 || known <= checker->n / 2) return;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_MOSTLY_FAILED, HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = failed, .of = known, .job = hr__first_job(outcomes->failed, failed)},
-           "%s jobs (%s) failed", hr__count_text(failed, text), hr__share_text((double)failed / known, of));
+  hr__check_add(
+      checker, HR_FINDING_MOSTLY_FAILED, HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = failed, .of = known, .job = hr__check_first_job(outcomes->failed, failed)},
+      "%s jobs (%s) failed", hr__count_text(failed, text), hr__check_share_text((double)failed / known, of));
 }
 
-static void check_unrun(struct hr__checker *checker, const struct outcomes *outcomes) {
+static void check_unrun(struct hr__check_state *checker, const struct outcomes *outcomes) {
   if (!outcomes->unrun) return;
   double share = (double)outcomes->unrun / checker->n;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
-  hr__find(checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = outcomes->unrun, .of = checker->n, .job = outcomes->first_unrun},
-           "%s job%s (%s) %s cancelled without having run", hr__count_text(outcomes->unrun, text),
-           hr__plural(outcomes->unrun), hr__share_text(share, of), outcomes->unrun == 1 ? "was" : "were");
+  hr__check_add(checker, HR_FINDING_CANCELLED_UNRUN, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = outcomes->unrun, .of = checker->n, .job = outcomes->first_unrun},
+                "%s job%s (%s) %s cancelled before running", hr__count_text(outcomes->unrun, text),
+                hr__plural(outcomes->unrun), hr__check_share_text(share, of), outcomes->unrun == 1 ? "was" : "were");
 }
 
-void hr__check_outcomes(struct hr__checker *checker) {
+static void check_outcomes_part(struct hr__check_state *checker) {
   struct outcomes outcomes;
   if (!checker->trace->outcome) return;
   if (outcomes_gather(checker, &outcomes)) {
@@ -413,54 +415,65 @@ void hr__check_outcomes(struct hr__checker *checker) {
   free(outcomes.failed);
 }
 
-/* Units that cannot be what they are read as: milliseconds for seconds, or the other way round. */
+/* ---- Units ------------------------------------------------------------------------------------------- */
 
 #define YEAR_2100_S INT64_C(4102444800)
-enum { UNITS_LEAST_JOBS = 20, LEAST_FOR_OVERLAP = 100, LONG_MEDIAN_DAYS = 3 };
+enum { UNITS_MIN_JOBS = 20, MIN_FOR_OVERLAP = 100, LONG_MEDIAN_DAYS = 3 };
 
-static void check_median(struct hr__checker *checker) {
-  if (checker->n_work < UNITS_LEAST_JOBS) return;
+static void check_median(struct hr__check_state *checker) {
+  if (checker->n_work < UNITS_MIN_JOBS) return;
   int64_t median_us = checker->work[checker->n_work / 2].key;
-  const struct hr__where where = {.count = checker->n_work, .of = checker->n, .job = HR_NONE, .subject = "duration"};
+  const struct hr__check_subject where = {
+      .count = checker->n_work, .of = checker->n, .job = HR_NONE, .subject = "duration"};
   char text[HR__NUMBER_BYTES];
   hr__duration_text(hr__seconds(median_us), text);
   if (median_us < HR_SECOND_US)
-    hr__find(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
-             "half of the jobs run for less than %s: are run times in minutes or hours taken for seconds?", text);
+    hr__check_add(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
+                  "half of the jobs run for less than %s: are run times in minutes or hours, and read as seconds?",
+                  text);
   if (median_us > LONG_MEDIAN_DAYS * HR__DAY_US)
-    hr__find(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
-             "half of the jobs run for %s or more: are run times in milliseconds taken for seconds?", text);
+    hr__check_add(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING, &where,
+                  "half of the jobs run for %s or more: are run times in milliseconds, and read as seconds?", text);
 }
 
-/* Plain numbers beyond what dates are as seconds since 1970. */
-static void check_epoch(struct hr__checker *checker) {
+/* Plain numbers that are too large for dates in seconds since 1970. */
+static void check_epoch(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   int64_t first_s = trace->origin_us / HR_SECOND_US;
   char text[HR__NUMBER_BYTES];
   if (trace->dated || first_s < YEAR_2100_S) return;
-  hr__find(checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = checker->n, .of = checker->n, .job = 0, .subject = "submit"},
-           "the first submit is %s s, after the year 2100 if it counts from 1970: are submits in another unit?",
-           hr__count_text((uint64_t)first_s, text));
+  hr__check_add(
+      checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING,
+      &(struct hr__check_subject){.count = checker->n, .of = checker->n, .job = 0, .subject = "submit"},
+      "the first submit is at %s s, after the year 2100 if counted from 1970: are submit times in another unit?",
+      hr__count_text((uint64_t)first_s, text));
 }
 
-/* On a cluster that is worth a trace, jobs overlap. */
-static void check_overlap(struct hr__checker *checker) {
+/* Jobs overlap on any cluster that is large enough to record. */
+static void check_overlap(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   double busy_s = 0, span_s = hr__seconds(checker->span_us);
-  if (checker->n < LEAST_FOR_OVERLAP || checker->span_us == 0) return;
+  if (checker->n < MIN_FOR_OVERLAP || checker->span_us == 0) return;
   for (uint32_t i = 0; i < checker->n; i++) busy_s += hr__seconds(trace->work_us[i]);
   if (busy_s >= 0.05 * span_s) return;
-  hr__find(
+  hr__check_add(
       checker, HR_FINDING_SUSPICIOUS_UNITS, HR_SEVERITY_WARNING,
-      &(struct hr__where){.count = checker->n, .of = checker->n, .job = HR_NONE, .subject = "submit"},
-      "%.2g jobs run at a time on average: are submits in milliseconds, or run times in minutes or hours, taken for "
-      "seconds?",
+      &(struct hr__check_subject){.count = checker->n, .of = checker->n, .job = HR_NONE, .subject = "submit"},
+      "%.2g jobs run at a time on average: are submit times in milliseconds, or run times in minutes or hours, "
+      "and read as seconds?",
       busy_s / span_s);
 }
 
-void hr__check_units(struct hr__checker *checker) {
+static void check_units_part(struct hr__check_state *checker) {
   check_median(checker);
   check_epoch(checker);
   check_overlap(checker);
+}
+
+/* ---- All parts ---------------------------------------------------------------------------------------- */
+
+void hr__check_jobs(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_run_times_part, check_units_part, check_limits_part,
+                                                            check_outcomes_part, check_sizes_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

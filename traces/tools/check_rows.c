@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What reading left out, by reason; the order of rows; what the reader had to assume. */
+/*
+ * Checks of rows: skipped rows, their order, duplicates, missing fields, and jobs, users or tenants that dominate.
+ *
+ * Copies: the same row under another id is reported directly. The same run time of the same user may be chance if
+ * times are whole seconds, so the number of such jobs is compared with the number that have a twin whose run time is
+ * one step longer: as likely by chance, but not a result of copying.
+ */
 
 #include "base/text.h"
 #include "traces/tools/check.h"
@@ -10,20 +16,21 @@
 
 static const char duplicate_reason[] = "the job id is already used";
 
-static void tell_skipped(struct hr__checker *checker, const struct hr_skipped_rows *rows, uint64_t all) {
+static void report_skipped(struct hr__check_state *checker, const struct hr_skipped_rows *rows, uint64_t all) {
   bool duplicate = strcmp(rows->reason, duplicate_reason) == 0;
   enum hr_finding_code code = rows->no_fault ? HR_FINDING_LEFT_OUT
                               : duplicate    ? HR_FINDING_DUPLICATE_IDS
                                              : HR_FINDING_BAD_ROWS;
   char count[HR__NUMBER_BYTES], of[HR__NUMBER_BYTES], share[HR__SHARE_BYTES];
-  hr__find(checker, code, rows->no_fault ? HR_SEVERITY_NOTE : HR_SEVERITY_ERROR,
-           &(struct hr__where){.count = rows->count, .of = all, .line = rows->first_line, .job = HR_NONE},
-           "%s of %s row%s (%s), %sin line %" PRIu64 ": %s", hr__count_text(rows->count, count),
-           hr__count_text(all, of), hr__plural(all), hr__share_text((double)rows->count / (double)all, share),
-           hr__counted(rows->count, "", "the first "), rows->first_line, rows->reason);
+  hr__check_add(checker, code, rows->no_fault ? HR_SEVERITY_NOTE : HR_SEVERITY_ERROR,
+                &(struct hr__check_subject){.count = rows->count, .of = all, .line = rows->first_line, .job = HR_NONE},
+                "%s of %s row%s (%s), %sin line %" PRIu64 ": %s", hr__count_text(rows->count, count),
+                hr__count_text(all, of), hr__plural(all),
+                hr__check_share_text((double)rows->count / (double)all, share),
+                hr__counted(rows->count, "", "the first "), rows->first_line, rows->reason);
 }
 
-/* Submits in the file's order. */
+/* Submit times in the order of the file. */
 static int64_t *in_file_order(const struct hr_trace *trace, uint32_t *job_of_row) {
   int64_t *submit_us = malloc(trace->n_jobs * sizeof *submit_us);
   for (uint32_t i = 0; submit_us && i < trace->n_jobs; i++) {
@@ -33,8 +40,8 @@ static int64_t *in_file_order(const struct hr_trace *trace, uint32_t *job_of_row
   return submit_us;
 }
 
-/* A row is out of order when the one before it was submitted later. */
-static void check_order(struct hr__checker *checker) {
+/* A row is out of order if the previous one was submitted later. */
+static void check_order(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   if (!trace->row) return;
   uint32_t *job_of_row = malloc(checker->n * sizeof *job_of_row), count = 0, first = HR_NONE;
@@ -44,73 +51,72 @@ static void check_order(struct hr__checker *checker) {
     if (submit_us[row] < submit_us[row - 1] && count++ == 0) first = job_of_row[row];
   char text[HR__NUMBER_BYTES], share[HR__SHARE_BYTES];
   if (count)
-    hr__find(checker, HR_FINDING_UNSORTED, HR_SEVERITY_NOTE,
-             &(struct hr__where){.count = count, .of = checker->n, .job = first},
-             "%s row%s (%s) come%s right after one that was submitted later", hr__count_text(count, text),
-             hr__plural(count), hr__share_text((double)count / checker->n, share), count == 1 ? "s" : "");
+    hr__check_add(checker, HR_FINDING_UNSORTED, HR_SEVERITY_NOTE,
+                  &(struct hr__check_subject){.count = count, .of = checker->n, .job = first},
+                  "%s row%s (%s) come%s directly after one that was submitted later", hr__count_text(count, text),
+                  hr__plural(count), hr__check_share_text((double)count / checker->n, share), count == 1 ? "s" : "");
   free(submit_us);
   free(job_of_row);
 }
 
-void hr__check_rows(struct hr__checker *checker) {
+static void check_rows_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   for (uint32_t i = 0; i < trace->n_skipped_reasons; i++)
-    tell_skipped(checker, &trace->skipped[i], trace->n_jobs + trace->n_skipped);
+    report_skipped(checker, &trace->skipped[i], trace->n_jobs + trace->n_skipped);
   check_order(checker);
   for (size_t i = 0; i < trace->notes.count; i++)
-    hr__find(checker, HR_FINDING_READER, HR_SEVERITY_NOTE, &(struct hr__where){.job = HR_NONE}, "%s",
-             trace->notes.text[i]);
+    hr__check_add(checker, HR_FINDING_READER, HR_SEVERITY_NOTE, &(struct hr__check_subject){.job = HR_NONE}, "%s",
+                  trace->notes.text[i]);
 }
 
-/* Facts that the trace does not tell, of all jobs or of some, and what a run takes in their place (hr_finding_meaning).
- */
+/* Fields that all or some jobs lack; hr_finding_meaning() says what a run assumes instead. */
 
-struct check_rows_fact {
+struct field_fact {
   enum hr_finding_code code;
   const char *word;
-  uint32_t told; /* jobs of which it is told */
+  uint32_t known; /* number of jobs that have it */
 };
 
 static uint32_t count_names(const uint32_t *column, uint32_t n) {
-  uint32_t told = 0;
-  for (uint32_t i = 0; column && i < n; i++) told += column[i] != HR_NONE;
-  return told;
+  uint32_t known = 0;
+  for (uint32_t i = 0; column && i < n; i++) known += column[i] != HR_NONE;
+  return known;
 }
 
 static uint32_t count_times(const int64_t *column, uint32_t n) {
-  uint32_t told = 0;
-  for (uint32_t i = 0; column && i < n; i++) told += column[i] != HR_UNKNOWN_US;
-  return told;
+  uint32_t known = 0;
+  for (uint32_t i = 0; column && i < n; i++) known += column[i] != HR_UNKNOWN_US;
+  return known;
 }
 
 static uint32_t count_bytes(const uint8_t *column, uint32_t n) {
-  uint32_t told = 0;
-  for (uint32_t i = 0; column && i < n; i++) told += column[i] != 0;
-  return told;
+  uint32_t known = 0;
+  for (uint32_t i = 0; column && i < n; i++) known += column[i] != 0;
+  return known;
 }
 
 static uint32_t count_sizes(const uint64_t *column, uint32_t n) {
-  uint32_t told = 0;
-  for (uint32_t i = 0; column && i < n; i++) told += column[i] != 0;
-  return told;
+  uint32_t known = 0;
+  for (uint32_t i = 0; column && i < n; i++) known += column[i] != 0;
+  return known;
 }
 
-static void tell(struct hr__checker *checker, const struct check_rows_fact *fact) {
-  uint32_t missing = checker->n - fact->told;
+static void report_missing(struct hr__check_state *checker, const struct field_fact *fact) {
+  uint32_t missing = checker->n - fact->known;
   char text[HR__NUMBER_BYTES], share[HR__SHARE_BYTES];
-  const struct hr__where where = {.count = missing, .of = checker->n, .job = HR_NONE};
-  if (fact->told == 0)
-    hr__find(checker, fact->code, HR_SEVERITY_NOTE, &where, "no job tells its %s", fact->word);
+  const struct hr__check_subject where = {.count = missing, .of = checker->n, .job = HR_NONE};
+  if (fact->known == 0)
+    hr__check_add(checker, fact->code, HR_SEVERITY_NOTE, &where, "no job has a known %s", fact->word);
   else if (missing)
-    hr__find(checker, fact->code, HR_SEVERITY_NOTE, &where, "%s job%s (%s) do%s not tell %s %s",
-             hr__count_text(missing, text), hr__plural(missing), hr__share_text((double)missing / checker->n, share),
-             missing == 1 ? "es" : "", missing == 1 ? "its" : "their", fact->word);
+    hr__check_add(checker, fact->code, HR_SEVERITY_NOTE, &where, "%s job%s (%s) %s no known %s",
+                  hr__count_text(missing, text), hr__plural(missing),
+                  hr__check_share_text((double)missing / checker->n, share), missing == 1 ? "has" : "have", fact->word);
 }
 
-void hr__check_missing(struct hr__checker *checker) {
+static void check_missing_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t n = checker->n;
-  const struct check_rows_fact facts[] = {
+  const struct field_fact facts[] = {
       {HR_FINDING_NO_USERS, "user", count_names(trace->user, n)},
       {HR_FINDING_NO_TENANTS, "tenant", count_names(trace->tenant, n)},
       {HR_FINDING_NO_CLASSES, "class", count_bytes(trace->class_, n)},
@@ -119,47 +125,47 @@ void hr__check_missing(struct hr__checker *checker) {
       {HR_FINDING_NO_GPU_TYPES, "GPU type", count_names(trace->gpu_types, n)},
       {HR_FINDING_NO_GPU_MEMORY, "GPU memory", count_sizes(trace->gpu_mem_mib, n)},
       {HR_FINDING_NO_CHECKPOINTS, "checkpoint interval", count_times(trace->checkpoint_interval_us, n)},
-      {HR_FINDING_NO_RECORDED_STARTS, "recorded start", count_times(trace->recorded_start_us, n)}};
-  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) tell(checker, &facts[i]);
+      {HR_FINDING_NO_RECORDED_STARTS, "start time", count_times(trace->recorded_start_us, n)}};
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) report_missing(checker, &facts[i]);
 }
 
-/*
- * Jobs that are copies of others. The same row under another id is told at once. The same run time of the same user is
- * more often chance than it seems, where times are whole seconds: so it is held against how often a job has a twin that
- * runs one step longer, which chance makes just as often, and copying does not.
- */
+/* ---- Copies ------------------------------------------------------------------------------------------ */
 
-enum { LEAST_JOBS = 50, LEAST_DISTINCT = 50, LEAST_RUN_S = 600, MOST_ASKED = 200000 };
+enum { MIN_JOBS = 50, MIN_DISTINCT = 50, MIN_RUN_S = 600, MAX_SAMPLE = 200000 };
 
-/* Long enough to be told from others, and not ended by a bound that many ran into. */
-static bool counts(const struct hr__checker *checker, uint32_t job) {
+static int64_t limit_us(const struct hr_trace *trace, uint32_t job) {
+  return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
+}
+
+/* Long enough to be distinct, and not ended by a bound that many jobs reached. */
+static bool is_distinctive(const struct hr__check_state *checker, uint32_t job) {
   const struct hr_trace *trace = checker->trace;
   int64_t work_us = trace->work_us[job];
-  return work_us >= LEAST_RUN_S * HR_SECOND_US && work_us != checker->clamp_us && work_us != hr__limit_of(trace, job) &&
+  return work_us >= MIN_RUN_S * HR_SECOND_US && work_us != checker->clamp_us && work_us != limit_us(trace, job) &&
          !hr__is_service(trace, job);
 }
 
 static uint64_t hash_of(const struct hr_trace *trace, uint32_t job, int64_t work_us) {
-  uint64_t hash = hr__hash_more(1, (uint64_t)work_us);
-  hash = hr__hash_more(hash, hr_trace_gpus_milli(trace, (hr_job){job}));
-  hash = hr__hash_more(hash, trace->user ? trace->user[job] : 0);
-  hash = hr__hash_more(hash, trace->tenant ? trace->tenant[job] : 0);
-  hash = hr__hash_more(hash, trace->model ? trace->model[job] : 0);
-  return hr__hash_more(hash, trace->gpu_types ? trace->gpu_types[job] : 0);
+  uint64_t hash = hr__hash_combine(1, (uint64_t)work_us);
+  hash = hr__hash_combine(hash, hr_trace_gpus_milli(trace, (hr_job){job}));
+  hash = hr__hash_combine(hash, trace->user ? trace->user[job] : 0);
+  hash = hr__hash_combine(hash, trace->tenant ? trace->tenant[job] : 0);
+  hash = hr__hash_combine(hash, trace->model ? trace->model[job] : 0);
+  return hr__hash_combine(hash, trace->gpu_types ? trace->gpu_types[job] : 0);
 }
 
 struct copies {
-  uint32_t of, rows, first_row, jobs, first_job; /* looked at; same rows; same jobs, whenever they come */
+  uint32_t of, rows, first_row, jobs, first_job; /* jobs examined; equal rows; equal jobs at any time */
 };
 
-static bool count_copies(const struct hr__checker *checker, struct hr__hash_set *jobs, struct copies *copies) {
+static bool count_copies(const struct hr__check_state *checker, struct hr__hash_set *jobs, struct copies *copies) {
   const struct hr_trace *trace = checker->trace;
   struct hr__hash_set rows;
   if (!hr__hash_set_init(&rows, checker->n)) return false;
   for (uint32_t i = 0; i < checker->n; i++) {
-    if (!counts(checker, i)) continue;
+    if (!is_distinctive(checker, i)) continue;
     uint64_t hash = hash_of(trace, i, trace->work_us[i]);
-    bool same_row = !hr__hash_set_add(&rows, hr__hash_more(hash, (uint64_t)trace->submit_us[i]));
+    bool same_row = !hr__hash_set_add(&rows, hr__hash_combine(hash, (uint64_t)trace->submit_us[i]));
     bool same_job = !hr__hash_set_add(jobs, hash);
     copies->of++;
     if (same_row && copies->rows++ == 0) copies->first_row = i;
@@ -169,49 +175,49 @@ static bool count_copies(const struct hr__checker *checker, struct hr__hash_set 
   return true;
 }
 
-/* The share of jobs, of some all over the trace, that have a twin one step longer. */
-static double share_by_chance(const struct hr__checker *checker, const struct hr__hash_set *jobs) {
+/* Share of a sample of jobs from the whole trace that have a twin whose run time is one step longer. */
+static double share_by_chance(const struct hr__check_state *checker, const struct hr__hash_set *jobs) {
   const struct hr_trace *trace = checker->trace;
-  uint32_t asked = 0, twins = 0;
-  for (uint32_t i = 0; i < checker->n; i += checker->n / MOST_ASKED + 1) {
-    if (!counts(checker, i)) continue;
-    asked++;
+  uint32_t sampled = 0, twins = 0;
+  for (uint32_t i = 0; i < checker->n; i += checker->n / MAX_SAMPLE + 1) {
+    if (!is_distinctive(checker, i)) continue;
+    sampled++;
     twins += hr__hash_set_has(jobs, hash_of(trace, i, trace->work_us[i] + checker->work_grain_us));
   }
-  return asked ? (double)twins / asked : 0;
+  return sampled ? (double)twins / sampled : 0;
 }
 
-/* What else of a copy is the same and worth telling. */
-static const char *told_with_run_time(const struct hr_trace *trace) {
+/* Which further fields of a copy are equal. */
+static const char *equal_fields(const struct hr_trace *trace) {
   return trace->user ? ", GPUs and user" : " and GPUs";
 }
 
-static void tell_rows(struct hr__checker *checker, const struct copies *copies) {
-  enum { LEAST = 5 };
+static void report_rows(struct hr__check_state *checker, const struct copies *copies) {
+  enum { MIN = 5 };
   double share = copies->of ? (double)copies->rows / copies->of : 0;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   if (!copies->rows) return;
-  hr__find(checker, HR_FINDING_DUPLICATE_ROWS,
-           share >= 0.1 && copies->rows >= LEAST ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = copies->rows, .of = copies->of, .job = copies->first_row},
-           "%s %s (%s of those of 10 min and more) %s submit, run time%s of another under an id of %s own",
-           hr__count_text(copies->rows, text), hr__counted(copies->rows, "job", "jobs"), hr__share_text(share, of),
-           hr__counted(copies->rows, "has", "have"), told_with_run_time(checker->trace),
-           hr__counted(copies->rows, "its", "their"));
+  hr__check_add(
+      checker, HR_FINDING_DUPLICATE_ROWS, share >= 0.1 && copies->rows >= MIN ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+      &(struct hr__check_subject){.count = copies->rows, .of = copies->of, .job = copies->first_row},
+      "%s %s (%s of those of 10 min and more) %s the submit time, run time%s of another job under a different id",
+      hr__count_text(copies->rows, text), hr__counted(copies->rows, "job", "jobs"), hr__check_share_text(share, of),
+      hr__counted(copies->rows, "has", "have"), equal_fields(checker->trace));
 }
 
-static void tell_jobs(struct hr__checker *checker, const struct copies *copies, double chance) {
+static void report_jobs(struct hr__check_state *checker, const struct copies *copies, double chance) {
   double share = (double)copies->jobs / copies->of;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], other[HR__SHARE_BYTES];
-  if (copies->of - copies->jobs < LEAST_DISTINCT || share < 0.1 || share < 2 * chance) return;
-  hr__find(checker, HR_FINDING_COPIED_JOBS, HR_SEVERITY_WARNING,
-           &(struct hr__where){.count = copies->jobs, .of = copies->of, .job = copies->first_job},
-           "%s jobs (%s of those of 10 min and more) have run time%s of an earlier one; by chance it would be some %s",
-           hr__count_text(copies->jobs, text), hr__share_text(share, of), told_with_run_time(checker->trace),
-           hr__share_text(chance, other));
+  if (copies->of - copies->jobs < MIN_DISTINCT || share < 0.1 || share < 2 * chance) return;
+  hr__check_add(
+      checker, HR_FINDING_COPIED_JOBS, HR_SEVERITY_WARNING,
+      &(struct hr__check_subject){.count = copies->jobs, .of = copies->of, .job = copies->first_job},
+      "%s jobs (%s of those of 10 min and more) have the run time%s of an earlier one; about %s are expected by chance",
+      hr__count_text(copies->jobs, text), hr__check_share_text(share, of), equal_fields(checker->trace),
+      hr__check_share_text(chance, other));
 }
 
-void hr__check_copies(struct hr__checker *checker) {
+static void check_copies_part(struct hr__check_state *checker) {
   struct copies copies = {0};
   struct hr__hash_set jobs;
   if (checker->constant || checker->n < 2) return;
@@ -220,24 +226,22 @@ void hr__check_copies(struct hr__checker *checker) {
     return;
   }
   if (count_copies(checker, &jobs, &copies)) {
-    tell_rows(checker, &copies);
-    if (copies.of >= LEAST_JOBS) tell_jobs(checker, &copies, share_by_chance(checker, &jobs));
+    report_rows(checker, &copies);
+    if (copies.of >= MIN_JOBS) report_jobs(checker, &copies, share_by_chance(checker, &jobs));
   } else {
     checker->out_of_memory = true;
   }
   hr__hash_set_finish(&jobs);
 }
 
-/* Whose work it is: one job's, one user's, one tenant's. */
+/* ---- Dominance: one job ------------------------------------------------------------------------------ */
 
 static double gpu_hours_of(const struct hr_trace *trace, uint32_t job) {
   return (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 * hr__seconds(trace->work_us[job]) / 3600;
 }
 
-/* ---- One job ------------------------------------------------------------------------------------------ */
-
-static void check_heavy(struct hr__checker *checker, double all_h) {
-  enum { SHARES_LEAST_JOBS = 100 };
+static void check_heavy(struct hr__check_state *checker, double all_h) {
+  enum { SHARES_MIN_JOBS = 100 };
   const struct hr_trace *trace = checker->trace;
   uint32_t heaviest = 0;
   double max_h = 0;
@@ -248,16 +252,16 @@ static void check_heavy(struct hr__checker *checker, double all_h) {
     heaviest = i;
   }
   double share = all_h > 0 ? max_h / all_h : 0;
-  if (checker->n < SHARES_LEAST_JOBS || share < 0.1) return;
+  if (checker->n < SHARES_MIN_JOBS || share < 0.1) return;
   char of[HR__SHARE_BYTES], gpus[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
-  hr__find(checker, HR_FINDING_HEAVY_JOB, share >= 0.5 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-           &(struct hr__where){.count = 1, .of = checker->n, .job = heaviest},
-           "one job holds %s of all GPU hours: %s GPU%s for %s", hr__share_text(share, of),
-           hr__count_text(trace->gpus[heaviest], gpus), hr__plural(trace->gpus[heaviest]),
-           hr__duration_text(hr__seconds(trace->work_us[heaviest]), time));
+  hr__check_add(checker, HR_FINDING_HEAVY_JOB, share >= 0.5 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+                &(struct hr__check_subject){.count = 1, .of = checker->n, .job = heaviest},
+                "one job uses %s of all GPU hours: %s GPU%s for %s", hr__check_share_text(share, of),
+                hr__count_text(trace->gpus[heaviest], gpus), hr__plural(trace->gpus[heaviest]),
+                hr__duration_text(hr__seconds(trace->work_us[heaviest]), time));
 }
 
-/* ---- One user, one tenant ----------------------------------------------------------------------------- */
+/* ---- Dominance: one user or tenant ------------------------------------------------------------------- */
 
 struct owners {
   enum hr_finding_code code;
@@ -271,7 +275,7 @@ struct share {
   double gpu_hours;
 };
 
-static struct share *add_up(const struct hr__checker *checker, const struct owners *owners) {
+static struct share *add_up(const struct hr__check_state *checker, const struct owners *owners) {
   struct share *shares = calloc((size_t)owners->names->count + 1, sizeof *shares);
   for (uint32_t i = checker->n; shares && i-- > 0;) {
     uint32_t owner = owners->column[i];
@@ -283,15 +287,15 @@ static struct share *add_up(const struct hr__checker *checker, const struct owne
   return shares;
 }
 
-/* The larger of the two shares of one owner. */
-static double weight_of(const struct hr__checker *checker, const struct share *share, double all_h) {
+/* The larger of the owner's shares of jobs and GPU hours. */
+static double weight_of(const struct hr__check_state *checker, const struct share *share, double all_h) {
   double jobs = (double)share->jobs / checker->n, hours = all_h > 0 ? share->gpu_hours / all_h : 0;
   return jobs > hours ? jobs : hours;
 }
 
-static void check_owners(struct hr__checker *checker, const struct owners *owners, double all_h) {
-  enum { LEAST_OWNERS = 3, SHARES_LEAST_JOBS = 100 };
-  if (!owners->column || owners->names->count < LEAST_OWNERS || checker->n < SHARES_LEAST_JOBS) return;
+static void check_owners(struct hr__check_state *checker, const struct owners *owners, double all_h) {
+  enum { MIN_OWNERS = 3, SHARES_MIN_JOBS = 100 };
+  if (!owners->column || owners->names->count < MIN_OWNERS || checker->n < SHARES_MIN_JOBS) return;
   struct share *shares = add_up(checker, owners);
   uint32_t top = 0;
   if (!shares) {
@@ -303,17 +307,17 @@ static void check_owners(struct hr__checker *checker, const struct owners *owner
   double weight = weight_of(checker, &shares[top], all_h);
   char jobs[HR__SHARE_BYTES], hours[HR__SHARE_BYTES], count[HR__NUMBER_BYTES];
   if (weight >= 0.5)
-    hr__find(
+    hr__check_add(
         checker, owners->code, weight >= 0.9 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-        &(struct hr__where){
+        &(struct hr__check_subject){
             .count = shares[top].jobs, .of = checker->n, .job = shares[top].first, .subject = owners->names->text[top]},
         "%s %.60s of %s has %s of the jobs and %s of the GPU hours", owners->word, owners->names->text[top],
-        hr__count_text(owners->names->count, count), hr__share_text((double)shares[top].jobs / checker->n, jobs),
-        hr__share_text(all_h > 0 ? shares[top].gpu_hours / all_h : 0, hours));
+        hr__count_text(owners->names->count, count), hr__check_share_text((double)shares[top].jobs / checker->n, jobs),
+        hr__check_share_text(all_h > 0 ? shares[top].gpu_hours / all_h : 0, hours));
   free(shares);
 }
 
-void hr__check_shares(struct hr__checker *checker) {
+static void check_shares_part(struct hr__check_state *checker) {
   const struct hr_trace *trace = checker->trace;
   const struct owners users = {HR_FINDING_ONE_USER, "user", trace->user, &trace->users};
   const struct owners tenants = {HR_FINDING_ONE_TENANT, "tenant", trace->tenant, &trace->tenants};
@@ -322,4 +326,12 @@ void hr__check_shares(struct hr__checker *checker) {
   check_heavy(checker, all_h);
   check_owners(checker, &users, all_h);
   check_owners(checker, &tenants, all_h);
+}
+
+/* ---- All parts ---------------------------------------------------------------------------------------- */
+
+void hr__check_rows(struct hr__check_state *checker) {
+  static void (*const parts[])(struct hr__check_state *) = {check_rows_part, check_copies_part, check_shares_part,
+                                                            check_missing_part};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts && !checker->out_of_memory; i++) parts[i](checker);
 }

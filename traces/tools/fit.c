@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Maximum likelihood. Exponential and log-normal have closed forms. Weibull's shape k is where
- * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side rises with k. The tail is Hill's estimate, begun where
- * the distance to the sample is least (Clauset, Shalizi and Newman, SIAM Review 51, 2009). Beginnings are tried at no
- * more than MOST_BEGINNINGS places, spread evenly over the upper half of the sample, and held against it at
- * MOST_POINTS.
+ * Maximum likelihood fits of distributions. Exponential and log-normal have closed forms. Weibull's shape k solves
+ * sum(x^k ln x) / sum(x^k) - 1/k = mean(ln x), whose left side increases with k. The Pareto tail is Hill's estimator,
+ * starting at the value with the smallest distance to the sample (Clauset, Shalizi and Newman, SIAM Review 51, 2009).
+ * At most MAX_STARTS starting values, evenly spaced over the upper half of the sample, are tried, with the
+ * distance taken at MAX_POINTS points.
  */
 
-#include "traces/tools/fit.h"
+#include "traces/tools/stats.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
@@ -15,15 +15,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_TAIL = 50, MOST_BEGINNINGS = 200, MOST_POINTS = 1000, MOST_STEPS = 200 };
+enum { MIN_TAIL = 50, MAX_STARTS = 200, MAX_POINTS = 1000, MAX_STEPS = 200 };
 
 static const double log_2pi = 1.8378770664093453;
 
 struct sample {
-  const double *at; /* rising, all above 0 */
-  double *log;      /* of each */
+  const double *at; /* ascending, all above 0 */
+  double *log;      /* logarithm of each value */
   size_t count;
-  double log_mean, log_most;
+  double log_mean, log_max;
 };
 
 const char *hr__family_name(enum hr__family family) {
@@ -52,15 +52,15 @@ double hr__fit_cdf(enum hr__family family, const struct hr__distribution_fit *fi
 
 /* ---- Distance --------------------------------------------------------------------------------------- */
 
-/* Equal values are one step. */
+/* Equal values are one step of the empirical distribution. */
 static double distance(enum hr__family family, const struct hr__distribution_fit *fit, const double *at, size_t count) {
-  double most = 0;
+  double max = 0;
   for (size_t i = 0, end; i < count; i = end) {
     for (end = i + 1; end < count && at[end] <= at[i]; end++) continue;
     double value = hr__fit_cdf(family, fit, at[i]);
-    most = fmax(most, fmax(value - (double)i / (double)count, (double)end / (double)count - value));
+    max = fmax(max, fmax(value - (double)i / (double)count, (double)end / (double)count - value));
   }
-  return most;
+  return max;
 }
 
 /* ---- Families --------------------------------------------------------------------------------------- */
@@ -85,16 +85,16 @@ static void fit_log_normal(const struct sample *sample, struct hr__distribution_
   fit->aic = 4 - 2 * fit->log_likelihood;
 }
 
-/* Values are taken relative to the largest, so that no power overflows. */
+/* Values are scaled by the maximum, so that no power overflows. */
 static double weibull_slope(double shape, void *of) {
   const struct sample *sample = of;
   double sum = 0, weighted = 0;
   for (size_t i = 0; i < sample->count; i++) {
-    double relative = sample->log[i] - sample->log_most, power = exp(shape * relative);
+    double relative = sample->log[i] - sample->log_max, power = exp(shape * relative);
     sum += power;
     weighted += power * relative;
   }
-  return weighted / sum - 1 / shape - (sample->log_mean - sample->log_most);
+  return weighted / sum - 1 / shape - (sample->log_mean - sample->log_max);
 }
 
 static bool weibull_shape(struct sample *sample, double *shape) {
@@ -103,7 +103,7 @@ static bool weibull_shape(struct sample *sample, double *shape) {
   while (weibull_slope(high, sample) < 0 && high < 1e6) high *= 2;
   gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
   bool found = solver && gsl_root_fsolver_set(solver, &slope, low, high) == GSL_SUCCESS;
-  for (int step = 0; found && step < MOST_STEPS; step++) {
+  for (int step = 0; found && step < MAX_STEPS; step++) {
     found = gsl_root_fsolver_iterate(solver) == GSL_SUCCESS;
     low = gsl_root_fsolver_x_lower(solver);
     high = gsl_root_fsolver_x_upper(solver);
@@ -118,25 +118,25 @@ static void fit_weibull(struct sample *sample, struct hr__distribution_fit *fit)
   double powers = 0, n = (double)sample->count;
   fit->known = weibull_shape(sample, &fit->a);
   if (!fit->known) return;
-  for (size_t i = 0; i < sample->count; i++) powers += exp(fit->a * (sample->log[i] - sample->log_most));
-  double log_scale = sample->log_most + log(powers / n) / fit->a;
+  for (size_t i = 0; i < sample->count; i++) powers += exp(fit->a * (sample->log[i] - sample->log_max));
+  double log_scale = sample->log_max + log(powers / n) / fit->a;
   fit->b = exp(log_scale);
   fit->log_likelihood = n * (log(fit->a) - fit->a * log_scale + (fit->a - 1) * sample->log_mean - 1);
   fit->aic = 4 - 2 * fit->log_likelihood;
 }
 
-/* The distance of a tail at some points of it. */
+/* Distance of a tail at a subset of its points. */
 static double distance_of_tail(const struct sample *sample, size_t from, double alpha) {
-  size_t count = sample->count - from, step = count / MOST_POINTS + 1;
-  double most = 0;
+  size_t count = sample->count - from, step = count / MAX_POINTS + 1;
+  double max = 0;
   for (size_t i = 0; i < count; i += step) {
     double value = 1 - exp(-alpha * (sample->log[from + i] - sample->log[from]));
-    most = fmax(most, fabs(value - ((double)i + 0.5) / (double)count));
+    max = fmax(max, fabs(value - ((double)i + 0.5) / (double)count));
   }
-  return most;
+  return max;
 }
 
-/* Of the values from place `from` on. */
+/* Fit of the values from index `from` on. */
 static struct hr__distribution_fit tail_from(const struct sample *sample, size_t from, double log_sum) {
   size_t count = sample->count - from;
   double n = (double)count, log_begin = sample->log[from], excess = log_sum - n * log_begin;
@@ -149,11 +149,12 @@ static struct hr__distribution_fit tail_from(const struct sample *sample, size_t
   return fit;
 }
 
-/* From the last beginning to the first, so that the sum of logarithms grows. Equal values begin together. */
+/* Iterates from the last start to the first, so that the sum of logarithms is updated incrementally. Equal values are
+   in the tail together. */
 static struct hr__distribution_fit fit_tail(const struct sample *sample) {
   struct hr__distribution_fit best = {0};
-  if (sample->count < 2 * (size_t)LEAST_TAIL) return best;
-  size_t first = sample->count / 2, last = sample->count - LEAST_TAIL, step = (last - first) / MOST_BEGINNINGS + 1;
+  if (sample->count < 2 * (size_t)MIN_TAIL) return best;
+  size_t first = sample->count / 2, last = sample->count - MIN_TAIL, step = (last - first) / MAX_STARTS + 1;
   double log_sum = 0;
   for (size_t place = last, at = sample->count; place >= first; place -= step) {
     size_t from = place;
@@ -168,9 +169,9 @@ static struct hr__distribution_fit fit_tail(const struct sample *sample) {
   return best;
 }
 
-/* ---- All -------------------------------------------------------------------------------------------- */
+/* ---- All families ------------------------------------------------------------------------------------ */
 
-/* Without the zeros. False when out of memory. */
+/* Copies the values above 0. Returns false if out of memory. */
 static bool take(struct sample *sample, const double *sorted, size_t count) {
   size_t zeros = 0;
   while (zeros < count && sorted[zeros] <= 0) zeros++;
@@ -180,7 +181,7 @@ static bool take(struct sample *sample, const double *sorted, size_t count) {
   double sum = 0;
   for (size_t i = 0; i < sample->count; i++) sum += sample->log[i] = log(sample->at[i]);
   sample->log_mean = sum / (double)sample->count;
-  if (sample->count) sample->log_most = sample->log[sample->count - 1];
+  if (sample->count) sample->log_max = sample->log[sample->count - 1];
   return true;
 }
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The jobs of a generated workload, one after the other. Times are whole milliseconds: what is written is what was
-   drawn. */
+/*
+ * Generates workloads.
+ *
+ * Arrivals are a Poisson process whose rate depends on the time of day: candidates arrive at the peak rate and are
+ * accepted with probability rate / peak rate (thinning; Lewis and Shedler 1979). Each other property of a job is
+ * drawn from its own stream, indexed by the job's number, so changing one parameter leaves the other draws unchanged.
+ * Times are whole milliseconds, so a written trace has exactly the drawn values.
+ */
 
 #include "base/output_file.h"
 #include "base/random.h"
@@ -13,46 +19,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct hr__generation {
+struct generation {
   const struct hr_generator *g;
   const struct hr_gpu_count *gpu_counts;
   size_t n_gpu_counts;
   double gpu_weights, mean_gpus;
-  double *user_cumulated; /* [users] sums of the weights 1/1, 1/2, ... */
-  double rate_per_s;      /* mean rate of arrivals */
+  double *user_cumulated; /* [users] cumulative sums of the weights 1/1, 1/2, ... */
+  double rate_per_s;      /* mean arrival rate */
   struct hr__stream arrivals;
-  double now_s; /* the last arrival */
+  double now_s; /* time of the last arrival */
   uint32_t n_drawn;
 };
 
-struct hr__generated_job {
-  int64_t submit_ms, run_ms, limit_ms; /* limit: -1 for none */
-  uint32_t number, gpus, user, tenant; /* from 1 on */
+struct generated_job {
+  int64_t submit_ms, run_ms, limit_ms; /* limit_ms -1: no limit */
+  uint32_t number, gpus, user, tenant; /* each from 1 on */
 };
-
-/* Of a generator whose numbers are within their bounds, borrowed; to be finished if it returns HR_OK. */
-static enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr_generator *g,
-                                           struct hr_error *error);
-static struct hr__generated_job hr__generation_next(struct hr__generation *work);
-static void hr__generation_finish(struct hr__generation *work);
-
-/*
- * Arrivals are a Poisson process whose rate follows the day: candidates come at the peak's rate and are kept with the
- * probability rate / peak rate (thinning; Lewis and Shedler 1979). Everything else about a job is drawn from streams of
- * its own, by the job's number, so that changing one number of the workload leaves the other draws as they were.
- */
 
 enum { DAY_S = 86400, PEAK_S = 15 * 3600 };
 
 static const double full_turn = 6.283185307179586;
 
-/* Assumed: round shares near those of Philly and Helios, where most jobs take one GPU. */
+/* Assumed: rounded shares close to those of Philly and Helios, where most jobs use one GPU. */
 static const struct hr_gpu_count default_gpu_counts[] = {{1, 0.70}, {2, 0.10},   {4, 0.09},
                                                          {8, 0.09}, {16, 0.015}, {32, 0.005}};
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-/* Mean of min(X, max) for a log-normal X. */
+/* Mean of min(X, max) for log-normal X. */
 static double mean_run_s(const struct hr_generator *g) {
   double mu = log(g->median_s), cut = g->max_s > 0 ? log(g->max_s) : HUGE_VAL;
   if (g->sigma <= 0) return exp(fmin(mu, cut));
@@ -61,8 +55,8 @@ static double mean_run_s(const struct hr_generator *g) {
   return below + above;
 }
 
-/* The default table is cut to what the cluster can hold. */
-static void choose_gpu_counts(struct hr__generation *work) {
+/* Removes sizes from the default table that exceed the cluster. */
+static void choose_gpu_counts(struct generation *work) {
   const struct hr_generator *g = work->g;
   work->gpu_counts = g->gpu_counts ? g->gpu_counts : default_gpu_counts;
   work->n_gpu_counts = g->gpu_counts ? g->n_gpu_counts : sizeof default_gpu_counts / sizeof *default_gpu_counts;
@@ -76,15 +70,15 @@ static void choose_gpu_counts(struct hr__generation *work) {
   work->mean_gpus = gpus / work->gpu_weights;
 }
 
-static enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr_generator *g,
-                                           struct hr_error *error) {
-  *work = (struct hr__generation){.g = g};
+/* Prepares a generator whose parameters were checked; it is borrowed. Finish it if HR_OK is returned. */
+static enum hr_status begin_generation(struct generation *work, const struct hr_generator *g, struct hr_error *error) {
+  *work = (struct generation){.g = g};
   choose_gpu_counts(work);
   work->rate_per_s = g->load * g->nodes * g->gpus_per_node / (work->mean_gpus * mean_run_s(g));
   if ((double)g->count / work->rate_per_s > 1e10)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "generator: the jobs would arrive over more than 300 years; ask for fewer jobs, "
-                   "shorter ones or more load");
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "generator: the jobs would arrive over more than 300 years; use fewer or shorter jobs, or more load");
   work->user_cumulated = malloc(g->users * sizeof *work->user_cumulated);
   if (!work->user_cumulated) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
   double sum = 0;
@@ -93,14 +87,14 @@ static enum hr_status hr__generation_begin(struct hr__generation *work, const st
   return HR_OK;
 }
 
-static void hr__generation_finish(struct hr__generation *work) {
+static void finish_generation(struct generation *work) {
   free(work->user_cumulated);
 }
 
 /* ---- Draws ------------------------------------------------------------------------------------------ */
 
-/* The next arrival after the last one; time 0 is midnight. */
-static double next_arrival(struct hr__generation *work) {
+/* Time of the next arrival; time 0 is midnight. */
+static double next_arrival(struct generation *work) {
   struct hr__stream *stream = &work->arrivals;
   double peak = 1 + work->g->diurnal, now_s = work->now_s;
   for (;;) {
@@ -110,13 +104,13 @@ static double next_arrival(struct hr__generation *work) {
   }
 }
 
-static double draw_uniform(const struct hr__generation *work, enum hr__purpose purpose, uint32_t job) {
+static double draw_uniform(const struct generation *work, enum hr__purpose purpose, uint32_t job) {
   struct hr__stream stream;
   hr__stream_init(&stream, work->g->seed, purpose, job, 0);
   return hr__stream_uniform(&stream);
 }
 
-static int64_t draw_run_ms(const struct hr__generation *work, uint32_t job) {
+static int64_t draw_run_ms(const struct generation *work, uint32_t job) {
   const struct hr_generator *g = work->g;
   struct hr__stream stream;
   hr__stream_init(&stream, g->seed, HR__PURPOSE_RUN_TIME, job, 0);
@@ -127,18 +121,18 @@ static int64_t draw_run_ms(const struct hr__generation *work, uint32_t job) {
   return run_ms > 0 ? run_ms : 1;
 }
 
-static uint32_t draw_gpus(const struct hr__generation *work, uint32_t job) {
+static uint32_t draw_gpus(const struct generation *work, uint32_t job) {
   double left = draw_uniform(work, HR__PURPOSE_GPUS, job) * work->gpu_weights;
   size_t i = 0;
   while (i + 1 < work->n_gpu_counts && left >= work->gpu_counts[i].weight) left -= work->gpu_counts[i++].weight;
   return work->gpu_counts[i].gpus;
 }
 
-static uint32_t draw_user(const struct hr__generation *work, uint32_t job) {
+static uint32_t draw_user(const struct generation *work, uint32_t job) {
   return hr__weighted_place(work->user_cumulated, work->g->users, draw_uniform(work, HR__PURPOSE_USER, job));
 }
 
-static int64_t draw_limit_ms(const struct hr__generation *work, uint32_t job, int64_t run_ms) {
+static int64_t draw_limit_ms(const struct generation *work, uint32_t job, int64_t run_ms) {
   const struct hr_generator *g = work->g;
   double factor = g->limit_min + (g->limit_max - g->limit_min) * draw_uniform(work, HR__PURPOSE_LIMIT, job);
   double limit_ms = fmin((double)run_ms * factor, 1e13);
@@ -147,21 +141,21 @@ static int64_t draw_limit_ms(const struct hr__generation *work, uint32_t job, in
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-static struct hr__generated_job hr__generation_next(struct hr__generation *work) {
+static struct generated_job next_job(struct generation *work) {
   uint32_t job = work->n_drawn++, user = draw_user(work, job);
   work->now_s = next_arrival(work);
-  struct hr__generated_job drawn = {.submit_ms = llround(work->now_s * 1000),
-                                    .run_ms = draw_run_ms(work, job),
-                                    .limit_ms = -1,
-                                    .number = job + 1,
-                                    .gpus = draw_gpus(work, job),
-                                    .user = user + 1,
-                                    .tenant = user % work->g->tenants + 1};
+  struct generated_job drawn = {.submit_ms = llround(work->now_s * 1000),
+                                .run_ms = draw_run_ms(work, job),
+                                .limit_ms = -1,
+                                .number = job + 1,
+                                .gpus = draw_gpus(work, job),
+                                .user = user + 1,
+                                .tenant = user % work->g->tenants + 1};
   if (work->g->limit_max > 0) drawn.limit_ms = draw_limit_ms(work, job, drawn.run_ms);
   return drawn;
 }
 
-/* A workload from a few numbers: which they may be, and its jobs as a file. */
+/* ---- Parameters -------------------------------------------------------------------------------------- */
 
 enum { MS_US = 1000 };
 
@@ -179,14 +173,12 @@ void hr_generator_init(struct hr_generator *generator) {
                                      .tenants = 5};
 }
 
-/* ---- What may be asked for -------------------------------------------------------------------------- */
-
 static enum hr_status refuse(struct hr_error *error, const char *what, double value, const char *right) {
   return hr_fail(error, HR_BAD_INPUT, "generator: %s: %g is not %s", what, value, right);
 }
 
-static bool within(double value, double least, double most) {
-  return value >= least && value <= most; /* false for NaN */
+static bool within(double value, double min, double max) {
+  return value >= min && value <= max; /* false for NaN */
 }
 
 static enum hr_status check_size(const struct hr_generator *g, struct hr_error *error) {
@@ -206,8 +198,7 @@ static enum hr_status check_limits(const struct hr_generator *g, struct hr_error
   if (g->limit_max >= g->limit_min) return HR_OK;
   return hr_fail(
       error, HR_BAD_INPUT,
-      "generator: limit-max: %g is below limit-min, %g: limits are the run time times a number from limit-min "
-      "to limit-max",
+      "generator: limit-max: %g is below limit-min, %g: limits are run time times a number from limit-min to limit-max",
       g->limit_max, g->limit_min);
 }
 
@@ -237,7 +228,7 @@ static enum hr_status check_gpu_counts(const struct hr_generator *g, struct hr_e
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-static void write_job(FILE *out, const struct hr__generated_job *job) {
+static void write_job(FILE *out, const struct generated_job *job) {
   fprintf(out, "%" PRIu32 ",%" PRId64 ".%03d,%" PRId64 ".%03d,%" PRIu32 ",user-%" PRIu32 ",tenant-%" PRIu32,
           job->number, job->submit_ms / 1000, (int)(job->submit_ms % 1000), job->run_ms / 1000,
           (int)(job->run_ms % 1000), job->gpus, job->user, job->tenant);
@@ -245,19 +236,19 @@ static void write_job(FILE *out, const struct hr__generated_job *job) {
   fputc('\n', out);
 }
 
-static enum hr_status write_rows(struct hr__generation *work, const char *path, struct hr_error *error) {
+static enum hr_status write_rows(struct generation *work, const char *path, struct hr_error *error) {
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
   fprintf(file.stream, "job_id,submit_s,duration_s,gpus,user,tenant%s\n", work->g->limit_max > 0 ? ",limit_s" : "");
   while (work->n_drawn < work->g->count && !ferror(file.stream)) {
-    struct hr__generated_job job = hr__generation_next(work);
+    struct generated_job job = next_job(work);
     write_job(file.stream, &job);
   }
   return hr__output_commit(&file, error);
 }
 
-static enum hr_status add_job(struct hr_trace_builder *builder, const struct hr__generated_job *job,
+static enum hr_status add_job(struct hr_trace_builder *builder, const struct generated_job *job,
                               struct hr_error *error) {
   char id[16], user[32], tenant[32];
   struct hr_job_record record;
@@ -272,13 +263,13 @@ static enum hr_status add_job(struct hr_trace_builder *builder, const struct hr_
   return hr_trace_builder_add(builder, &record, (uint64_t)job->number + 1, error); /* below the header */
 }
 
-/* What cannot be written row by row. */
-static enum hr_status write_gathered(struct hr__generation *work, const char *path, struct hr_error *error) {
+/* Writes formats that need the whole trace. */
+static enum hr_status write_via_builder(struct generation *work, const char *path, struct hr_error *error) {
   struct hr_trace_builder *builder = hr_trace_builder_create("headroom trace generate", "csv");
   if (!builder) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
   enum hr_status status = HR_OK;
   while (status == HR_OK && work->n_drawn < work->g->count) {
-    struct hr__generated_job job = hr__generation_next(work);
+    struct generated_job job = next_job(work);
     status = add_job(builder, &job, error);
   }
   if (status == HR_OK) status = hr_trace_builder_write(builder, path, error);
@@ -291,13 +282,13 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   if (status == HR_OK) status = check_shape(generator, error);
   if (status == HR_OK) status = check_gpu_counts(generator, error);
   if (status != HR_OK) return status;
-  struct hr__generation work;
+  struct generation work;
   bool job_by_job;
   status = hr_generated_file(path, &job_by_job, error);
   if (status != HR_OK) return status;
-  status = hr__generation_begin(&work, generator, error);
+  status = begin_generation(&work, generator, error);
   if (status != HR_OK) return status;
-  status = job_by_job ? write_rows(&work, path, error) : write_gathered(&work, path, error);
-  hr__generation_finish(&work);
+  status = job_by_job ? write_rows(&work, path, error) : write_via_builder(&work, path, error);
+  finish_generation(&work);
   return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several traces as one. Jobs of all of them stand in one list, (submit, trace, place in the trace), which is sorted by
- * the submit alone: the sort is stable. Names are put together in a buffer per name, which is used again job by job.
+ * Merges traces. The jobs of all traces are in one list, in the order (trace, position), which a stable sort by
+ * submit time orders. Prefixed names are built in one buffer per kind of name, reused for each job.
  */
 
 #include "base/names.h"
@@ -25,51 +25,51 @@ struct text_buffer {
   size_t size;
 };
 
-struct merge_merge {
+struct merge {
   const struct hr_trace *const *traces;
   size_t n_traces;
   const struct hr_merge_spec *spec;
-  int64_t origin_us;          /* the first submit of all, on the clock of the result */
-  struct hr__keyed_row *list; /* row: counted through all traces */
+  int64_t origin_us;          /* earliest submit time, on the clock of the result */
+  struct hr__keyed_row *list; /* row: index over the jobs of all traces */
   uint64_t n_jobs;
-  uint32_t *first; /* [n_traces + 1] the row of each trace's first job */
+  uint32_t *first; /* [n_traces + 1] index of each trace's first job */
   struct text_buffer id, user, tenant;
 };
 
-/* ---- What may be asked for -------------------------------------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------------------- */
 
 static const char *clock_of(const struct hr_trace *trace) {
   if (!trace->dated) return "are seconds without dates";
   return hr_trace_has_local_dates(trace) ? "are dates without a zone" : "are dates with a zone";
 }
 
-static enum hr_status check_clocks(const struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status check_clocks(const struct merge *merge, struct hr_error *error) {
   const struct hr_trace *first = merge->traces[0];
   for (size_t i = 1; i < merge->n_traces; i++) {
     const struct hr_trace *trace = merge->traces[i];
     if (merge->spec->align == HR_ALIGN_START || strcmp(clock_of(first), clock_of(trace)) == 0) continue;
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: its times %s, those of %s %s; such clocks cannot be set side by side: align the starts instead",
+                   "%s: its times %s, those of %s %s; different clocks cannot be merged; align the starts instead",
                    trace->source, clock_of(trace), first->source, clock_of(first));
   }
   return HR_OK;
 }
 
-static enum hr_status check_labels(const struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status check_labels(const struct merge *merge, struct hr_error *error) {
   const char *const *labels = merge->spec->labels;
   for (size_t i = 0; labels && i < merge->n_traces; i++)
     if (strchr(labels[i], '/'))
-      return hr_fail(error, HR_BAD_INPUT, "%s: is called '%.60s'; a label has no '/', which stands behind it in names",
+      return hr_fail(error, HR_BAD_INPUT, "%s: label '%.60s' contains '/', which separates labels from names",
                      merge->traces[i]->source, labels[i]);
   for (size_t i = 0; labels && i < merge->n_traces; i++)
     for (size_t j = 0; j < i; j++)
       if (strcmp(labels[i], labels[j]) == 0)
-        return hr_fail(error, HR_BAD_INPUT, "%s: is called '%.60s', as %s is; names must be distinct",
+        return hr_fail(error, HR_BAD_INPUT, "%s: label '%.60s' is also the label of %s; labels must be unique",
                        merge->traces[i]->source, labels[i], merge->traces[j]->source);
   return HR_OK;
 }
 
-static bool is_tenant_of(const struct merge_merge *merge, size_t number, const char *name) {
+static bool is_tenant_of(const struct merge *merge, size_t number, const char *name) {
   const struct hr_names *tenants = &merge->traces[number]->tenants;
   const char *label = merge->spec->labels && merge->spec->tells_tenants ? merge->spec->labels[number] : NULL;
   size_t length = label ? strlen(label) : 0;
@@ -79,14 +79,14 @@ static bool is_tenant_of(const struct merge_merge *merge, size_t number, const c
   return false;
 }
 
-static enum hr_status check_tenant(const struct merge_merge *merge, const char *name, struct hr_error *error) {
+static enum hr_status check_tenant(const struct merge *merge, const char *name, struct hr_error *error) {
   for (size_t i = 0; i < merge->n_traces; i++)
     if (is_tenant_of(merge, i, name)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s%s: no job has the tenant '%.60s', which is to be merged",
                  merge->traces[0]->source, merge->n_traces > 1 ? " and others" : "", name);
 }
 
-static enum hr_status check_tenants(const struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status check_tenants(const struct merge *merge, struct hr_error *error) {
   const struct hr_merge_spec *spec = merge->spec;
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < spec->n_tenants; i++)
@@ -95,23 +95,23 @@ static enum hr_status check_tenants(const struct merge_merge *merge, struct hr_e
   return status;
 }
 
-static enum hr_status count_jobs(struct merge_merge *merge, struct hr_error *error) {
+static enum hr_status count_jobs(struct merge *merge, struct hr_error *error) {
   for (size_t i = 0; i < merge->n_traces; i++) merge->n_jobs += merge->traces[i]->n_jobs;
   if (merge->n_jobs < HR_NONE) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: all traces together have %llu jobs; at most %u can be told apart",
+  return hr_fail(error, HR_BAD_INPUT, "%s: the traces have %llu jobs in total; the maximum is %u",
                  merge->traces[0]->source, (unsigned long long)merge->n_jobs, HR_NONE - 1);
 }
 
 /* ---- Order ------------------------------------------------------------------------------------------ */
 
-/* By how much a trace's jobs come later, on the result's clock, than on its own. */
-static int64_t later_us(const struct merge_merge *merge, size_t number) {
+/* Offset from the clock of a trace to the clock of the result. */
+static int64_t later_us(const struct merge *merge, size_t number) {
   const struct hr_trace *first = merge->traces[0], *trace = merge->traces[number];
   if (merge->spec->align == HR_ALIGN_CLOCK) return 0;
   return first->origin_us + first->submit_us[0] - (trace->origin_us + trace->submit_us[0]);
 }
 
-static bool list_jobs(struct merge_merge *merge) {
+static bool list_jobs(struct merge *merge) {
   merge->list = calloc((size_t)merge->n_jobs + 1, sizeof *merge->list);
   merge->first = malloc((merge->n_traces + 1) * sizeof *merge->first);
   if (!merge->list || !merge->first) return false;
@@ -134,23 +134,23 @@ static bool list_jobs(struct merge_merge *merge) {
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
-/* "label/name", in the buffer; a name that is not known stays so. */
+/* Builds "label/name" in the buffer; unknown names stay unknown. */
 static bool set_before(struct text_buffer *buffer, const char *label, struct hr_text *name) {
   if (!name->length) return true;
-  size_t length = strlen(label), wanted = length + 1 + name->length;
-  if (wanted > buffer->size) {
-    char *grown = realloc(buffer->at, wanted);
+  size_t length = strlen(label), expected = length + 1 + name->length;
+  if (expected > buffer->size) {
+    char *grown = realloc(buffer->at, expected);
     if (!grown) return false;
-    *buffer = (struct text_buffer){grown, wanted};
+    *buffer = (struct text_buffer){grown, expected};
   }
   memcpy(buffer->at, label, length);
   buffer->at[length] = '/';
   memcpy(buffer->at + length + 1, name->at, name->length);
-  *name = (struct hr_text){buffer->at, wanted};
+  *name = (struct hr_text){buffer->at, expected};
   return true;
 }
 
-/* As it stands alone, without a buffer: texts of the spec outlive the record. */
+/* The new name is borrowed from the spec, which outlives the record. */
 static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenant) {
   for (size_t i = 0; i < spec->n_tenants; i++)
     for (size_t j = 0; j < spec->tenants[i].from.count; j++) {
@@ -161,7 +161,7 @@ static void merge_tenant(const struct hr_merge_spec *spec, struct hr_text *tenan
     }
 }
 
-static bool rename_all(struct merge_merge *merge, size_t number, struct hr_job_record *record) {
+static bool rename_all(struct merge *merge, size_t number, struct hr_job_record *record) {
   const struct hr_merge_spec *spec = merge->spec;
   if (spec->labels && !set_before(&merge->id, spec->labels[number], &record->id)) return false;
   if (spec->labels && spec->tells_tenants &&
@@ -172,9 +172,9 @@ static bool rename_all(struct merge_merge *merge, size_t number, struct hr_job_r
   return true;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- Whole trace ------------------------------------------------------------------------------------- */
 
-static size_t trace_of(const struct merge_merge *merge, uint32_t row) {
+static size_t trace_of(const struct merge *merge, uint32_t row) {
   size_t low = 0, high = merge->n_traces - 1;
   while (low < high) {
     size_t middle = (low + high + 1) / 2;
@@ -186,7 +186,7 @@ static size_t trace_of(const struct merge_merge *merge, uint32_t row) {
   return low;
 }
 
-static enum hr_status add_jobs(struct merge_merge *merge, struct hr__rebuild *rebuild, struct hr_error *error) {
+static enum hr_status add_jobs(struct merge *merge, struct hr__rebuild *rebuild, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < merge->n_jobs; i++) {
     struct hr_job_record record;
@@ -196,14 +196,14 @@ static enum hr_status add_jobs(struct merge_merge *merge, struct hr__rebuild *re
     const hr_job job = {merge->list[i].row - merge->first[number]};
     hr_trace_job_record(trace, job, &record, id);
     hr__record_move(&record, later_us(merge, number));
-    bool fine = rename_all(merge, number, &record);
-    status = fine ? hr__rebuild_add(rebuild, trace, job, &record, error) : hr__no_memory_for(trace, error);
+    bool valid = rename_all(merge, number, &record);
+    status = valid ? hr__rebuild_add(rebuild, trace, job, &record, error) : hr__rebuild_no_memory(trace, error);
   }
   return status;
 }
 
-/* Ids that stay as they are and are not distinct: which one. */
-static enum hr_status id_twice(const struct merge_merge *merge, struct hr_error *error) {
+/* Reports the first duplicate id, if ids are not prefixed. */
+static enum hr_status id_twice(const struct merge *merge, struct hr_error *error) {
   struct hr__name_table ids = {0};
   enum hr_status status = HR_OK;
   for (uint32_t row = 0; status == HR_OK && row < merge->n_jobs; row++) {
@@ -211,38 +211,38 @@ static enum hr_status id_twice(const struct merge_merge *merge, struct hr_error 
     size_t number = trace_of(merge, row);
     const char *id = hr_trace_job_id(merge->traces[number], (hr_job){row - merge->first[number]}, buffer);
     uint32_t name = hr__names_intern(&ids, id, strlen(id));
-    if (name == HR_NONE) status = hr__no_memory_for(merge->traces[number], error);
+    if (name == HR_NONE) status = hr__rebuild_no_memory(merge->traces[number], error);
     if (name < row)
-      status = hr_fail(error, HR_BAD_INPUT, "%s: job id '%.60s' is in a trace before it, too; set labels before ids",
+      status = hr_fail(error, HR_BAD_INPUT, "%s: job id '%.60s' is also in an earlier trace; use labels for ids",
                        merge->traces[number]->source, id);
   }
   hr__names_finish(&ids);
   return status;
 }
 
-static enum hr_status put_together(struct merge_merge *merge, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status put_together(struct merge *merge, struct hr_trace **created, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
   for (size_t i = 1; status == HR_OK && i < merge->n_traces; i++)
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
-      status = hr__rebuild_take_notes(&rebuild, merge->traces[i], error); /* one may be about the clock */
+      status = hr__rebuild_add_notes(&rebuild, merge->traces[i], error); /* may include the note on local dates */
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
   bool added = status == HR_OK;
-  status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, made, error);
+  status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, created, error);
   enum hr_status twice = added && status == HR_BAD_INPUT && !merge->spec->labels ? id_twice(merge, error) : HR_OK;
   return twice == HR_OK ? status : twice;
 }
 
 enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n_traces,
-                                  const struct hr_merge_spec *spec, struct hr_trace **made, struct hr_error *error) {
-  struct merge_merge merge = {.traces = traces, .n_traces = n_traces, .spec = spec};
-  *made = NULL;
+                                  const struct hr_merge_spec *spec, struct hr_trace **created, struct hr_error *error) {
+  struct merge merge = {.traces = traces, .n_traces = n_traces, .spec = spec};
+  *created = NULL;
   enum hr_status status = check_clocks(&merge, error);
   if (status == HR_OK) status = check_labels(&merge, error);
   if (status == HR_OK) status = check_tenants(&merge, error);
   if (status == HR_OK) status = count_jobs(&merge, error);
-  if (status == HR_OK && !list_jobs(&merge)) status = hr__no_memory_for(traces[0], error);
-  if (status == HR_OK) status = put_together(&merge, made, error);
+  if (status == HR_OK && !list_jobs(&merge)) status = hr__rebuild_no_memory(traces[0], error);
+  if (status == HR_OK) status = put_together(&merge, created, error);
   free(merge.list);
   free(merge.first);
   free(merge.id.at);

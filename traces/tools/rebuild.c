@@ -4,24 +4,24 @@
 
 #include <string.h>
 
-enum hr_status hr__no_memory_for(const struct hr_trace *trace, struct hr_error *error) {
+enum hr_status hr__rebuild_no_memory(const struct hr_trace *trace, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
 }
 
-enum hr_status hr__rebuild_take_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
-                                      struct hr_error *error) {
+enum hr_status hr__rebuild_add_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
+                                     struct hr_error *error) {
   struct hr_notes *notes = hr_trace_builder_notes(rebuild->builder);
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < trace->notes.count; i++)
     status = hr_notes_add(notes, "%s", trace->notes.text[i]);
   rebuild->ids_told = rebuild->ids_told || trace->ids_told;
-  return status == HR_OK ? HR_OK : hr__no_memory_for(trace, error);
+  return status == HR_OK ? HR_OK : hr__rebuild_no_memory(trace, error);
 }
 
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error) {
   *rebuild =
       (struct hr__rebuild){.builder = hr_trace_builder_create(trace->source, trace->format), .source = trace->source};
-  return rebuild->builder ? hr__rebuild_take_notes(rebuild, trace, error) : hr__no_memory_for(trace, error);
+  return rebuild->builder ? hr__rebuild_add_notes(rebuild, trace, error) : hr__rebuild_no_memory(trace, error);
 }
 
 enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
@@ -29,10 +29,9 @@ enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const stru
   *rebuild = (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format),
                                   .source = trace->source,
                                   .ids_told = trace->ids_told};
-  bool fine = rebuild->builder != NULL;
-  if (fine && dated && hr_trace_has_local_dates(trace))
-    fine = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
-  return fine ? HR_OK : hr__no_memory_for(trace, error);
+  bool ok = rebuild->builder != NULL;
+  if (ok && dated && hr_trace_has_local_dates(trace)) ok = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
+  return ok ? HR_OK : hr__rebuild_no_memory(trace, error);
 }
 
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
@@ -40,17 +39,18 @@ enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trac
   const char *fault = hr_job_record_fault(record);
   char id[HR_JOB_ID_BUFFER];
   if (fault)
-    return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: %s, once it is moved or changed as was asked", trace->source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: %s after the change", trace->source,
                    hr_trace_job_id(trace, job, id), fault);
   rebuild->n_jobs++;
   return hr_trace_builder_add(rebuild->builder, record, rebuild->n_jobs, error);
 }
 
-enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated, struct hr_trace **made,
-                               struct hr_error *error) {
-  if (status == HR_OK && !rebuild->n_jobs) status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left", rebuild->source);
-  if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, made, error);
-  if (status == HR_OK) (*made)->ids_told = (*made)->ids_told && rebuild->ids_told;
+enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated,
+                               struct hr_trace **created, struct hr_error *error) {
+  if (status == HR_OK && !rebuild->n_jobs)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no jobs are left", rebuild->source);
+  if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, created, error);
+  if (status == HR_OK) (*created)->ids_told = (*created)->ids_told && rebuild->ids_told;
   hr_trace_builder_destroy(rebuild->builder);
   return status;
 }
@@ -59,18 +59,4 @@ void hr__record_move(struct hr_job_record *record, int64_t later_us) {
   record->submit_us += later_us;
   if (record->deadline_us != INT64_MIN) record->deadline_us += later_us;
   if (record->recorded_start_us != INT64_MIN) record->recorded_start_us += later_us;
-}
-
-enum hr_status hr__rebuild_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
-                                 struct hr_trace **made, struct hr_error *error) {
-  struct hr__rebuild rebuild;
-  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
-  for (size_t i = 0; status == HR_OK && i < count; i++) {
-    struct hr_job_record record;
-    char id[HR_JOB_ID_BUFFER];
-    hr_trace_job_record(trace, (hr_job){list[i].row}, &record, id);
-    hr__record_move(&record, (int64_t)list[i].key - trace->submit_us[list[i].row]);
-    status = hr__rebuild_add(&rebuild, trace, (hr_job){list[i].row}, &record, error);
-  }
-  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
 }

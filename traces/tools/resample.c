@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where a trace is cut into blocks. Cuts are a grid on the trace's own clock, so that a time of day is the same moment
- * in the trace, in every block and in what is drawn of them.
+ * Draws workloads from the blocks of a trace.
+ *
+ * Cutting: blocks are a grid on the trace's own clock, so a time of day is the same in the trace, in each block and
+ * in the drawn workload.
+ *
+ * Drawing: first the list of (submit time, job of the trace) is built, layer by layer and position by position, with
+ * the jobs of each drawn block in their order. One layer is sorted already; several are sorted. Then each column is
+ * gathered by that list. Name tables are shared with the trace.
  */
 
 #include "base/array.h"
@@ -17,7 +23,7 @@
 #define DAY_US (24 * HOUR_US)
 #define WEEK_US (7 * DAY_US)
 
-/* The most that a trace may lack of a block that counts as whole. */
+/* Maximum missing part of a block that still counts as whole. */
 #define SLACK_US HOUR_US
 
 const char *hr_blocks_name(enum hr_blocks blocks) {
@@ -33,12 +39,12 @@ void hr_workload_spec_init(struct hr_workload_spec *spec) {
   *spec = (struct hr_workload_spec){.blocks = HR_BLOCKS_NONE, .growth = 1};
 }
 
-/* Up to its last submit, which is within. */
+/* Until the last submit, inclusive. */
 static int64_t trace_length_us(const struct hr_trace *trace) {
   return trace->submit_us[trace->n_jobs - 1] + 1;
 }
 
-/* The first instant of the grid from which on the trace is there: a midnight where it knows of any. */
+/* First grid point from which on the trace has jobs: a midnight if its clock has a time of day. */
 static int64_t first_cut_us(const struct hr_trace *trace) {
   if (!trace->dated) return 0;
   int64_t since_midnight_us = (trace->origin_us % DAY_US + DAY_US) % DAY_US;
@@ -56,7 +62,7 @@ static struct hr_workload_cut cut_by(const struct hr_trace *trace, int64_t block
   return cut;
 }
 
-/* Without blocks: the longest ones of which there are two. */
+/* The cut without blocks: the longest blocks of which there are two. */
 static struct hr_workload_cut cut_for_layers(const struct hr_trace *trace, int64_t length_us) {
   struct hr_workload_cut cut = cut_by(trace, WEEK_US, length_us);
   if (cut.n_whole < 2) cut = cut_by(trace, DAY_US, length_us);
@@ -74,7 +80,7 @@ static enum hr_status too_short(const struct hr_trace *trace, const struct hr_wo
   bool by_week = cut->block_us == WEEK_US;
   bool days_would_do = by_week && cut_by(trace, DAY_US, cut->length_us).n_whole >= 2;
   const char *unit = by_week ? "weeks" : "days";
-  return hr_fail(error, HR_BAD_INPUT, "%s: its %.2f days hold no two whole %s%s, which drawing %s takes: %s",
+  return hr_fail(error, HR_BAD_INPUT, "%s: its %.2f days do not contain two whole %s%s, as needed to draw %s: %s",
                  trace->source, days(trace_length_us(trace)), unit, trace->dated ? " from midnight to midnight" : "",
                  unit, days_would_do ? "draw days instead" : "use it without blocks ('none')");
 }
@@ -82,23 +88,21 @@ static enum hr_status too_short(const struct hr_trace *trace, const struct hr_wo
 static enum hr_status check_length(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                                    struct hr_error *error) {
   if (spec->length_us < 0 || spec->length_us > HR_MAX_INPUT_US)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "%s: a workload of %.9g s cannot be drawn: its length is to be from 0 to %.9g s", trace->source,
-                   (double)spec->length_us / (double)HR_SECOND_US, (double)(HR_MAX_INPUT_US / HR_SECOND_US));
+    return hr_fail(error, HR_BAD_INPUT, "%s: invalid length %.9g s of a drawn workload; expected 0 to %.9g s",
+                   trace->source, (double)spec->length_us / (double)HR_SECOND_US,
+                   (double)(HR_MAX_INPUT_US / HR_SECOND_US));
   if (spec->blocks != HR_BLOCKS_NONE || spec->length_us <= trace_length_us(trace)) return HR_OK;
-  return hr_fail(
-      error, HR_BAD_INPUT,
-      "%s: without blocks a workload of %.2f days cannot be longer than the trace, which has %.2f; draw 'days' "
-      "or 'weeks'",
-      trace->source, days(spec->length_us), days(trace_length_us(trace)));
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: without blocks, a drawn workload of %.2f days cannot be longer than the trace, which has %.2f; "
+                 "draw 'days' or 'weeks'",
+                 trace->source, days(spec->length_us), days(trace_length_us(trace)));
 }
 
 enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr_workload_spec *spec,
                             struct hr_workload_cut *cut, struct hr_error *error) {
-  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", trace->source);
+  if (!trace->n_jobs) return hr_fail(error, HR_BAD_INPUT, "%s: the trace has no jobs", trace->source);
   if ((unsigned)spec->blocks >= HR_N_BLOCKS)
-    return hr_fail(error, HR_BAD_INPUT, "%s: kind of blocks %d is none that there is", trace->source,
-                   (int)spec->blocks);
+    return hr_fail(error, HR_BAD_INPUT, "%s: invalid kind of blocks %d", trace->source, (int)spec->blocks);
   enum hr_status status = check_length(trace, spec, error);
   if (status != HR_OK) return status;
   int64_t length_us = spec->length_us ? spec->length_us : trace_length_us(trace);
@@ -110,36 +114,30 @@ enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr_worklo
   return cut->n_whole >= 2 ? HR_OK : too_short(trace, cut, error);
 }
 
-/*
- * Workloads drawn from a trace. First is settled which job comes when: layer by layer, position by position, the jobs
- * of the drawn block in their order; one list of (submit, job of the trace). A single layer is in order as it comes; of
- * several, the list is sorted. Then each column is gathered by that list; names stay where they are.
- */
-
 struct draw {
   const struct hr_trace *trace;
   const struct hr_workload_spec *spec;
   struct hr_workload_cut cut;
   uint64_t seed;
   uint32_t n_layers;
-  uint32_t max_jobs;          /* the first ones of the workload are taken */
-  struct hr__keyed_row *jobs; /* [count] key: when it is submitted; row: which job of the trace it is */
+  uint32_t max_jobs;          /* only the first ones of the workload are kept */
+  struct hr__keyed_row *jobs; /* [count] key: submit time; row: job of the trace */
   uint32_t count, capacity;
 };
 
-/* ---- What may be asked for -------------------------------------------------------------------------- */
+/* ---- Validation -------------------------------------------------------------------------------------- */
 
 static enum hr_status check_series(const struct draw *draw, struct hr_error *error) {
   const struct hr_workload_spec *spec = draw->spec;
   const char *source = draw->trace->source;
   if (spec->n_positions < draw->cut.n_positions)
-    return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for %u blocks, the workload has %u", source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for %u blocks, but the workload has %u", source,
                    spec->n_positions, draw->cut.n_positions);
-  if (!spec->n_series) return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for no series; give one", source);
+  if (!spec->n_series) return hr_fail(error, HR_BAD_INPUT, "%s: growth is given without series", source);
   for (uint32_t job = 0; spec->series && job < draw->trace->n_jobs; job++) {
     if (spec->series[job] < spec->n_series || spec->series[job] == HR_NONE) continue;
     char buffer[HR_JOB_ID_BUFFER];
-    return hr_fail(error, HR_BAD_INPUT, "%s: job %s is of series %u; there are %u, counted from 0", source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %s has series %u; there are %u, counted from 0", source,
                    hr_trace_job_id(draw->trace, (hr_job){job}, buffer), spec->series[job], spec->n_series);
   }
   return HR_OK;
@@ -149,24 +147,23 @@ static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
   const struct hr_workload_spec *spec = draw->spec;
   const char *source = draw->trace->source;
   if (!(spec->growth > 0 && spec->growth <= HR_MAX_GROWTH))
-    return hr_fail(error, HR_BAD_INPUT, "%s: a growth of %g is not above 0 and at most %d", source, spec->growth,
+    return hr_fail(error, HR_BAD_INPUT, "%s: growth %g must be above 0 and at most %d", source, spec->growth,
                    HR_MAX_GROWTH);
-  double most = 1; /* jobs of no series */
+  double max = 1; /* jobs without series */
   size_t n_factors = spec->factors ? (size_t)spec->n_series * spec->n_positions : 0;
   for (size_t i = 0; i < n_factors; i++) {
     double factor = spec->factors[i];
     if (!(factor >= 0 && factor * spec->growth <= HR_MAX_GROWTH))
-      return hr_fail(
-          error, HR_BAD_INPUT,
-          "%s: growth of series %zu at block %zu: a factor of %g is not at least 0 and, times %g, at most %d", source,
-          i / spec->n_positions, i % spec->n_positions, factor, spec->growth, HR_MAX_GROWTH);
-    if (factor > most) most = factor;
+      return hr_fail(error, HR_BAD_INPUT,
+                     "%s: growth of series %zu at block %zu: factor %g must be at least 0 and, times %g, at most %d",
+                     source, i / spec->n_positions, i % spec->n_positions, factor, spec->growth, HR_MAX_GROWTH);
+    if (factor > max) max = factor;
   }
-  draw->n_layers = (uint32_t)ceil(spec->growth * most);
+  draw->n_layers = (uint32_t)ceil(spec->growth * max);
   return spec->factors ? check_series(draw, error) : HR_OK;
 }
 
-/* ---- Which job comes when --------------------------------------------------------------------------- */
+/* ---- List of jobs ------------------------------------------------------------------------------------ */
 
 static double growth_of(const struct hr_workload_spec *spec, uint32_t job, uint32_t position) {
   if (!spec->factors) return spec->growth;
@@ -193,7 +190,7 @@ static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
   return true;
 }
 
-/* The first job that is not submitted before. */
+/* The first job that is submitted at or after `from_us`. */
 static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
   uint32_t low = 0, high = trace->n_jobs;
   while (low < high) {
@@ -206,7 +203,7 @@ static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
   return low;
 }
 
-static bool lay_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
+static bool add_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
   const struct hr_workload_cut *cut = &draw->cut;
   const struct hr_trace *trace = draw->trace;
   int64_t begin_us = cut->start_us + block * cut->block_us, end_us = begin_us + cut->block_us;
@@ -229,37 +226,37 @@ static uint32_t draw_block(const struct draw *draw, uint32_t position, uint32_t 
   return first + step * (uint32_t)((uint64_t)hr__stream_next(&stream) * n_blocks >> 32);
 }
 
-/* The trace turned round its length, which is too short for blocks. */
-static bool lay_turned(struct draw *draw, uint32_t layer) {
+/* Rotates a trace that is too short for blocks within its length. */
+static bool draw_rotated(struct draw *draw, uint32_t layer) {
   const struct hr_trace *trace = draw->trace;
   int64_t length_us = draw->cut.block_us;
   struct hr__stream stream;
   hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, 0, layer);
-  int64_t turn_us = (int64_t)((double)length_us * hr__stream_uniform(&stream));
+  int64_t rotation_us = (int64_t)((double)length_us * hr__stream_uniform(&stream));
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    int64_t submit_us = (trace->submit_us[job] + turn_us) % length_us;
+    int64_t submit_us = (trace->submit_us[job] + rotation_us) % length_us;
     if (submit_us < draw->cut.length_us && is_kept(draw, job, 0, layer) && !add(draw, job, submit_us)) return false;
   }
   return true;
 }
 
-static bool lay_layer(struct draw *draw, uint32_t layer) {
+static bool draw_layer(struct draw *draw, uint32_t layer) {
   bool as_recorded = draw->spec->blocks == HR_BLOCKS_NONE && layer == 0;
-  if (draw->cut.n_whole < 2 && !as_recorded) return lay_turned(draw, layer);
+  if (draw->cut.n_whole < 2 && !as_recorded) return draw_rotated(draw, layer);
   for (uint32_t position = 0; position < draw->cut.n_positions; position++) {
     uint32_t block = as_recorded ? position : draw_block(draw, position, layer);
-    if (!lay_block(draw, block, position, layer)) return false;
+    if (!add_block(draw, block, position, layer)) return false;
   }
   return true;
 }
 
-static bool lay_all(struct draw *draw) {
+static bool draw_all(struct draw *draw) {
   for (uint32_t layer = 0; layer < draw->n_layers; layer++)
-    if (!lay_layer(draw, layer)) return false;
+    if (!draw_layer(draw, layer)) return false;
   return draw->n_layers == 1 || hr__sort_keyed_rows(draw->jobs, draw->count);
 }
 
-/* ---- The columns ------------------------------------------------------------------------------------ */
+/* ---- Columns ----------------------------------------------------------------------------------------- */
 
 #define GATHER(type)                                                                                                   \
   for (uint32_t i = 0; i < draw->count; i++) ((type *)to)[i] = ((const type *)from)[draw->jobs[i].row]
@@ -289,13 +286,13 @@ static bool gather_columns(const struct draw *draw, struct hr__owned_trace *owne
   return true;
 }
 
-/* An instant that not all jobs have moves along with the job's submit. */
+/* Moves an optional instant together with the job's submit time. */
 static void move_instants(const struct draw *draw, int64_t *us) {
   for (uint32_t i = 0; us && i < draw->count; i++)
     if (us[i] != HR_UNKNOWN_US) us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
 }
 
-/* Submits, which are those of the trace until here, and the instants that move along with them. */
+/* Sets submit times, which are copies from the trace so far, and the instants relative to them. */
 static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
   int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at;
   move_instants(draw, owned->column[HR__COLUMN_DEADLINE].at);
@@ -330,7 +327,7 @@ static enum hr_status draw_jobs(struct draw *draw, struct hr_trace **drawn, stru
   enum hr_status status = hr_trace_cut(trace, draw->spec, &draw->cut, error);
   if (status == HR_OK) status = check_growth(draw, error);
   if (status != HR_OK) return status;
-  bool fine = lay_all(draw);
+  bool fine = draw_all(draw);
   if (draw->count > draw->max_jobs) draw->count = draw->max_jobs;
   if (fine && !draw->count)
     status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a workload of %.9g s with growth %g", trace->source,
@@ -353,7 +350,7 @@ enum hr_status hr_trace_redraw_count(const struct hr_trace *trace, const struct 
   struct hr_workload_spec longer = *spec;
   double span_us = trace->n_jobs ? (double)trace->submit_us[trace->n_jobs - 1] + 1 : 1;
   double share = trace->n_jobs ? (double)count / trace->n_jobs / spec->growth : 1;
-  for (int doublings = 0;; doublings++) { /* a draw may have fewer jobs than the trace in as much time */
+  for (int doublings = 0;; doublings++) { /* a draw may have fewer jobs than the trace in the same time */
     struct draw draw = {.trace = trace, .spec = &longer, .seed = seed, .max_jobs = count};
     double length_us = ldexp(1.2 * share * span_us, doublings);
     bool is_longest = length_us >= (double)HR_MAX_INPUT_US;

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A window of a trace, and of its jobs those of some tenants, users or GPU types. */
+/*
+ * Selects, scales and shuffles the jobs of a trace.
+ *
+ * Cutting keeps a time window, and jobs of some tenants, users or GPU types. Thinning and duplication are one draw:
+ * layer 0 is the trace's jobs, layer 1 a copy of each, and so on; a layer of which `load` needs a fraction keeps each
+ * job independently with that probability (Lewis and Shedler 1979). Shuffling permutes all jobs, or the jobs of each
+ * instant.
+ */
 
 #include "base/array.h"
 #include "base/random.h"
@@ -15,13 +22,13 @@ void hr_cut_spec_init(struct hr_cut_spec *spec) {
   *spec = (struct hr_cut_spec){.from_us = INT64_MIN, .to_us = INT64_MAX};
 }
 
-struct select_cut {
+struct cut {
   const struct hr_trace *trace;
   const struct hr_cut_spec *spec;
-  bool *tenants, *users, *gpu_types; /* by name: whether it is wanted; NULL: all are */
+  bool *tenants, *users, *gpu_types; /* by name number: whether it is selected; NULL: all are */
 };
 
-/* ---- Which names ------------------------------------------------------------------------------------ */
+/* ---- Cutting: names ---------------------------------------------------------------------------------- */
 
 static bool is_listed(const struct hr_name_list *list, const char *text, size_t length) {
   for (size_t i = 0; i < list->count; i++)
@@ -29,7 +36,7 @@ static bool is_listed(const struct hr_name_list *list, const char *text, size_t 
   return false;
 }
 
-/* Whether one of the items between `|` is listed. */
+/* Whether one of the items separated by `|` is in the list. */
 static bool has_listed(const struct hr_name_list *list, const char *items) {
   for (;;) {
     size_t length = strcspn(items, "|");
@@ -53,42 +60,43 @@ static enum hr_status check_names(const struct hr_trace *trace, const char *what
 }
 
 static enum hr_status choose(const struct hr_trace *trace, const char *what, const struct hr_name_list *list,
-                             const struct hr_names *names, bool **wanted, struct hr_error *error) {
+                             const struct hr_names *names, bool **selected, struct hr_error *error) {
   const bool is_list = names == &trace->gpu_type_lists;
-  *wanted = NULL;
+  *selected = NULL;
   if (!list->count) return HR_OK;
   enum hr_status status = check_names(trace, what, list, names, is_list, error);
   if (status != HR_OK) return status;
-  *wanted = calloc((size_t)names->count + 1, sizeof **wanted);
-  if (!*wanted) return hr__no_memory_for(trace, error);
+  *selected = calloc((size_t)names->count + 1, sizeof **selected);
+  if (!*selected) return hr__rebuild_no_memory(trace, error);
   for (uint32_t i = 0; i < names->count; i++)
-    (*wanted)[i] = is_list ? has_listed(list, names->text[i]) : is_listed(list, names->text[i], strlen(names->text[i]));
+    (*selected)[i] =
+        is_list ? has_listed(list, names->text[i]) : is_listed(list, names->text[i], strlen(names->text[i]));
   return HR_OK;
 }
 
-/* `if_unknown`: what is said of a job that tells no name. */
-static bool is_wanted(const bool *wanted, const uint32_t *column, uint32_t job, bool if_unknown) {
+/* `if_unknown`: the result for a job without a name. */
+static bool is_selected(const bool *selected, const uint32_t *column, uint32_t job, bool if_unknown) {
   uint32_t name = column ? column[job] : HR_NONE;
-  return !wanted || (name == HR_NONE ? if_unknown : wanted[name]);
+  return !selected || (name == HR_NONE ? if_unknown : selected[name]);
 }
 
-/* ---- Which jobs ------------------------------------------------------------------------------------- */
+/* ---- Cutting: jobs ----------------------------------------------------------------------------------- */
 
-/* Whether it ran when the window began. */
-static bool was_running(const struct select_cut *cut, uint32_t job) {
+/* Whether the job ran when the window began. */
+static bool was_running(const struct cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   int64_t start_us = trace->recorded_start_us[job], from_us = cut->spec->from_us;
   return start_us != HR_UNKNOWN_US && start_us < from_us && start_us + trace->work_us[job] > from_us;
 }
 
-static bool is_in(const struct select_cut *cut, uint32_t job) {
+static bool is_in(const struct cut *cut, uint32_t job) {
   const struct hr_trace *trace = cut->trace;
   const struct hr_cut_spec *spec = cut->spec;
   int64_t submit_us = trace->submit_us[job];
   if (submit_us >= spec->to_us) return false;
   if (submit_us < spec->from_us && !(spec->keep_running && was_running(cut, job))) return false;
-  return is_wanted(cut->tenants, trace->tenant, job, false) && is_wanted(cut->users, trace->user, job, false) &&
-         is_wanted(cut->gpu_types, trace->gpu_types, job, true);
+  return is_selected(cut->tenants, trace->tenant, job, false) && is_selected(cut->users, trace->user, job, false) &&
+         is_selected(cut->gpu_types, trace->gpu_types, job, true);
 }
 
 static int64_t less(int64_t us, int64_t by_us) {
@@ -96,8 +104,8 @@ static int64_t less(int64_t us, int64_t by_us) {
   return us > by_us ? us - by_us : 0;
 }
 
-/* What of a job is left at the window's begin. */
-static void keep_rest(struct hr_job_record *record, int64_t from_us) {
+/* Reduces a job to what is left at the beginning of the window. */
+static void trim_record(struct hr_job_record *record, int64_t from_us) {
   int64_t ran_us = from_us - record->recorded_start_us;
   record->submit_us = record->recorded_start_us = from_us;
   record->work_us -= ran_us;
@@ -107,16 +115,16 @@ static void keep_rest(struct hr_job_record *record, int64_t from_us) {
   if (record->deadline_us != INT64_MIN && record->deadline_us < from_us) record->deadline_us = INT64_MIN;
 }
 
-static enum hr_status add_jobs(const struct select_cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
+static enum hr_status add_jobs(const struct cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = cut->trace;
-  const uint32_t most = cut->spec->max_jobs ? cut->spec->max_jobs : UINT32_MAX;
+  const uint32_t max = cut->spec->max_jobs ? cut->spec->max_jobs : UINT32_MAX;
   enum hr_status status = HR_OK;
-  for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs && rebuild->n_jobs < most; job++) {
+  for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs && rebuild->n_jobs < max; job++) {
     if (!is_in(cut, job)) continue;
     struct hr_job_record record;
     char id[HR_JOB_ID_BUFFER];
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
-    if (trace->submit_us[job] < cut->spec->from_us) keep_rest(&record, cut->spec->from_us + trace->origin_us);
+    if (trace->submit_us[job] < cut->spec->from_us) trim_record(&record, cut->spec->from_us + trace->origin_us);
     status = hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error);
   }
   return status;
@@ -125,27 +133,26 @@ static enum hr_status add_jobs(const struct select_cut *cut, struct hr__rebuild 
 static enum hr_status no_job(const struct hr_trace *trace, struct hr_error *error) {
   double last_s = (double)trace->submit_us[trace->n_jobs - 1] / (double)HR_SECOND_US;
   return hr_fail(error, HR_BAD_INPUT,
-                 "%s: no job is left: the last one is submitted %.9g s after the first, and none is what was asked for",
+                 "%s: no job is left: the last one is submitted %.9g s after the first, and none matches",
                  trace->source, last_s);
 }
 
 static enum hr_status check(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_error *error) {
   if (spec->from_us >= spec->to_us)
-    return hr_fail(error, HR_BAD_INPUT, "%s: a window that ends at %.9g s and begins at %.9g s holds nothing",
-                   trace->source, (double)spec->to_us / (double)HR_SECOND_US,
-                   (double)spec->from_us / (double)HR_SECOND_US);
+    return hr_fail(error, HR_BAD_INPUT, "%s: empty window: it ends at %.9g s and begins at %.9g s", trace->source,
+                   (double)spec->to_us / (double)HR_SECOND_US, (double)spec->from_us / (double)HR_SECOND_US);
   if (spec->keep_running && !trace->recorded_start_us)
     return hr_fail(
         error, HR_BAD_INPUT,
-        "%s: does not tell when jobs started (column start_s), and so not which ones ran when the window begins",
+        "%s: has no start times (column start_s), so the jobs that ran at the beginning of the window are unknown",
         trace->source);
   return HR_OK;
 }
 
-enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_trace **made,
+enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_trace **created,
                                 struct hr_error *error) {
-  struct select_cut cut = {.trace = trace, .spec = spec};
-  *made = NULL;
+  struct cut cut = {.trace = trace, .spec = spec};
+  *created = NULL;
   enum hr_status status = check(trace, spec, error);
   if (status == HR_OK) status = choose(trace, "tenant", &spec->tenants, &trace->tenants, &cut.tenants, error);
   if (status == HR_OK) status = choose(trace, "user", &spec->users, &trace->users, &cut.users, error);
@@ -156,7 +163,7 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
     status = hr__rebuild_begin(&rebuild, trace, error);
     if (status == HR_OK) status = add_jobs(&cut, &rebuild, error);
     if (status == HR_OK && !rebuild.n_jobs) status = no_job(trace, error);
-    status = hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+    status = hr__rebuild_end(&rebuild, status, trace->dated, created, error);
   }
   free(cut.tenants);
   free(cut.users);
@@ -164,11 +171,22 @@ enum hr_status hr_transform_cut(const struct hr_trace *trace, const struct hr_cu
   return status;
 }
 
-/*
- * More load, or less. Thinning and duplication are one draw: layer 0 of a trace is its jobs, layer 1 a copy of each,
- * and so on; a layer of which `load` asks for a part keeps each job with that probability by itself (Lewis and Shedler
- * 1979).
- */
+/* Builds a trace from `count` jobs of `list`; keys are submit times in microseconds from the first submit. */
+static enum hr_status build_moved(const struct hr_trace *trace, const struct hr__keyed_row *list, size_t count,
+                                  struct hr_trace **created, struct hr_error *error) {
+  struct hr__rebuild rebuild;
+  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
+  for (size_t i = 0; status == HR_OK && i < count; i++) {
+    struct hr_job_record record;
+    char id[HR_JOB_ID_BUFFER];
+    hr_trace_job_record(trace, (hr_job){list[i].row}, &record, id);
+    hr__record_move(&record, (int64_t)list[i].key - trace->submit_us[list[i].row]);
+    status = hr__rebuild_add(&rebuild, trace, (hr_job){list[i].row}, &record, error);
+  }
+  return hr__rebuild_end(&rebuild, status, trace->dated, created, error);
+}
+
+/* ---- Scaling ----------------------------------------------------------------------------------------- */
 
 const char *hr_scaling_name(enum hr_scaling scaling) {
   static const char *const names[] = {
@@ -182,12 +200,10 @@ const char *hr_scaling_name(enum hr_scaling scaling) {
 struct scale {
   const struct hr_trace *trace;
   const struct hr_scale_spec *spec;
-  /* [count] key: when it is submitted, from the first submit; row: job of the trace and layer, layer * n_jobs + job. */
+  /* [count] key: submit time from the first submit; row: layer * n_jobs + job. */
   struct hr__keyed_row *list;
   uint32_t count, capacity;
 };
-
-/* ---- Which jobs, and when --------------------------------------------------------------------------- */
 
 static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
   double share = scale->spec->load - (double)layer;
@@ -197,13 +213,13 @@ static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
   return hr__stream_uniform(&stream) < share;
 }
 
-/* Turned back at the ends, as often as need be: what left the trace's time comes into it again. */
+/* Reflects at both ends, repeatedly if necessary, so that times stay within the trace. */
 static int64_t within_trace(const struct hr_trace *trace, int64_t us) {
-  int64_t last_us = trace->submit_us[trace->n_jobs - 1], there_and_back_us = 2 * last_us;
+  int64_t last_us = trace->submit_us[trace->n_jobs - 1], period_us = 2 * last_us;
   if (last_us == 0) return 0;
-  us %= there_and_back_us;
-  if (us < 0) us += there_and_back_us;
-  return us > last_us ? there_and_back_us - us : us;
+  us %= period_us;
+  if (us < 0) us += period_us;
+  return us > last_us ? period_us - us : us;
 }
 
 static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer) {
@@ -234,30 +250,28 @@ static bool draw(struct scale *scale) {
   return n_layers == 1 || hr__sort_keyed_rows(scale->list, scale->count);
 }
 
-/* ---- Ids -------------------------------------------------------------------------------------------- */
-
-/* One more `+` than stand together in any id: no copy can then be called like another job. */
-static size_t marks_of(const struct hr_trace *trace) {
-  size_t most = 0;
+/* One more `+` than in the longest run of `+` in any id, so that the id of a copy is unique. */
+static size_t count_marks(const struct hr_trace *trace) {
+  size_t max = 0;
   for (uint32_t job = 0; trace->id_text && job < trace->n_jobs; job++)
     for (const char *at = strchr(trace->id_text[job], '+'); at; at = strchr(at, '+')) {
       size_t n = strspn(at, "+");
-      if (n > most) most = n;
+      if (n > max) max = n;
       at += n;
     }
-  return most + 1;
+  return max + 1;
 }
 
 enum { LAYER_BYTES = 12 };
 
-/* "17+1" of "17", in `*buffer`, which grows. */
+/* Builds "17+1" from "17" in `*buffer`, which grows. */
 static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, size_t *size) {
-  size_t wanted = record->id.length + marks + LAYER_BYTES;
-  if (!*buffer || wanted > *size) {
-    char *grown = realloc(*buffer, wanted);
+  size_t selected = record->id.length + marks + LAYER_BYTES;
+  if (!*buffer || selected > *size) {
+    char *grown = realloc(*buffer, selected);
     if (!grown) return false;
     *buffer = grown;
-    *size = wanted;
+    *size = selected;
   }
   char *at = *buffer;
   memcpy(at, record->id.at, record->id.length);
@@ -269,7 +283,7 @@ static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer
 
 static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
-  const size_t marks = marks_of(trace);
+  const size_t marks = count_marks(trace);
   char *buffer = NULL;
   size_t size = 0;
   enum hr_status status = HR_OK;
@@ -280,73 +294,73 @@ static enum hr_status scale_add_jobs(const struct scale *scale, struct hr__rebui
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     hr__record_move(&record, (int64_t)scale->list[i].key - trace->submit_us[job]);
     bool named = layer == 0 || name_copy(&record, marks, layer, &buffer, &size);
-    status = named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__no_memory_for(trace, error);
+    status =
+        named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__rebuild_no_memory(trace, error);
   }
   free(buffer);
   return status;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
-
-static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
+static enum hr_status thin_or_duplicate(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
-  if (!draw(scale)) return hr__no_memory_for(trace, error);
+  if (!draw(scale)) return hr__rebuild_no_memory(trace, error);
   if (!scale->count)
-    return hr_fail(error, HR_BAD_INPUT, "%s: of %u jobs thinned to %g none is left", trace->source, trace->n_jobs,
+    return hr_fail(error, HR_BAD_INPUT, "%s: no job is left of %u thinned to %g", trace->source, trace->n_jobs,
                    scale->spec->load);
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
   if (status == HR_OK) status = scale_add_jobs(scale, &rebuild, error);
-  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+  return hr__rebuild_end(&rebuild, status, trace->dated, created, error);
 }
 
 __extension__ typedef __int128 wide;
 
-/* The load in millionths, so that no sum runs over doubles. */
-static enum hr_status compress(struct scale *scale, struct hr_trace **made, struct hr_error *error) {
+/* The load in millionths, so that sums are exact integers. */
+static enum hr_status compress(struct scale *scale, struct hr_trace **created, struct hr_error *error) {
   const struct hr_trace *trace = scale->trace;
   const int64_t load_ppm = llround(scale->spec->load * 1e6);
   scale->list = malloc(trace->n_jobs * sizeof *scale->list);
-  if (!scale->list) return hr__no_memory_for(trace, error);
+  if (!scale->list) return hr__rebuild_no_memory(trace, error);
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     wide us = ((wide)trace->submit_us[job] * 1000000 + load_ppm / 2) / load_ppm;
     if (us > HR_MAX_INPUT_US)
-      return hr_fail(error, HR_BAD_INPUT, "%s: at a load of %g, submits would come after 100000000000 s", trace->source,
+      return hr_fail(error, HR_BAD_INPUT, "%s: with load %g, submit times exceed 100000000000 s", trace->source,
                      scale->spec->load);
     scale->list[job] = (struct hr__keyed_row){(uint64_t)us, job};
   }
-  return hr__rebuild_moved(trace, scale->list, trace->n_jobs, made, error);
+  return build_moved(trace, scale->list, trace->n_jobs, created, error);
 }
 
 static enum hr_status scale_check(const struct hr_trace *trace, const struct hr_scale_spec *spec,
                                   struct hr_error *error) {
-  double least = spec->by == HR_SCALING_DUPLICATE ? 1 : HR_MIN_LOAD_SCALE;
-  double most = spec->by == HR_SCALING_THIN ? 1 : HR_MAX_LOAD_SCALE;
-  if (!(spec->load >= least && spec->load <= most))
-    return hr_fail(error, HR_BAD_INPUT, "scale: a load of %g is not from %g to %g, which '%s' can give", spec->load,
-                   least, most, hr_scaling_name(spec->by));
+  double min = spec->by == HR_SCALING_DUPLICATE ? 1 : HR_MIN_LOAD_SCALE;
+  double max = spec->by == HR_SCALING_THIN ? 1 : HR_MAX_LOAD_SCALE;
+  if (!(spec->load >= min && spec->load <= max))
+    return hr_fail(error, HR_BAD_INPUT, "scale: load %g is not from %g to %g, the range of '%s'", spec->load, min, max,
+                   hr_scaling_name(spec->by));
   if (spec->jitter_us < 0 || spec->jitter_us > HR_MAX_INPUT_US)
-    return hr_fail(error, HR_BAD_INPUT, "scale: a jitter of %.9g s is not from 0 to 100000000000 s",
+    return hr_fail(error, HR_BAD_INPUT, "scale: jitter %.9g s is not from 0 to 100000000000 s",
                    (double)spec->jitter_us / (double)HR_SECOND_US);
   if (spec->by != HR_SCALING_DUPLICATE || ceil(spec->load) * trace->n_jobs < HR_NONE) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: %g times %u jobs are more than %u", trace->source, spec->load, trace->n_jobs,
-                 HR_NONE - 1);
+  return hr_fail(error, HR_BAD_INPUT, "%s: %g times %u jobs exceeds the maximum of %u", trace->source, spec->load,
+                 trace->n_jobs, HR_NONE - 1);
 }
 
 enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
-                                  struct hr_trace **made, struct hr_error *error) {
+                                  struct hr_trace **created, struct hr_error *error) {
   struct scale scale = {.trace = trace, .spec = spec};
-  *made = NULL;
+  *created = NULL;
   enum hr_status status = scale_check(trace, spec, error);
   if (status == HR_OK)
-    status = spec->by == HR_SCALING_COMPRESS ? compress(&scale, made, error) : thin_or_duplicate(&scale, made, error);
+    status =
+        spec->by == HR_SCALING_COMPRESS ? compress(&scale, created, error) : thin_or_duplicate(&scale, created, error);
   free(scale.list);
   return status;
 }
 
-/* Jobs that change places: a permutation of all of them, or of each run of jobs of one instant. */
+/* ---- Shuffling --------------------------------------------------------------------------------------- */
 
-__extension__ typedef unsigned __int128 shuffle_wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
 
 const char *hr_shuffling_name(enum hr_shuffling what) {
   static const char *const names[] = {
@@ -357,10 +371,10 @@ const char *hr_shuffling_name(enum hr_shuffling what) {
   return (unsigned)what < HR_N_SHUFFLINGS ? names[what] : "";
 }
 
-/* Uniform in 0 .. bound - 1, to within 2^-32. */
+/* Uniform in 0 .. bound - 1, within 2^-32. */
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   uint64_t high = hr__stream_next(stream), bits = high << 32 | hr__stream_next(stream);
-  return (uint32_t)((shuffle_wide)bits * bound >> 64);
+  return (uint32_t)((unsigned_wide)bits * bound >> 64);
 }
 
 static void permute(uint32_t *jobs, uint32_t n, struct hr__stream *stream) {
@@ -371,8 +385,8 @@ static void permute(uint32_t *jobs, uint32_t n, struct hr__stream *stream) {
   }
 }
 
-/* `jobs[i]`: which job takes the place of job i. */
-static void shuffle_draw(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed, uint32_t *jobs) {
+/* `jobs[i]`: the job that moves to position i. */
+static void draw_permutation(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed, uint32_t *jobs) {
   struct hr__stream stream;
   hr__stream_init(&stream, seed, HR__PURPOSE_SHUFFLE, 1 + (uint32_t)what, 0);
   for (uint32_t job = 0; job < trace->n_jobs; job++) jobs[job] = job;
@@ -386,17 +400,17 @@ static void shuffle_draw(const struct hr_trace *trace, enum hr_shuffling what, u
   }
 }
 
-static enum hr_status place_jobs(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **made,
+static enum hr_status place_jobs(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **created,
                                  struct hr_error *error) {
   struct hr__keyed_row *list = malloc(trace->n_jobs * sizeof *list);
-  if (!list) return hr__no_memory_for(trace, error);
+  if (!list) return hr__rebuild_no_memory(trace, error);
   for (uint32_t i = 0; i < trace->n_jobs; i++) list[i] = (struct hr__keyed_row){(uint64_t)trace->submit_us[i], jobs[i]};
-  enum hr_status status = hr__rebuild_moved(trace, list, trace->n_jobs, made, error);
+  enum hr_status status = build_moved(trace, list, trace->n_jobs, created, error);
   free(list);
   return status;
 }
 
-static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **made,
+static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *jobs, struct hr_trace **created,
                                   struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
@@ -409,17 +423,17 @@ static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *
     record.tenant = other.tenant;
     status = hr__rebuild_add(&rebuild, trace, (hr_job){i}, &record, error);
   }
-  return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
+  return hr__rebuild_end(&rebuild, status, trace->dated, created, error);
 }
 
 enum hr_status hr_transform_shuffle(const struct hr_trace *trace, enum hr_shuffling what, uint64_t seed,
-                                    struct hr_trace **made, struct hr_error *error) {
-  *made = NULL;
+                                    struct hr_trace **created, struct hr_error *error) {
+  *created = NULL;
   uint32_t *jobs = malloc(trace->n_jobs * sizeof *jobs);
-  if (!jobs) return hr__no_memory_for(trace, error);
-  shuffle_draw(trace, what, seed, jobs);
+  if (!jobs) return hr__rebuild_no_memory(trace, error);
+  draw_permutation(trace, what, seed, jobs);
   enum hr_status status =
-      what == HR_SHUFFLE_USERS ? place_users(trace, jobs, made, error) : place_jobs(trace, jobs, made, error);
+      what == HR_SHUFFLE_USERS ? place_users(trace, jobs, created, error) : place_jobs(trace, jobs, created, error);
   free(jobs);
   return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statistics of a trace, put together from their parts. */
+/* Statistics of a trace: spreads, arrivals, concentration, correlations, groups. All of it is computed in a few
+   passes over the columns and sorts of copies. */
 
 #include "traces/tools/stats.h"
 
@@ -18,8 +19,8 @@ static double quantile(const double *sorted, size_t count, double share) {
   return gsl_stats_quantile_from_sorted_data(sorted, 1, count, share);
 }
 
-/* Sorts the values. */
-static struct hr__spread hr__spread_of(double *values, size_t count) {
+/* Sorts the values in place. */
+static struct hr__spread spread_of(double *values, size_t count) {
   struct hr__spread spread = {.count = count};
   if (count == 0) return spread;
   gsl_sort(values, 1, count);
@@ -40,17 +41,17 @@ static struct hr__spread hr__spread_of(double *values, size_t count) {
   return spread;
 }
 
-/* Of at least one value, which are sorted. */
-static void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
+/* `sorted` has at least one value. */
+static void curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
   for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
 }
 
 /* GPU time of a job in milli-GPU x microseconds. */
-static hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job) {
+static hr_amount gpu_time_of(const struct hr_trace *trace, uint32_t job) {
   return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
 }
 
-static double hr__gpu_hours_of(hr_amount gpu_time) {
+static double gpu_hours_of(hr_amount gpu_time) {
   return (double)gpu_time / (1000.0 * 3600 * (double)HR_SECOND_US);
 }
 
@@ -61,9 +62,9 @@ enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAM
   return best;
 }
 
-/* ---- Of all jobs ------------------------------------------------------------------------------------ */
+/* ---- All jobs ---------------------------------------------------------------------------------------- */
 
-static size_t take_run_times(const struct hr_trace *trace, double *values) {
+static size_t collect_run_times(const struct hr_trace *trace, double *values) {
   for (uint32_t job = 0; job < trace->n_jobs; job++) values[job] = hr__seconds(trace->work_us[job]);
   return trace->n_jobs;
 }
@@ -74,7 +75,7 @@ static size_t take_gpus(const struct hr_trace *trace, double *values) {
   return trace->n_jobs;
 }
 
-static size_t take_recorded_waits(const struct hr_trace *trace, double *values) {
+static size_t collect_recorded_waits(const struct hr_trace *trace, double *values) {
   size_t count = 0;
   for (uint32_t job = 0; trace->recorded_start_us && job < trace->n_jobs; job++)
     if (trace->recorded_start_us[job] != HR_UNKNOWN_US)
@@ -82,7 +83,7 @@ static size_t take_recorded_waits(const struct hr_trace *trace, double *values) 
   return count;
 }
 
-static size_t take_limits(const struct hr_trace *trace, double *values) {
+static size_t collect_limits(const struct hr_trace *trace, double *values) {
   size_t count = 0;
   for (uint32_t job = 0; trace->limit_us && job < trace->n_jobs; job++)
     if (trace->limit_us[job] > 0 && trace->work_us[job] > 0)
@@ -94,11 +95,11 @@ static bool fill_values(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   double *values = malloc(((size_t)trace->n_jobs + 1) * sizeof *values);
   if (!values) return false;
-  stats->gpus = hr__spread_of(values, take_gpus(trace, values));
-  stats->wait_s = hr__spread_of(values, take_recorded_waits(trace, values));
-  stats->limit_ratio = hr__spread_of(values, take_limits(trace, values));
-  stats->run_s = hr__spread_of(values, take_run_times(trace, values));
-  if (trace->n_jobs) hr__curve_of(values, trace->n_jobs, stats->curve_s);
+  stats->gpus = spread_of(values, take_gpus(trace, values));
+  stats->wait_s = spread_of(values, collect_recorded_waits(trace, values));
+  stats->limit_ratio = spread_of(values, collect_limits(trace, values));
+  stats->run_s = spread_of(values, collect_run_times(trace, values));
+  if (trace->n_jobs) curve_of(values, trace->n_jobs, stats->curve_s);
   bool done = hr__fit_all(values, trace->n_jobs, stats->run_fits);
   free(values);
   return done;
@@ -110,56 +111,19 @@ static void fill_sums(struct hr_trace_stats *stats) {
   stats->span_s = hr__seconds(size.span_us);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
-
-static bool hr__stats_arrivals(struct hr_trace_stats *stats);
-
-static bool hr__stats_concentration(struct hr_trace_stats *stats);
-
-static bool hr__stats_correlation(struct hr_trace_stats *stats);
-
-static bool hr__stats_group(struct hr_trace_stats *stats);
-
-enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
-                                   struct hr_error *error) {
-  struct hr_trace_stats *made = calloc(1, sizeof *made);
-  *stats = made;
-  if (made) made->trace = trace;
-  if (made && fill_values(made) && hr__stats_group(made) && hr__stats_arrivals(made) && hr__stats_concentration(made) &&
-      hr__stats_correlation(made)) {
-    fill_sums(made);
-    return HR_OK;
-  }
-  hr_trace_stats_destroy(made);
-  *stats = NULL;
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for its statistics", trace->source);
-}
-
-void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
-  if (!stats) return;
-  for (unsigned by = 0; by < HR__N_STATS_BY; by++) {
-    for (size_t i = 0; i < stats->by[by].count; i++) {
-      free(stats->by[by].at[i].name);
-      free(stats->by[by].at[i].curve_s);
-    }
-    free(stats->by[by].at);
-  }
-  free(stats);
-}
-
-/* When jobs come: by the hour of the clock and the day of the week, and how far from evenly. */
+/* ---- Arrivals: by hour of the clock and day of the week, and how uneven they are ----------------------- */
 
 #define UNKNOWN ((double)NAN)
 
-enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MOST_HOURS = 1 << 24 };
+enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MAX_HOURS = 1 << 24 };
 
-/* Rounded down, below zero as well. */
+/* Division rounded down, also for negative values. */
 static int64_t quotient(int64_t value, int64_t unit) {
   int64_t whole = value / unit;
   return value % unit < 0 ? whole - 1 : whole;
 }
 
-/* The first of January 1970 was a Thursday. */
+/* 1970-01-01 was a Thursday. */
 static void count_by_clock(const struct hr_trace *trace, struct hr__arrivals *arrivals) {
   const int64_t thursday = 3;
   arrivals->has_weekdays = trace->dated;
@@ -185,7 +149,7 @@ static bool fill_gaps(struct hr_trace_stats *stats) {
     if (job > 0) gaps[job - 1] = hr__seconds(trace->submit_us[job] - trace->submit_us[job - 1]);
   }
   size_t count = trace->n_jobs ? trace->n_jobs - 1 : 0;
-  arrivals->gap_s = hr__spread_of(gaps, count);
+  arrivals->gap_s = spread_of(gaps, count);
   double sum = arrivals->gap_s.sd + arrivals->gap_s.mean;
   arrivals->burstiness = sum > 0 ? (arrivals->gap_s.sd - arrivals->gap_s.mean) / sum : UNKNOWN;
   bool done = hr__fit_all(gaps, count, stats->gap_fits);
@@ -201,7 +165,7 @@ static double mean_of(const double *counts, size_t n) {
   return sum / (double)n;
 }
 
-/* Variance / mean. */
+/* Index of dispersion: variance / mean. */
 static double dispersion_of(const double *counts, size_t n) {
   double mean = n ? mean_of(counts, n) : 0, squares = 0;
   if (n < 2 || mean <= 0) return UNKNOWN;
@@ -209,7 +173,7 @@ static double dispersion_of(const double *counts, size_t n) {
   return squares / (double)(n - 1) / mean;
 }
 
-/* How counts go with those `lag` later; of at least two such spans. */
+/* Correlation of counts with those `lag` later; needs at least two such spans. */
 static double autocorrelation(const double *counts, size_t n, size_t lag) {
   if (n < 2 * lag) return UNKNOWN;
   double mean = mean_of(counts, n), squares = 0, products = 0;
@@ -233,13 +197,13 @@ static void fill_by_hour(struct hr__arrivals *arrivals, double *counts) {
   arrivals->dispersion_by_day = dispersion_of(counts, days);
 }
 
-/* Whole hours from the first submit on; what comes after the last of them is left out. */
+/* Counts by whole hours from the first submit; the last incomplete hour is ignored. */
 static bool count_by_hour(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   struct hr__arrivals *arrivals = &stats->arrivals;
   int64_t first_us = trace->n_jobs ? trace->submit_us[0] : 0;
   int64_t hours = trace->n_jobs ? (trace->submit_us[trace->n_jobs - 1] - first_us) / HR__HOUR_US : 0;
-  arrivals->hours = (uint64_t)(hours < MOST_HOURS ? hours : MOST_HOURS);
+  arrivals->hours = (uint64_t)(hours < MAX_HOURS ? hours : MAX_HOURS);
   double *counts = calloc(arrivals->hours + 1, sizeof *counts);
   if (!counts) return false;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
@@ -251,12 +215,12 @@ static bool count_by_hour(struct hr_trace_stats *stats) {
   return true;
 }
 
-static bool hr__stats_arrivals(struct hr_trace_stats *stats) {
+static bool add_arrivals(struct hr_trace_stats *stats) {
   count_by_clock(stats->trace, &stats->arrivals);
   return fill_gaps(stats) && count_by_hour(stats);
 }
 
-/* How unevenly jobs and GPU time are shared, and how run times go with sizes and users. */
+/* How unevenly jobs and GPU time are distributed, and how run time correlates with size and user. */
 
 #define SHARES_UNKNOWN ((double)NAN)
 
@@ -268,7 +232,7 @@ const char *hr__concentrated_name(enum hr__concentrated what) {
 
 /* ---- Concentration ---------------------------------------------------------------------------------- */
 
-/* Of `count` amounts, which are sorted; those of nothing are no parties. */
+/* Of `count` sorted amounts; parties with amount 0 are ignored. */
 static struct hr__concentration concentration_of(double *amounts, size_t count) {
   gsl_sort(amounts, 1, count);
   while (count && amounts[0] <= 0) {
@@ -295,7 +259,7 @@ static struct hr__concentration concentration_of(double *amounts, size_t count) 
   return result;
 }
 
-/* Of jobs that have no such name nobody knows whose they are. */
+/* Jobs without a name are ignored, since their owner is unknown. */
 static bool concentrate_by(struct hr_trace_stats *stats, enum hr__concentrated what, enum hr__stats_by by, bool jobs) {
   const struct hr__stats_rows *rows = &stats->by[by];
   double *amounts = malloc((rows->count + 1) * sizeof *amounts);
@@ -312,13 +276,13 @@ static bool concentrate_jobs(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   double *amounts = malloc(((size_t)trace->n_jobs + 1) * sizeof *amounts);
   if (!amounts) return false;
-  for (uint32_t job = 0; job < trace->n_jobs; job++) amounts[job] = hr__gpu_hours_of(hr__gpu_time_of(trace, job));
+  for (uint32_t job = 0; job < trace->n_jobs; job++) amounts[job] = gpu_hours_of(gpu_time_of(trace, job));
   stats->concentration[HR__GPU_TIME_OF_JOBS] = concentration_of(amounts, trace->n_jobs);
   free(amounts);
   return true;
 }
 
-static bool hr__stats_concentration(struct hr_trace_stats *stats) {
+static bool add_concentration(struct hr_trace_stats *stats) {
   return concentrate_by(stats, HR__JOBS_OF_USERS, HR__STATS_BY_USER, true) &&
          concentrate_by(stats, HR__GPU_TIME_OF_USERS, HR__STATS_BY_USER, false) &&
          concentrate_by(stats, HR__GPU_TIME_OF_TENANTS, HR__STATS_BY_TENANT, false) && concentrate_jobs(stats);
@@ -326,7 +290,7 @@ static bool hr__stats_concentration(struct hr_trace_stats *stats) {
 
 /* ---- Size and run time ------------------------------------------------------------------------------ */
 
-/* Ranks from 1, equal values having the mean of theirs, in the place of the values. `order`: of as many. */
+/* Replaces values by their ranks from 1; equal values get their mean rank. `order` has room for as many entries. */
 static void rank(double *values, size_t *order, size_t count) {
   gsl_sort_index(order, values, 1, count);
   for (size_t i = 0, end; i < count; i = end) {
@@ -337,7 +301,7 @@ static void rank(double *values, size_t *order, size_t count) {
 }
 
 static double correlation(const double *first, const double *other, size_t count) {
-  double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0; /* of any ranks */
+  double mean = ((double)count + 1) / 2, a = 0, b = 0, both = 0; /* of any set of ranks */
   for (size_t i = 0; i < count; i++) {
     a += (first[i] - mean) * (first[i] - mean);
     b += (other[i] - mean) * (other[i] - mean);
@@ -369,14 +333,14 @@ static bool correlate_sizes(struct hr_trace_stats *stats) {
 
 /* ---- User and run time ------------------------------------------------------------------------------ */
 
-struct of_user {
+struct user_run_times {
   uint64_t jobs;
   double sum;
 };
 
-/* 1 - the mean square within users / the mean square of all (Kelley's epsilon squared): about 0 where users do not
-   matter, however many they are. */
-static double explained(const struct hr_trace *trace, const struct of_user *users, uint64_t jobs, double mean) {
+/* 1 - mean square within users / total mean square (Kelley's epsilon squared): about 0 if users do not matter, for
+   any number of users. */
+static double explained(const struct hr_trace *trace, const struct user_run_times *users, uint64_t jobs, double mean) {
   double all = 0, within = 0;
   uint64_t parties = 0;
   for (uint32_t user = 0; user < trace->users.count; user++) parties += users[user].jobs > 0;
@@ -395,7 +359,7 @@ static bool explain_by_user(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   stats->user_in_run_time = SHARES_UNKNOWN;
   if (!trace->user) return true;
-  struct of_user *users = calloc((size_t)trace->users.count + 1, sizeof *users);
+  struct user_run_times *users = calloc((size_t)trace->users.count + 1, sizeof *users);
   uint64_t jobs = 0;
   double sum = 0;
   if (!users) return false;
@@ -412,15 +376,15 @@ static bool explain_by_user(struct hr_trace_stats *stats) {
   return true;
 }
 
-static bool hr__stats_correlation(struct hr_trace_stats *stats) {
+static bool add_correlation(struct hr_trace_stats *stats) {
   return correlate_sizes(stats) && explain_by_user(stats);
 }
 
-/* Jobs by what they have in common. A counting sort puts each group's run times one group after the other, so that the
-   spread of each is taken in place. */
+/* ---- Groups ------------------------------------------------------------------------------------------ */
 
-/* A grouping: which group each job is of, and what the groups are called. */
-struct stats_grouping {
+/* The group of each job, and the names of the groups. A counting sort places run times group by group, so that the
+   spread of each group is computed in place. */
+struct grouping {
   const struct hr_trace *trace;
   enum hr__stats_by by;
   uint32_t n_groups;
@@ -431,8 +395,6 @@ const char *hr__stats_by_name(enum hr__stats_by by) {
   return names[by];
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
-
 static const uint32_t *names_column(const struct hr_trace *trace, enum hr__stats_by by) {
   return by == HR__STATS_BY_TENANT ? trace->tenant : by == HR__STATS_BY_USER ? trace->user : trace->gpu_types;
 }
@@ -441,7 +403,7 @@ static const struct hr_names *names_of(const struct hr_trace *trace, enum hr__st
   return by == HR__STATS_BY_TENANT ? &trace->tenants : by == HR__STATS_BY_USER ? &trace->users : &trace->gpu_type_lists;
 }
 
-/* 0: the trace does not tell. Jobs without a name are one more group after those that have one. */
+/* Number of groups; 0 if the trace lacks the field. Jobs without a name are one more group, the last. */
 static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by) {
   switch (by) {
   case HR__STATS_BY_SIZE:
@@ -455,7 +417,7 @@ static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by)
   }
 }
 
-static uint32_t group_of(const struct stats_grouping *grouping, uint32_t job) {
+static uint32_t group_of(const struct grouping *grouping, uint32_t job) {
   const struct hr_trace *trace = grouping->trace;
   switch (grouping->by) {
   case HR__STATS_BY_SIZE:
@@ -471,7 +433,7 @@ static uint32_t group_of(const struct stats_grouping *grouping, uint32_t job) {
   }
 }
 
-static const char *group_name(const struct stats_grouping *grouping, uint32_t group) {
+static const char *group_name(const struct grouping *grouping, uint32_t group) {
   switch (grouping->by) {
   case HR__STATS_BY_SIZE:
     return hr__size_name(group);
@@ -484,20 +446,20 @@ static const char *group_name(const struct stats_grouping *grouping, uint32_t gr
   }
 }
 
-/* ---- Two walks -------------------------------------------------------------------------------------- */
+/* ---- Two passes -------------------------------------------------------------------------------------- */
 
 struct tally {
   uint64_t jobs, failed, cancelled;
   hr_amount gpu_time;
-  size_t next; /* where its next run time goes */
+  size_t next; /* position of its next run time */
 };
 
-static void count_jobs(const struct stats_grouping *grouping, struct tally *tallies) {
+static void count_jobs(const struct grouping *grouping, struct tally *tallies) {
   const struct hr_trace *trace = grouping->trace;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     struct tally *tally = &tallies[group_of(grouping, job)];
     tally->jobs++;
-    tally->gpu_time += hr__gpu_time_of(trace, job);
+    tally->gpu_time += gpu_time_of(trace, job);
     if (!trace->outcome) continue;
     tally->failed += trace->outcome[job] == HR_OUTCOME_FAILED;
     tally->cancelled += trace->outcome[job] == HR_OUTCOME_CANCELLED;
@@ -509,7 +471,7 @@ static void count_jobs(const struct stats_grouping *grouping, struct tally *tall
   }
 }
 
-static void place_run_times(const struct stats_grouping *grouping, struct tally *tallies, double *run_s) {
+static void place_run_times(const struct grouping *grouping, struct tally *tallies, double *run_s) {
   const struct hr_trace *trace = grouping->trace;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
     run_s[tallies[group_of(grouping, job)].next++] = hr__seconds(trace->work_us[job]);
@@ -517,23 +479,23 @@ static void place_run_times(const struct stats_grouping *grouping, struct tally 
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-static bool fill_row(struct hr__stats_row *row, const struct stats_grouping *grouping, uint32_t group,
+static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping, uint32_t group,
                      const struct tally *tally, double *run_s) {
   *row = (struct hr__stats_row){.name = strdup(group_name(grouping, group)),
                                 .jobs = tally->jobs,
                                 .failed = tally->failed,
                                 .cancelled = tally->cancelled,
-                                .gpu_hours = hr__gpu_hours_of(tally->gpu_time)};
-  row->run_s = hr__spread_of(run_s, tally->jobs);
+                                .gpu_hours = gpu_hours_of(tally->gpu_time)};
+  row->run_s = spread_of(run_s, tally->jobs);
   if (!row->name) return false;
   if (grouping->by != HR__STATS_BY_SIZE) return true;
   row->curve_s = malloc(HR__CURVE_POINTS * sizeof *row->curve_s);
   if (!row->curve_s) return false;
-  hr__curve_of(run_s, tally->jobs, row->curve_s);
+  curve_of(run_s, tally->jobs, row->curve_s);
   return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
-/* By GPU hours, then by jobs, then by name. */
+/* By GPU hours, then jobs, then name. */
 static int compare_rows(const void *a, const void *b) {
   const struct hr__stats_row *first = a, *other = b;
   if (first->gpu_hours > other->gpu_hours) return -1;
@@ -542,7 +504,7 @@ static int compare_rows(const void *a, const void *b) {
   return strcmp(first->name, other->name);
 }
 
-static bool fill_rows(const struct stats_grouping *grouping, struct tally *tallies, double *run_s,
+static bool fill_rows(const struct grouping *grouping, struct tally *tallies, double *run_s,
                       struct hr__stats_rows *rows) {
   rows->at = calloc((size_t)grouping->n_groups + 1, sizeof *rows->at);
   if (!rows->at) return false;
@@ -558,13 +520,12 @@ static bool fill_rows(const struct stats_grouping *grouping, struct tally *talli
   return true;
 }
 
-/* Each fills its part; false when out of memory. */
-static bool hr__stats_group(struct hr_trace_stats *stats) {
+/* Computes its part; returns false if out of memory. */
+static bool group_jobs(struct hr_trace_stats *stats) {
   double *run_s = malloc(((size_t)stats->trace->n_jobs + 1) * sizeof *run_s);
   bool done = run_s != NULL;
   for (unsigned by = 0; by < HR__N_STATS_BY && done; by++) {
-    struct stats_grouping grouping = {stats->trace, (enum hr__stats_by)by,
-                                      count_groups(stats->trace, (enum hr__stats_by)by)};
+    struct grouping grouping = {stats->trace, (enum hr__stats_by)by, count_groups(stats->trace, (enum hr__stats_by)by)};
     if (grouping.n_groups == 0) continue;
     struct tally *tallies = calloc(grouping.n_groups, sizeof *tallies);
     done = tallies && fill_rows(&grouping, tallies, run_s, &stats->by[by]);
@@ -572,4 +533,33 @@ static bool hr__stats_group(struct hr_trace_stats *stats) {
   }
   free(run_s);
   return done;
+}
+
+/* ---- Whole ------------------------------------------------------------------------------------------- */
+
+enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
+                                   struct hr_error *error) {
+  struct hr_trace_stats *created = calloc(1, sizeof *created);
+  *stats = created;
+  if (created) created->trace = trace;
+  if (created && fill_values(created) && group_jobs(created) && add_arrivals(created) && add_concentration(created) &&
+      add_correlation(created)) {
+    fill_sums(created);
+    return HR_OK;
+  }
+  hr_trace_stats_destroy(created);
+  *stats = NULL;
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for its statistics", trace->source);
+}
+
+void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
+  if (!stats) return;
+  for (unsigned by = 0; by < HR__N_STATS_BY; by++) {
+    for (size_t i = 0; i < stats->by[by].count; i++) {
+      free(stats->by[by].at[i].name);
+      free(stats->by[by].at[i].curve_s);
+    }
+    free(stats->by[by].at);
+  }
+  free(stats);
 }

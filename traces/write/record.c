@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A trace's job as the record that it was built from: the builder's table of columns, read the other way round. */
+/* Converts a job of a trace back to a record, using the builder's table of columns, and finds out which fields are
+   known. */
 
-#include "traces/write/record.h"
+#include "traces/write/write.h"
 
 #include "traces/core/builder.h"
 
@@ -14,7 +15,7 @@ static struct hr_text name_text(const struct hr_names *names, uint32_t number) {
   return (struct hr_text){names->text[number], strlen(names->text[number])};
 }
 
-/* From the trace's clock to the input's. */
+/* From the trace's clock to the clock of the input. */
 static int64_t instant_us(const struct hr_trace *trace, int64_t us) {
   return us == HR_UNKNOWN_US || us == INT64_MIN ? INT64_MIN : us + trace->origin_us;
 }
@@ -60,7 +61,7 @@ static uint8_t flag_of(size_t field) {
   return hr__fields[field].kind == HR__DEDICATED ? HR_JOB_DEDICATED : HR_JOB_NOT_INTERRUPTIBLE;
 }
 
-bool hr__field_is_told(const struct hr_job_record *record, const struct hr_job_record *blank, size_t field) {
+bool hr__field_is_known(const struct hr_job_record *record, const struct hr_job_record *blank, size_t field) {
   const char *member = (const char *)record + hr__fields[field].offset;
   switch (hr__fields[field].kind) {
   case HR__TEXT:
@@ -74,7 +75,7 @@ bool hr__field_is_told(const struct hr_job_record *record, const struct hr_job_r
   }
 }
 
-/* Whether ids say no more than where their rows stand, and nobody told them. */
+/* Whether ids are row numbers that the input did not contain. */
 static bool ids_number_rows(const struct hr_trace *trace) {
   if (trace->ids_told || trace->id_text) return false;
   for (uint32_t job = 0; trace->id_number && job < trace->n_jobs; job++)
@@ -82,17 +83,17 @@ static bool ids_number_rows(const struct hr_trace *trace) {
   return true;
 }
 
-void hr__fields_told(const struct hr_trace *trace, bool told[HR__N_FIELDS]) {
+void hr__known_fields(const struct hr_trace *trace, bool known[HR__N_FIELDS]) {
   struct hr_job_record blank, record;
   char id[HR_JOB_ID_BUFFER];
   hr_job_record_init(&blank);
-  for (size_t field = 0; field < HR__N_FIELDS; field++) told[field] = hr__fields[field].must_exist;
+  for (size_t field = 0; field < HR__N_FIELDS; field++) known[field] = hr__fields[field].must_exist;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     for (size_t field = 1; field < HR__N_FIELDS; field++)
-      told[field] = told[field] || hr__field_is_told(&record, &blank, field);
+      known[field] = known[field] || hr__field_is_known(&record, &blank, field);
   }
-  told[0] = !ids_number_rows(trace);
+  known[0] = !ids_number_rows(trace);
 }
 
 static void forget(struct hr_job_record *record, const struct hr_job_record *blank, size_t field) {

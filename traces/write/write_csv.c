@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Headroom's CSV. Columns are those that some job tells, in the order of the table of fields; what a job does not tell
- * is left empty. Rows stand as they stood in the input, so that a trace that is read again is the same: names get the
- * same numbers, and rows without ids the same ids. Every value is written exactly.
+ * Writes Headroom's CSV. Columns are the fields that some job has, in the order of the field table; unknown values
+ * are empty. Rows are in the order of the input, so reading the file again gives an equal trace: the same name
+ * numbers, and the same ids for rows without ids. All values are written exactly.
  */
 
 #include "traces/core/dates.h"
 #include "traces/core/input.h"
-#include "traces/write/record.h"
 #include "traces/write/write.h"
 
 #include <stdlib.h>
@@ -16,14 +15,29 @@
 struct csv {
   const struct hr_trace *trace;
   struct hr__encoder *out;
-  bool told[HR__N_FIELDS]; /* columns */
+  bool known[HR__N_FIELDS]; /* columns to write */
   struct hr_job_record blank;
   bool zoned;
 };
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
-/* White space around a field without quotes is no part of it. */
+/* Writes `value` / 10^`decimals` exactly, without trailing zeros. */
+static void put_decimal(struct hr__encoder *out, uint64_t value, unsigned decimals) {
+  char digits[HR__ENCODER_NUMBER_BYTES], *at = digits;
+  uint64_t unit = 1;
+  for (unsigned i = 0; i < decimals; i++) unit *= 10;
+  hr__encode_i64(out, (int64_t)(value / unit));
+  uint64_t rest = value % unit;
+  if (rest) *at++ = '.';
+  for (; rest; rest %= unit) {
+    unit /= 10;
+    *at++ = (char)('0' + rest / unit);
+  }
+  hr__encode_bytes(out, digits, (size_t)(at - digits));
+}
+
+/* White space around an unquoted field is not part of its value. */
 static bool needs_quotes(struct hr_text text) {
   const char first = text.at[0], last = text.at[text.length - 1];
   if (first == ' ' || first == '\t' || last == ' ' || last == '\t') return true;
@@ -45,11 +59,11 @@ static void put_text(struct hr__encoder *out, struct hr_text text) {
   hr__encode_byte(out, '"');
 }
 
-/* False for what no reader would take. */
+/* Returns false for a time that no reader accepts. */
 static bool put_instant(const struct csv *csv, int64_t us) {
   if (!csv->trace->dated) {
     if (us < 0) return false;
-    hr__encode_decimal(csv->out, (uint64_t)us, 6);
+    put_decimal(csv->out, (uint64_t)us, 6);
     return true;
   }
   char date[HR__DATE_BYTES], *end = hr__date_put(date, us, csv->zoned);
@@ -59,7 +73,7 @@ static bool put_instant(const struct csv *csv, int64_t us) {
 
 static void put_gib(struct hr__encoder *out, uint64_t mib) {
   static const uint64_t ten_digits_of_a_mib = 9765625; /* 1/1024 */
-  hr__encode_decimal(out, mib * ten_digits_of_a_mib, 10);
+  put_decimal(out, mib * ten_digits_of_a_mib, 10);
 }
 
 static void put_word(const struct csv *csv, enum hr__kind kind, uint8_t value) {
@@ -79,10 +93,10 @@ static bool put_number(const struct csv *csv, enum hr__kind kind, const void *me
   memcpy(&narrow, member, sizeof narrow);
   switch (kind) {
   case HR__CPUS:
-    hr__encode_decimal(csv->out, narrow, 3);
+    put_decimal(csv->out, narrow, 3);
     return true;
   case HR__FRACTION:
-    hr__encode_decimal(csv->out, narrow, 6);
+    put_decimal(csv->out, narrow, 6);
     return true;
   case HR__PRIORITY:
     hr__encode_i64(csv->out, (int32_t)narrow);
@@ -98,7 +112,7 @@ static bool put_number(const struct csv *csv, enum hr__kind kind, const void *me
   memcpy(&wide, member, sizeof wide);
   if (kind == HR__INSTANT) return put_instant(csv, wide);
   if (kind == HR__DURATION)
-    hr__encode_decimal(csv->out, (uint64_t)wide, 6);
+    put_decimal(csv->out, (uint64_t)wide, 6);
   else
     put_gib(csv->out, (uint64_t)wide);
   return true;
@@ -132,7 +146,7 @@ static bool put_field(const struct csv *csv, const struct hr_job_record *record,
 static void put_header(const struct csv *csv) {
   const char *comma = "";
   for (size_t field = 0; field < HR__N_FIELDS; field++) {
-    if (!csv->told[field]) continue;
+    if (!csv->known[field]) continue;
     hr__encode_text(csv->out, comma);
     hr__encode_text(csv->out, hr__fields[field].name);
     comma = ",";
@@ -140,10 +154,9 @@ static void put_header(const struct csv *csv) {
   hr__encode_byte(csv->out, '\n');
 }
 
-static enum hr_status cannot_tell(const struct csv *csv, const char *id, size_t field, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its '%s' cannot be told in CSV: %s", csv->trace->source, id,
-                 hr__fields[field].field,
-                 csv->trace->dated ? "the date is not of the years 1 to 9999" : "it is before 0 s");
+static enum hr_status cannot_write(const struct csv *csv, const char *id, size_t field, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: cannot write its '%s' as CSV: %s", csv->trace->source, id,
+                 hr__fields[field].field, csv->trace->dated ? "the year is not from 1 to 9999" : "it is before 0 s");
 }
 
 static enum hr_status put_row(const struct csv *csv, uint32_t job, struct hr_error *error) {
@@ -153,19 +166,19 @@ static enum hr_status put_row(const struct csv *csv, uint32_t job, struct hr_err
   bool first = true;
   hr_trace_job_record(csv->trace, (hr_job){job}, &record, id);
   for (size_t field = 0; field < HR__N_FIELDS; field++) {
-    if (!csv->told[field]) continue;
+    if (!csv->known[field]) continue;
     if (!first) hr__encode_byte(csv->out, ',');
     first = false;
-    bool told = hr__fields[field].must_exist || hr__field_is_told(&record, &csv->blank, field);
-    if (told && !put_field(csv, &record, field)) return cannot_tell(csv, record.id.at, field, error);
+    bool known = hr__fields[field].must_exist || hr__field_is_known(&record, &csv->blank, field);
+    if (known && !put_field(csv, &record, field)) return cannot_write(csv, record.id.at, field, error);
   }
   hr__encode_byte(csv->out, '\n');
   if (hr__encoder_count(csv->out) - begin <= HR__LONGEST_LINE) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its row would be longer than 1 MiB, which is not read again",
+  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its row would be longer than 1 MiB, the limit for reading",
                  csv->trace->source, record.id.at);
 }
 
-/* The jobs in the order of the input's rows; NULL: in theirs, or out of memory. */
+/* Jobs in the order of the input's rows; NULL if that is the order of the trace, or out of memory. */
 static uint32_t *jobs_by_row(const struct hr_trace *trace) {
   uint32_t *jobs = trace->row ? malloc(trace->n_jobs * sizeof *jobs) : NULL;
   for (uint32_t job = 0; jobs && job < trace->n_jobs; job++) jobs[trace->row[job]] = job;
@@ -186,7 +199,7 @@ enum hr_status hr__write_csv(const struct hr_trace *trace, const char *path, str
                              struct hr_error *error) {
   struct csv csv = {.trace = trace, .zoned = !hr_trace_has_local_dates(trace)};
   hr_job_record_init(&csv.blank);
-  hr__fields_told(trace, csv.told);
+  hr__known_fields(trace, csv.known);
   enum hr_status status = hr__encoder_open(path, &csv.out, error);
   if (status != HR_OK) return status;
   status = put_rows(&csv, error);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Standard Workload Format, version 2.2 (D. Feitelson, Parallel Workloads Archive). Lines stand in order of
- * submission, as the format wants it. An instant is rounded to the second half up, and what lies between two instants
- * is what lies between them when they are rounded; a limit above 0 becomes at least a second, for 0 would be none.
+ * Writes the Standard Workload Format, version 2.2 (D. Feitelson, Parallel Workloads Archive). Lines are in order of
+ * submit time, as the format requires. Instants are rounded to seconds, half up, and intervals are differences of
+ * rounded instants. A limit above 0 becomes at least 1 s, since 0 means no limit.
  */
 
 #include "traces/core/numbers.h"
-#include "traces/write/record.h"
 #include "traces/write/write.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What becomes of names: numbers that they are already, or else numbers from 1. */
+/* Numbers for names: the names themselves if they are numbers, else numbers from 1. */
 struct numbering {
   const struct hr_names *names;
   bool are_numbers;
 };
 
-_Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES, "every field may be dropped, and some rounded or renumbered");
+_Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES,
+               "each field has room for a dropped, a rounded and a renumbered loss");
 
-struct write_swf_swf {
+struct swf_file {
   const struct hr_trace *trace;
   struct hr__encoder *out;
   struct hr_trace_written *written;
   struct hr_job_record blank;
-  int64_t zero_us; /* the input's clock where the file's is 0 */
+  int64_t zero_us; /* time of the input at which the file's clock is 0 */
   bool ids_are_numbers;
   struct numbering users, tenants;
 };
@@ -50,41 +50,51 @@ static bool ids_are_numbers(const struct hr_trace *trace) {
 
 /* ---- Values ----------------------------------------------------------------------------------------- */
 
+/* Adds a loss of `n_jobs` jobs; nothing if it is 0. */
+static void count_loss(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs) {
+  if (!n_jobs) return;
+  uint32_t i = 0;
+  while (i < written->n_losses && (written->losses[i].kind != kind || strcmp(written->losses[i].field, field) != 0))
+    i++;
+  if (i == written->n_losses) written->losses[written->n_losses++] = (struct hr_trace_loss){kind, field, 0};
+  written->losses[i].n_jobs += n_jobs;
+}
+
 static int64_t round_s(int64_t us) {
   return (us + HR_SECOND_US / 2) / HR_SECOND_US;
 }
 
-static void lose_part(struct write_swf_swf *swf, const char *field, int64_t us) {
-  hr__lose(swf->written, HR_LOSS_ROUNDED, field, us % HR_SECOND_US != 0);
+static void count_partial_losses(struct swf_file *swf, const char *field, int64_t us) {
+  count_loss(swf->written, HR_LOSS_ROUNDED, field, us % HR_SECOND_US != 0);
 }
 
-static void put(struct write_swf_swf *swf, int64_t value) {
+static void put(struct swf_file *swf, int64_t value) {
   hr__encode_byte(swf->out, ' ');
   hr__encode_i64(swf->out, value);
 }
 
-static void put_unknown(struct write_swf_swf *swf, unsigned count) {
+static void put_unknown(struct swf_file *swf, unsigned count) {
   for (unsigned i = 0; i < count; i++) hr__encode_text(swf->out, " -1");
 }
 
-static void put_limit(struct write_swf_swf *swf, int64_t limit_us) {
+static void put_limit(struct swf_file *swf, int64_t limit_us) {
   if (limit_us <= 0) {
-    hr__lose(swf->written, HR_LOSS_DROPPED, "limit", limit_us == 0);
+    count_loss(swf->written, HR_LOSS_DROPPED, "limit", limit_us == 0);
     put_unknown(swf, 1);
     return;
   }
   int64_t limit_s = round_s(limit_us);
-  lose_part(swf, "limit", limit_us);
+  count_partial_losses(swf, "limit", limit_us);
   put(swf, limit_s ? limit_s : 1);
 }
 
-static void put_status(struct write_swf_swf *swf, uint8_t outcome) {
+static void put_status(struct swf_file *swf, uint8_t outcome) {
   static const int64_t status[] = {
       [HR_OUTCOME_UNKNOWN] = -1, [HR_OUTCOME_COMPLETED] = 1, [HR_OUTCOME_FAILED] = 0, [HR_OUTCOME_CANCELLED] = 5};
   put(swf, status[outcome]);
 }
 
-static void put_name(struct write_swf_swf *swf, const struct numbering *numbering, const uint32_t *column, uint32_t job,
+static void put_name(struct swf_file *swf, const struct numbering *numbering, const uint32_t *column, uint32_t job,
                      const char *field) {
   uint32_t name = column ? column[job] : HR_NONE;
   if (name == HR_NONE) {
@@ -93,58 +103,58 @@ static void put_name(struct write_swf_swf *swf, const struct numbering *numberin
     hr__encode_byte(swf->out, ' ');
     hr__encode_text(swf->out, numbering->names->text[name]);
   } else {
-    hr__lose(swf->written, HR_LOSS_RENUMBERED, field, 1);
+    count_loss(swf->written, HR_LOSS_RENUMBERED, field, 1);
     put(swf, (int64_t)name + 1);
   }
 }
 
-/* Numbered as they are written: those that were left out have no number. */
-static void put_id(struct write_swf_swf *swf, struct hr_text id) {
+/* Ids are assigned when written, so skipped jobs get none. */
+static void put_id(struct swf_file *swf, struct hr_text id) {
   if (swf->ids_are_numbers) {
     hr__encode_bytes(swf->out, id.at, id.length);
     return;
   }
-  hr__lose(swf->written, HR_LOSS_RENUMBERED, "job_id", 1);
+  count_loss(swf->written, HR_LOSS_RENUMBERED, "job_id", 1);
   hr__encode_i64(swf->out, (int64_t)swf->written->n_jobs + 1);
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-/* Fields of the table that a line of SWF tells. */
-static bool is_held(size_t field) {
-  static const char *const held[] = {"job_id", "submit", "duration", "gpus", "user",
-                                     "tenant", "limit",  "status",   "start"};
-  for (size_t i = 0; i < sizeof held / sizeof *held; i++)
-    if (strcmp(hr__fields[field].field, held[i]) == 0) return true;
+/* Fields that a line of SWF can store. */
+static bool is_stored(size_t field) {
+  static const char *const stored[] = {"job_id", "submit", "duration", "gpus", "user",
+                                       "tenant", "limit",  "status",   "start"};
+  for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
+    if (strcmp(hr__fields[field].field, stored[i]) == 0) return true;
   return false;
 }
 
-/* A bound of an elastic job that is what it asks for anyway: jobs without one have it so in a trace. */
+/* Whether a bound of an elastic job equals its request; the trace stores it that way for jobs without a bound. */
 static bool is_no_bound(const struct hr_job_record *record, size_t field) {
   const size_t offset = hr__fields[field].offset;
   return (offset == offsetof(struct hr_job_record, min_gpus) && record->min_gpus == record->gpus) ||
          (offset == offsetof(struct hr_job_record, max_gpus) && record->max_gpus == record->gpus);
 }
 
-static void lose_others(struct write_swf_swf *swf, const struct hr_job_record *record,
-                        const bool others[HR__N_FIELDS]) {
+static void count_other_losses(struct swf_file *swf, const struct hr_job_record *record,
+                               const bool others[HR__N_FIELDS]) {
   for (size_t field = 0; field < HR__N_FIELDS; field++)
-    if (others[field] && hr__field_is_told(record, &swf->blank, field) && !is_no_bound(record, field))
-      hr__lose(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
+    if (others[field] && hr__field_is_known(record, &swf->blank, field) && !is_no_bound(record, field))
+      count_loss(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
 }
 
-static void put_job(struct write_swf_swf *swf, uint32_t job, const struct hr_job_record *record) {
+static void put_job(struct swf_file *swf, uint32_t job, const struct hr_job_record *record) {
   const struct hr_trace *trace = swf->trace;
   const bool started = record->recorded_start_us != INT64_MIN;
   int64_t submit_us = record->submit_us - swf->zero_us;
   int64_t start_us = started ? record->recorded_start_us - swf->zero_us : 0;
   put_id(swf, record->id);
   put(swf, round_s(submit_us));
-  lose_part(swf, "submit", submit_us);
+  count_partial_losses(swf, "submit", submit_us);
   put(swf, started ? round_s(start_us) - round_s(submit_us) : -1);
-  if (started) lose_part(swf, "start", start_us);
+  if (started) count_partial_losses(swf, "start", start_us);
   put(swf, round_s(record->work_us));
-  lose_part(swf, "duration", record->work_us);
+  count_partial_losses(swf, "duration", record->work_us);
   put(swf, record->gpus); /* 5: allocated processors */
   put_unknown(swf, 2);    /* processor time and memory used */
   put(swf, record->gpus); /* 8: requested processors */
@@ -153,12 +163,12 @@ static void put_job(struct write_swf_swf *swf, uint32_t job, const struct hr_job
   put_status(swf, record->outcome);
   put_name(swf, &swf->users, trace->user, job, "user");
   put_name(swf, &swf->tenants, trace->tenant, job, "tenant");
-  put_unknown(swf, 5); /* program, queue, partition, the job before, think time */
+  put_unknown(swf, 5); /* program, queue, partition, preceding job, think time */
   hr__encode_byte(swf->out, '\n');
 }
 
-/* Times of dates may lie further apart than a file may tell. */
-static enum hr_status check_times(const struct write_swf_swf *swf, const struct hr_job_record *record,
+/* Dates may be further apart than SWF times may be. */
+static enum hr_status check_times(const struct swf_file *swf, const struct hr_job_record *record,
                                   struct hr_error *error) {
   const char *wrong = NULL;
   if (record->submit_us < swf->zero_us) wrong = "it is before 0 s";
@@ -166,14 +176,14 @@ static enum hr_status check_times(const struct write_swf_swf *swf, const struct 
   if (record->recorded_start_us > record->submit_us + HR_MAX_INPUT_US)
     wrong = "the start is more than 100000000000 s later";
   if (!wrong) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its 'submit' cannot be told in SWF: %s", swf->trace->source,
+  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: cannot write its 'submit' as SWF: %s", swf->trace->source,
                  record->id.at, wrong);
 }
 
-static enum hr_status put_jobs(struct write_swf_swf *swf, struct hr_error *error) {
+static enum hr_status put_jobs(struct swf_file *swf, struct hr_error *error) {
   bool others[HR__N_FIELDS];
-  hr__fields_told(swf->trace, others);
-  for (size_t field = 0; field < HR__N_FIELDS; field++) others[field] = others[field] && !is_held(field);
+  hr__known_fields(swf->trace, others);
+  for (size_t field = 0; field < HR__N_FIELDS; field++) others[field] = others[field] && !is_stored(field);
   for (uint32_t job = 0; job < swf->trace->n_jobs; job++) {
     struct hr_job_record record;
     char id[HR_JOB_ID_BUFFER];
@@ -181,21 +191,21 @@ static enum hr_status put_jobs(struct write_swf_swf *swf, struct hr_error *error
     enum hr_status status = check_times(swf, &record, error);
     if (status != HR_OK) return status;
     if (record.gpus == 0) {
-      hr__lose(swf->written, HR_LOSS_LEFT_OUT, "gpus", 1);
+      count_loss(swf->written, HR_LOSS_LEFT_OUT, "gpus", 1);
       continue;
     }
-    lose_others(swf, &record, others);
+    count_other_losses(swf, &record, others);
     put_job(swf, job, &record);
     swf->written->n_jobs++;
   }
   if (swf->written->n_jobs) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: no job asks for a GPU, which is what SWF would tell as a processor",
+  return hr_fail(error, HR_BAD_INPUT, "%s: no job requests a GPU; SWF jobs need at least one processor",
                  swf->trace->source);
 }
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-static void put_header(const struct write_swf_swf *swf) {
+static void put_header(const struct swf_file *swf) {
   const struct hr_trace *trace = swf->trace;
   uint32_t n_jobs = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) n_jobs += trace->gpus[job] > 0;
@@ -211,7 +221,7 @@ static void put_header(const struct write_swf_swf *swf) {
   hr__encode_text(swf->out, "\n; Note: written by Headroom; processors are GPUs\n");
 }
 
-/* The whole second that the first submit of dated times is in. */
+/* The whole second of the first submit, for dated traces. */
 static int64_t first_second_us(const struct hr_trace *trace) {
   int64_t us = trace->origin_us + trace->submit_us[0], part_us = us % HR_SECOND_US;
   return us - (part_us < 0 ? part_us + HR_SECOND_US : part_us);
@@ -219,14 +229,14 @@ static int64_t first_second_us(const struct hr_trace *trace) {
 
 enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                              struct hr_error *error) {
-  struct write_swf_swf swf = {.trace = trace,
-                              .written = written,
-                              .zero_us = trace->dated ? first_second_us(trace) : 0,
-                              .ids_are_numbers = ids_are_numbers(trace),
-                              .users = numbering_of(&trace->users),
-                              .tenants = numbering_of(&trace->tenants)};
+  struct swf_file swf = {.trace = trace,
+                         .written = written,
+                         .zero_us = trace->dated ? first_second_us(trace) : 0,
+                         .ids_are_numbers = ids_are_numbers(trace),
+                         .users = numbering_of(&trace->users),
+                         .tenants = numbering_of(&trace->tenants)};
   hr_job_record_init(&swf.blank);
-  if (hr_trace_has_local_dates(trace)) hr__lose(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
+  if (hr_trace_has_local_dates(trace)) count_loss(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
   enum hr_status status = hr__encoder_open(path, &swf.out, error);
   if (status != HR_OK) return status;
   put_header(&swf);
