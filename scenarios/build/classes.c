@@ -5,7 +5,10 @@
 #include "scenarios/build/builder.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define WORD(name, text) text,
 
 const char hr__everyone_else[] = "default";
 
@@ -66,9 +69,7 @@ static enum hr_status note_free_checkpoints(const struct hr__builder *builder, c
 }
 
 static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
-#define WORD(name, text) text,
   static const char *const policies[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
-#undef WORD
   const cJSON *checkpoint = hr__build_enter(builder, class_, "checkpoint");
   if (!checkpoint) return HR_OK;
   spec->checkpoint = (enum hr_checkpoint)hr__choice_of(checkpoint, "policy", policies, HR_CHECKPOINT_NONE);
@@ -81,21 +82,66 @@ static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON 
   return status;
 }
 
+static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
+
+/* The standard form, as in Kueue (`required`, `preferred`) and Slurm (`--switches=1@wait`): a required group has no end
+   of the wait, a preferred one is waited for `wait_s` seconds after the submission. */
+static enum hr_status build_topology(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
+  const cJSON *topology = hr__build_enter(builder, class_, "topology");
+  if (!topology) return HR_OK;
+  bool required = hr__has(topology, "required"), preferred = hr__has(topology, "preferred");
+  if (required && preferred)
+    return hr__build_fail_at(builder, topology, "preferred", "'preferred' contradicts 'required'; use one of them");
+  if (hr__has(topology, "wait_s") && !preferred)
+    return hr__build_fail_at(builder, topology, "wait_s", "'wait_s' has no effect without 'preferred'%s",
+                             required ? ": a job never starts outside a group that is 'required'" : "");
+  spec->within = (uint8_t)hr__choice_of(topology, required ? "required" : "preferred", tiers, HR_TIER_ANY);
+  spec->within_wait_us = preferred ? hr__span_of(topology, "wait_s", 0) : HR_UNKNOWN_US;
+  hr__build_leave(builder);
+  return HR_OK;
+}
+
+/* A note at the place of the old key. */
+static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *class_, bool waits) {
+  struct hr_placed_text old = {0};
+  const cJSON *within = hr__build_enter(builder, class_, "within");
+  enum hr_status status = hr__build_placed(builder, within->valuestring, &old);
+  hr__build_leave(builder);
+  if (status == HR_OK && waits)
+    status = hr_notes_add(&builder->scenario->notes,
+                          "%skeys 'within' and 'within_wait_s' are now 'topology.preferred' and 'topology.wait_s'; the "
+                          "old names still work",
+                          old.place);
+  else if (status == HR_OK)
+    status = hr_notes_add(&builder->scenario->notes,
+                          "%skey 'within' is now 'topology.required'; the old name still works", old.place);
+  free(old.text);
+  free(old.place);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* The old names: `within` alone is `required`; with `within_wait_s` it is `preferred` with `wait_s`. */
 static enum hr_status build_within(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
-#define WORD(name, text) text,
-  static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
-#undef WORD
+  bool waits = hr__has(class_, "within_wait_s"), tier = hr__has(class_, "within");
+  if (!tier && !waits) return HR_OK;
+  if (hr__has(class_, "topology"))
+    return hr__build_fail_at(builder, class_, tier ? "within" : "within_wait_s",
+                             "'%s' is an old name inside 'topology', which the class has too; use 'topology' alone",
+                             tier ? "within" : "within_wait_s");
+  if (!tier)
+    return hr__build_fail_at(builder, class_, "within_wait_s", "'within_wait_s' has no effect without 'within'");
   spec->within = (uint8_t)hr__choice_of(class_, "within", tiers, HR_TIER_ANY);
   spec->within_wait_us = hr__span_of(class_, "within_wait_s", HR_UNKNOWN_US);
-  if (spec->within != HR_TIER_ANY || !hr__has(class_, "within_wait_s")) return HR_OK;
-  return hr__build_fail_at(builder, class_, "within_wait_s", "'within_wait_s' says nothing without 'within'");
+  return note_old_within(builder, class_, waits);
 }
 
 static enum hr_status build_class(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   const cJSON *spot = cJSON_GetObjectItemCaseSensitive(class_, "spot");
-  *spec =
-      (struct hr_class_spec){.no_spot = spot && cJSON_IsFalse(spot), .restart_us = hr__span_of(class_, "restart_s", 0)};
-  enum hr_status status = build_within(builder, class_, spec);
+  *spec = (struct hr_class_spec){.no_spot = spot && cJSON_IsFalse(spot),
+                                 .restart_us = hr__span_of(class_, "restart_s", 0),
+                                 .within_wait_us = HR_UNKNOWN_US};
+  enum hr_status status = build_topology(builder, class_, spec);
+  if (status == HR_OK) status = build_within(builder, class_, spec);
   return status == HR_OK ? build_checkpoint(builder, class_, spec) : status;
 }
 

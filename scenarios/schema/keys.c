@@ -31,7 +31,7 @@ static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
 static const char *const mig_modes[] = {HR_MIG_MODE_TABLE(WORD) NULL};
 static const char *const gpu_memories[] = {HR_GPU_MEMORY_TABLE(WORD) NULL};
 static const char *const networks[] = {HR_NETWORK_TABLE(WORD) NULL};
-static const char *const tiers_within[] = {"island", "numa", "node", "rack", "zone", NULL};
+static const char *const group_tiers[] = {"island", "numa", "node", "rack", "zone", NULL};
 static const char *const terms[] = {"1y", "3y", NULL};
 static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const spot_price_models[] = {"fixed", "trace", "ou", NULL};
@@ -197,7 +197,11 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL("classes.*.checkpoint.gb", 0, 1e9),
                                       REAL("classes.*.checkpoint.write_s", 0, MAX_SECONDS),
                                       REAL("classes.*.restart_s", 0, MAX_SECONDS),
-                                      CHOICE("classes.*.within", tiers_within),
+                                      OBJECT("classes.*.topology"),
+                                      CHOICE("classes.*.topology.required", group_tiers),
+                                      CHOICE("classes.*.topology.preferred", group_tiers),
+                                      REAL("classes.*.topology.wait_s", 0, MAX_SECONDS),
+                                      CHOICE("classes.*.within", group_tiers), /* old name, see classes.c */
                                       REAL("classes.*.within_wait_s", 0, MAX_SECONDS),
                                       OBJECT("models"),
                                       REQUIRED_TEXT("models.reference", MAX_NAME),

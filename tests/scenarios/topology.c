@@ -142,9 +142,60 @@ static void classes_say_how_near_their_jobs_are(void) {
   CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within_wait_us, HR_UNKNOWN_US);
   hr_scenario_destroy(scenario);
   write_text(CLASSES("\"within_wait_s\":5"));
-  expect_error(NULL, 0, "s.json:3:17: 'within_wait_s' says nothing without 'within'");
+  expect_error(NULL, 0, "s.json:3:17: 'within_wait_s' has no effect without 'within'");
   write_text(CLASSES("\"within\":\"pool\""));
   expect_error(NULL, 0, "s.json:3:10: 'classes.training.within' is the text \"pool\"; one of island, numa, node, ...");
+}
+
+/* Loads two scenarios that must ask for the same; the first uses the old keys and prints the one note. */
+static void expect_alias(const char *old_form, const char *const *old_set, size_t n_old_set, const char *new_form,
+                         const char *note) {
+  write_text(old_form);
+  struct hr_scenario *old = load(old_set, n_old_set);
+  write_text(new_form);
+  struct hr_scenario *new = load(NULL, 0);
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    CU_ASSERT_EQUAL(old->classes[i].within, new->classes[i].within);
+    CU_ASSERT_EQUAL(old->classes[i].within_wait_us, new->classes[i].within_wait_us);
+  }
+  CU_ASSERT_EQUAL_FATAL(old->notes.count, 1);
+  if (!is_told(old->notes.text[0], note)) printf("\n  %s\n", old->notes.text[0]);
+  CU_ASSERT_TRUE(is_told(old->notes.text[0], note));
+  CU_ASSERT_EQUAL(new->notes.count, 0);
+  hr_scenario_destroy(old);
+  hr_scenario_destroy(new);
+}
+
+static void old_names_are_aliases(void) {
+  const char *const set[] = {"classes.training.within=zone", "classes.training.within_wait_s=60"};
+  expect_alias(CLASSES("\"within\":\"node\""), NULL, 0, CLASSES("\"topology\":{\"required\":\"node\"}"),
+               "s.json:3:10: key 'within' is now 'topology.required'...");
+  expect_alias(CLASSES("\"within\":\"rack\",\"within_wait_s\":1.5"), NULL, 0,
+               CLASSES("\"topology\":{\"preferred\":\"rack\",\"wait_s\":1.5}"),
+               "s.json:3:10: keys 'within' and 'within_wait_s' are now 'topology.preferred' and 'topology.wait_s'...");
+  expect_alias(CLASSES("\"within\":\"rack\",\"within_wait_s\":0"), NULL, 0,
+               CLASSES("\"topology\":{\"preferred\":\"rack\"}"), "s.json:3:10: keys 'within' and...");
+  expect_alias(SCENARIO("", ""), set, 2, CLASSES("\"topology\":{\"preferred\":\"zone\",\"wait_s\":60}"),
+               "--set classes.training.within=zone: keys 'within' and...");
+}
+
+static void contradictions_have_their_place(void) {
+  write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"preferred\":\"rack\"}"));
+  expect_error(NULL, 0, "s.json:3:44: 'preferred' contradicts 'required'...");
+  write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"wait_s\":5}"));
+  expect_error(NULL, 0, "s.json:3:41: 'wait_s' has no effect without 'preferred'...");
+  write_text(CLASSES("\"topology\":{\"wait_s\":5}"));
+  expect_error(NULL, 0, "s.json:3:22: 'wait_s' has no effect without 'preferred'");
+  write_text(CLASSES("\"topology\":{\"required\":\"rack\"},\"within\":\"rack\""));
+  expect_error(NULL, 0, "s.json:3:42: 'within' is an old name inside 'topology'...");
+  write_text(CLASSES("\"topology\":{},\"within_wait_s\":5"));
+  expect_error(NULL, 0, "s.json:3:31: 'within_wait_s' is an old name inside 'topology'...");
+  write_text(CLASSES("\"topology\":{\"required\":\"pool\"}"));
+  expect_error(NULL, 0, "s.json:3:24: 'classes.training.topology.required' is the text \"pool\"; one of island, ...");
+  write_text(CLASSES("\"topology\":{}"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within, HR_TIER_ANY);
+  hr_scenario_destroy(scenario);
 }
 
 /* ---- CPUs with GPUs --------------------------------------------------------------------------------- */
@@ -176,4 +227,5 @@ TEST_MAIN("topology in scenarios", TEST(starts_in_a_folder_of_its_own), TEST(a_t
           TEST(gpus_are_told_apart_where_nodes_have_parts), TEST(sizes_nest), TEST(links_are_of_tiers_that_are_there),
           TEST(the_catalogue_has_some), TEST(ones_own_go_first), TEST(bad_speeds),
           TEST(speeds_that_nobody_looks_at_are_noted), TEST(classes_say_how_near_their_jobs_are),
-          TEST(cpus_go_with_gpus), TEST(leaves_nothing_behind))
+          TEST(old_names_are_aliases), TEST(contradictions_have_their_place), TEST(cpus_go_with_gpus),
+          TEST(leaves_nothing_behind))
