@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How jobs of each class stand interruptions. What "default" says holds for every class that is not named, and for jobs
-   without a class; a class that is named takes nothing from it. */
+/*
+ * `classes`: checkpoints, restart overhead, spot use and topology request of the jobs of each class. "default" applies
+ * to classes that are not listed and to jobs without a class; a listed class inherits nothing from it.
+ */
 
 #include "scenarios/build/builder.h"
 
@@ -30,14 +32,16 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
   return hr__build_fail(builder, true, "%s", text);
 }
 
-/* A policy that writes takes its interval from the scenario only where the interval is not its own to choose. */
+/* Only the checkpoint policy 'interval' takes its interval from the scenario. */
 static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON *checkpoint,
                                        const struct hr_class_spec *spec) {
   bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;
   if (wants_interval && !has_interval)
-    return hr__build_fail(builder, false, "checkpoints at an interval need 'interval_s', the work between two");
+    return hr__build_fail(builder, false,
+                          "the checkpoint policy 'interval' needs 'interval_s', the work between two checkpoints");
   if (has_interval && !wants_interval)
-    return hr__build_fail_at(builder, checkpoint, "interval_s", "'interval_s' goes with the policy interval, not %s",
+    return hr__build_fail_at(builder, checkpoint, "interval_s",
+                             "'interval_s' has no effect with the checkpoint policy '%s'; it needs 'interval'",
                              hr_checkpoint_name(spec->checkpoint));
   return HR_OK;
 }
@@ -53,7 +57,7 @@ static bool writes_checkpoints(enum hr_checkpoint checkpoint) {
          checkpoint == HR_CHECKPOINT_ON_NOTICE;
 }
 
-/* A checkpoint that costs nothing makes every policy look good: a person should know. */
+/* Free checkpoints make every policy look good, so the assumption is noted. */
 static enum hr_status note_free_checkpoints(const struct hr__builder *builder, const char *class_,
                                             const struct hr_class_spec *spec) {
   struct hr_scenario *scenario = builder->scenario;

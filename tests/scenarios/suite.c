@@ -5,7 +5,7 @@
 
 #include "headroom/unstable/check.h"
 #include "key_schema.h"
-#include "scenarios/schema/experiment_keys.h"
+#include "scenarios/schema/keys.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -184,12 +184,12 @@ static void bad_baselines(void) {
 static void schemas_are_the_tables(void) {
   struct hr__json_file schema;
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/check.schema.json", &schema);
-  key_schema_expect_table(&schema, hr__suite_keys());
-  key_schema_expect_known(&schema, hr__suite_keys());
+  key_schema_expect_table(&schema, hr__suite_keys);
+  key_schema_expect_known(&schema, hr__suite_keys);
   hr__json_file_finish(&schema);
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/baseline.schema.json", &schema);
-  key_schema_expect_table(&schema, hr__baseline_keys());
-  key_schema_expect_known(&schema, hr__baseline_keys());
+  key_schema_expect_table(&schema, hr__baseline_keys);
+  key_schema_expect_known(&schema, hr__baseline_keys);
   hr__json_file_finish(&schema);
 }
 

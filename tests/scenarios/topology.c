@@ -181,13 +181,13 @@ static void old_names_are_aliases(void) {
 
 static void contradictions_have_their_place(void) {
   write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"preferred\":\"rack\"}"));
-  expect_error(NULL, 0, "s.json:3:44: 'preferred' contradicts 'required'...");
+  expect_error(NULL, 0, "s.json:3:43: 'preferred' contradicts 'required'...");
   write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"wait_s\":5}"));
-  expect_error(NULL, 0, "s.json:3:41: 'wait_s' has no effect without 'preferred'...");
+  expect_error(NULL, 0, "s.json:3:40: 'wait_s' has no effect without 'preferred'...");
   write_text(CLASSES("\"topology\":{\"wait_s\":5}"));
   expect_error(NULL, 0, "s.json:3:22: 'wait_s' has no effect without 'preferred'");
   write_text(CLASSES("\"topology\":{\"required\":\"rack\"},\"within\":\"rack\""));
-  expect_error(NULL, 0, "s.json:3:42: 'within' is an old name inside 'topology'...");
+  expect_error(NULL, 0, "s.json:3:41: 'within' is an old name inside 'topology'...");
   write_text(CLASSES("\"topology\":{},\"within_wait_s\":5"));
   expect_error(NULL, 0, "s.json:3:31: 'within_wait_s' is an old name inside 'topology'...");
   write_text(CLASSES("\"topology\":{\"required\":\"pool\"}"));
