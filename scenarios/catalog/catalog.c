@@ -49,13 +49,16 @@ static const char *longest_prefix(const char *word, const char *const *known) {
   return longest;
 }
 
-/* The most likely name of a misspelt word; NULL for none. A name followed by a separator has precedence: "H100-80" is
-   an H100, although "A100-80" differs in one letter. */
+/* The most likely name of a misspelt word; NULL for none. A name that the word begins with, up to a separator, has
+   precedence over a similar name that begins differently: "H100-80" is an H100, although "A100-80" differs in one
+   letter.
+ */
 static const char *nearest_name(const char *word, const char *const *known) {
-  const char *prefix = longest_prefix(word, known);
-  if (prefix && !isalnum((unsigned char)word[strlen(prefix)])) return prefix;
-  const char *nearest = hr_nearest_word(word, known);
-  return nearest ? nearest : prefix;
+  const char *prefix = longest_prefix(word, known), *nearest = hr_nearest_word(word, known);
+  if (!prefix || !nearest) return prefix ? prefix : nearest;
+  size_t length = strlen(prefix);
+  bool differs = !isalnum((unsigned char)word[length]) && strncasecmp(nearest, prefix, length) != 0;
+  return differs ? prefix : nearest;
 }
 
 /* Whether an unknown word may be a misspelt or abbreviated name. */

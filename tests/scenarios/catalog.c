@@ -2,6 +2,7 @@
 /* The built-in tables: whole, in range, of one mind with each other, and each row says where its figures come from. */
 
 #include "harness.h"
+#include "messages.h"
 
 #include "headroom/unstable/catalog.h"
 
@@ -134,11 +135,11 @@ static void some_mig_profiles(void) {
   CU_ASSERT_EQUAL(type->profiles[2].sms, 60);
   CU_ASSERT_EQUAL(hr_catalog_mig(catalog, "T4", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NULL(type);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "MIG does not split GPUs of type 'T4'; it splits: "));
+  CU_ASSERT_TRUE(message_has(error.text, "GPU type 'T4' does not support MIG; these do: "));
   for (size_t i = 0; i < catalog->n_mig_types; i++)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, catalog->mig_types[i].gpu));
   CU_ASSERT_EQUAL(hr_catalog_mig(catalog, "A100", &type, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100' is unknown; the nearest: A100-40, A100-80");
+  CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'A100' is unknown; similar: A100-40, A100-80"));
 }
 
 static void instances_are_whole(void) {
@@ -220,7 +221,7 @@ static void discounts_fit_best(void) {
   struct hr_error error = {0};
   const struct hr_discount_query none = {"lambda", "gpu_8x_v100", "3y", "all", NULL};
   CU_ASSERT_EQUAL(hr_catalog_discount(catalog, &none, &discount, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "no discount of lambda for '3y', paid upfront: all is in the catalogue");
+  CU_ASSERT_TRUE(message_matches(error.text, "no discount of lambda for '3y', paid upfront: all is in the catalogue"));
 }
 
 /* ---- Spot presets ----------------------------------------------------------------------------------- */
@@ -277,22 +278,23 @@ static void nearest_names_are_told(void) {
   const struct hr_spot_preset *found;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100", &type, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100' is unknown; the nearest: A100-40, A100-80");
+  CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'A100' is unknown; similar: A100-40, A100-80"));
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "H20O", &type, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'H20O' is unknown; did you mean 'H200'?");
+  CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'H20O' is unknown; did you mean 'H200'?"));
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100-80-SXM", &type, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100-80-SXM' is unknown; did you mean 'A100-80'?");
+  CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'A100-80-SXM' is unknown; did you mean 'A100-80'?"));
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "NONE-SUCH", &type, &error), HR_BAD_INPUT);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "GPU type 'NONE-SUCH' is unknown; there are: P100, V100, "));
+  CU_ASSERT_TRUE(message_has(error.text, "GPU type 'NONE-SUCH' is unknown; known: P100, V100, "));
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, " more"));
   CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "aws", "p4", &instance, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "instance type of aws 'p4' is unknown; the nearest: p4d.24xlarge, p4de.24xlarge");
+  CU_ASSERT_TRUE(
+      message_matches(error.text, "instance type of aws 'p4' is unknown; similar: p4d.24xlarge, p4de.24xlarge"));
   CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "asw", "p4", &instance, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "provider 'asw' is unknown; did you mean 'aws'?");
+  CU_ASSERT_TRUE(message_matches(error.text, "provider 'asw' is unknown; did you mean 'aws'?"));
   CU_ASSERT_EQUAL(hr_catalog_spot_preset(catalog, "aws-v10", &found, &error), HR_BAD_INPUT);
-  CU_ASSERT_TRUE(strstr(error.text, "the nearest: aws-v100, aws-v100-us-east-1") != NULL);
+  CU_ASSERT_TRUE(strstr(error.text, "similar: aws-v100, aws-v100-us-east-1") != NULL);
   CU_ASSERT_EQUAL(hr_catalog_check_region(catalog, "gcp", "us-centrall", &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "region of gcp 'us-centrall' is unknown; did you mean 'us-central1'?");
+  CU_ASSERT_TRUE(message_matches(error.text, "region of gcp 'us-centrall' is unknown; did you mean 'us-central1'?"));
   CU_ASSERT_EQUAL(hr_catalog_check_region(catalog, "runpod", "anywhere", &error), HR_OK);
   hr_catalog_destroy(catalog);
   hr_catalog_destroy(NULL);

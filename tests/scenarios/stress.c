@@ -314,7 +314,7 @@ static void expect_refusal(const char *text, const struct hr_stress *stress, con
   struct hr_pool_spec before = *pool;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_scenario_stress(scenario, stress, &error), HR_BAD_INPUT);
-  bool same = is_told(error.text, expected);
+  bool same = message_matches(error.text, expected);
   if (!same) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
   CU_ASSERT_TRUE(same);
   expect_same(pool, &before);
@@ -336,9 +336,9 @@ static void what_is_refused_changes_nothing(void) {
       {MIXED, stress_of(1, 1, 1, "T5"), "s.json: a pool's GPU type 'T5' is unknown; did you mean 'T4'?"},
       {MIXED, stress_of(1, 1, 1, "NONE-SUCH"), "s.json: a pool's GPU type 'NONE-SUCH' is unknown; there are: ..."},
       {PRICED, stress_of(0, 1, 1, NULL),
-       "s.json: spot_reclaims, 0, is out of bounds; a number from 0.001 to 1000 is wanted"},
+       "s.json: spot_reclaims, 0, is out of bounds; a number from 0.001 to 1000 is expected"},
       {PRICED, stress_of(1, -1, 1, NULL),
-       "s.json: spot_price, -1, is out of bounds; a number from 0 to 1000 is wanted"},
+       "s.json: spot_price, -1, is out of bounds; a number from 0 to 1000 is expected"},
       {PRICED, stress_of(1, 1, (double)NAN, NULL), "s.json: on_demand_price, nan, is out of bounds; ..."},
       {rate, stress_of(101, 1, 1, NULL), "s.json: pool 'p', reclaims 101 times: 3636 an hour are more than 3600"},
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":60},"

@@ -57,7 +57,7 @@ static void sizes_nest(void) {
   write_text(SCENARIO("\"island_gpus\":8,\"numa_gpus\":4", ""));
   expect_error(NULL, 0, "s.json:2:15: 'island_gpus' 8 does not divide the 4 GPUs of a NUMA domain");
   write_text(SCENARIO("\"racks_per_zone\":3", ""));
-  expect_error(NULL, 0, "s.json:2:18: 'racks_per_zone' says nothing without 'nodes_per_rack', the nodes of a rack");
+  expect_error(NULL, 0, "s.json:2:18: 'racks_per_zone' has no effect without 'nodes_per_rack', the nodes of a rack");
 }
 
 static void links_are_of_tiers_that_are_there(void) {
@@ -68,7 +68,7 @@ static void links_are_of_tiers_that_are_there(void) {
   write_text(SCENARIO("\"network\":{\"pool\":\"10gbe\"}", ""));
   expect_error(NULL, 0,
                "s.json:2:19: 'cluster.pools.0.topology.network.pool' is the text \"10gbe\"; one of nvlink, pcie, "
-               "infiniband, 25gbe, 50gbe, 100gbe, 200gbe, 400gbe is wanted; did you mean '50gbe'?");
+               "infiniband, 25gbe, 50gbe, 100gbe, 200gbe, 400gbe is expected; did you mean '50gbe'?");
   write_text(SCENARIO("\"nodes_per_rak\":1", ""));
   expect_error(NULL, 0, "s.json:2:1: unknown key 'cluster.pools.0.topology.nodes_per_rak'; did you mean...");
 }
@@ -112,7 +112,8 @@ static void bad_speeds(void) {
   write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[" ROW ",\n" ROW "]"));
   expect_error(NULL, 0, "s.json:4:1: there already is a speed of 'LM' on 16 GPUs over 25gbe");
   write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[{\"network\":\"25gbe\",\"speed\":1.5}]"));
-  expect_error(NULL, 0, "s.json:3:46: 'network_speeds.0.speed' is the number 1.5; a number from 1e-06 to 1 is wanted");
+  expect_error(NULL, 0,
+               "s.json:3:46: 'network_speeds.0.speed' is the number 1.5; a number from 1e-06 to 1 is expected");
   write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[{\"speed\":1}]"));
   expect_error(NULL, 0, "s.json:3:19: 'network_speeds.0' lacks the key 'network'; ...");
 }
@@ -122,7 +123,7 @@ static void speeds_that_nobody_looks_at_are_noted(void) {
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 1);
   CU_ASSERT_STRING_EQUAL(scenario->notes.text[0],
-                         "warning: 'network_speeds' says nothing, as no pool has a 'network' in its 'topology'");
+                         "warning: 'network_speeds' has no effect: no pool has a 'network' in its 'topology'");
   hr_scenario_destroy(scenario);
 }
 
@@ -159,8 +160,8 @@ static void expect_alias(const char *old_form, const char *const *old_set, size_
     CU_ASSERT_EQUAL(old->classes[i].within_wait_us, new->classes[i].within_wait_us);
   }
   CU_ASSERT_EQUAL_FATAL(old->notes.count, 1);
-  if (!is_told(old->notes.text[0], note)) printf("\n  %s\n", old->notes.text[0]);
-  CU_ASSERT_TRUE(is_told(old->notes.text[0], note));
+  if (!message_matches(old->notes.text[0], note)) printf("\n  %s\n", old->notes.text[0]);
+  CU_ASSERT_TRUE(message_matches(old->notes.text[0], note));
   CU_ASSERT_EQUAL(new->notes.count, 0);
   hr_scenario_destroy(old);
   hr_scenario_destroy(new);
@@ -214,10 +215,10 @@ static void cpus_go_with_gpus(void) {
   scenario = load(part, 3);
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].cpu_milli_per_gpu, 12500);
   hr_scenario_destroy(scenario);
-  expect_error(word, 2, "--set cluster.pools.0.cpu_per_gpu=all: a number above 0 or \"proportional\" is wanted");
+  expect_error(word, 2, "--set cluster.pools.0.cpu_per_gpu=all: a number above 0 or \"proportional\" is expected");
   expect_error(many, 2, "--set cluster.pools.0.cpu_per_gpu=10: a node has no more than 9 CPUs");
   expect_error(part + 2, 1,
-               "--set cluster.pools.0.cpu_per_gpu=proportional: CPUs do not count in a pool without 'cpu_per_node'");
+               "--set cluster.pools.0.cpu_per_gpu=proportional: 'cpu_per_gpu' has no effect without 'cpu_per_node'");
   expect_error(part + 1, 2,
                "s.json:1:47: pool 'p' has 'cpu_per_gpu', but CPUs do not count where GPUs are not told apart; "
                "'cluster.by_gpu' tells them apart");
