@@ -234,12 +234,7 @@ static enum hr_status read_figures(struct speed_figures *figures, const char *pa
   return is_json ? read_json(figures, path, error) : read_csv(figures, path, error);
 }
 
-/*
- * How fast models are on the pools' GPUs. Figures come from the scenario and from a file; of one model on as many GPUs
- * each is divided by that of the reference type, so it does not matter what they count. The scenario may have one for a
- * pool by its name, which goes before that of the pool's type. Where there is none, a job is as fast as the catalogue's
- * dense FP16 figure (tensor cores included) says of all jobs, or as on the reference type.
- */
+/* ---- Speeds ----------------------------------------------------------------------------------------- */
 
 #define FULL_PPM 1e6
 
@@ -248,7 +243,7 @@ struct maker {
   const cJSON *models;
   const char *reference;
   struct speed_figures figures;
-  char *path; /* of the file, NULL for none */
+  char *path; /* of the file; NULL: none */
   struct hr_speeds *speeds;
 };
 

@@ -277,13 +277,13 @@ case_bad_paths() {
 case_bad_axes() {
   small_grid
   sed -i 's/\[4, 6, 8\]/[]/' g.json
-  refuses "g.json:4:67: 'axes.0.values' is an empty list; a list of 1 to 10000 entries is wanted"
+  refuses "g.json:4:67: 'axes.0.values' is an empty list; a list of 1 to 10000 entries is expected"
   small_grid
   sed -i 's/\[4, 6, 8\]/[4, 6, 4]/' g.json
-  refuses "'4' is there twice; keep one"
+  refuses "duplicate level '4'; keep one"
   small_grid
   sed -i 's/"from": 0.1/"from": 0.3/' g.json
-  refuses "'from' is the number 0.3, beyond 'to', which is 0.2"
+  refuses "'from' (0.3) is larger than 'to' (0.2)"
   small_grid
   sed -i 's/"step": 0.1/"step": 0/' g.json
   refuses "'axes.1.step' is the number 0; a number from 1e-12 to"
@@ -292,7 +292,7 @@ case_bad_axes() {
   refuses "'step', or 'points'"
   small_grid
   sed -i 's/"name": "rate"/"name": "NODES"/' g.json
-  refuses "an axis is called 'NODES' already"
+  refuses "duplicate axis name 'NODES'"
   small_grid
   sed -i 's/"name": "rate"/"name": "wait_mean_s"/' g.json
   refuses "axis 'wait_mean_s': a column of every sweep is called so"

@@ -233,7 +233,7 @@ case_list_mig_profiles() {
   says stdout '    all-balanced 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4'
   says stdout '    group4       7g.80gb@0'
   try 2 list mig-profiles --gpu L40S
-  says stderr "MIG does not split GPUs of type 'L40S'; it splits: A30, A100-40, A100-80, H100, "
+  says stderr "GPU type 'L40S' does not support MIG; these do: A30, A100-40, A100-80, H100, "
   is_empty stdout
   try 2 list mig-profiles --provider aws
   says stderr "option '--provider' does not go with 'list mig-profiles'"
@@ -287,7 +287,7 @@ case_list_prices() {
   try 0 list prices --provider aws --region eu-west-1 --gpu A100-40 --as-of 2025
   matches stdout '^p4d\.24xlarge +8xA100-40 on-demand +23\.716 +2\.964 2025-06 +derived$'
   try 0 list prices --provider aws --region eu-west-1 --gpu A100-40 -v
-  says stdout "moved as us-east-1's has since"
+  says stdout "scaled by the change in us-east-1 since"
 }
 
 case_list_discounts() {
@@ -320,7 +320,7 @@ case_list_what_is_not_there() {
   try 2 list prices --region us-est-1
   says stderr "no provider has a region 'us-est-1'; did you mean 'us-east-1'?"
   try 2 list prices --gpu A100
-  says stderr "GPU type 'A100' is unknown; the nearest: A100-40, A100-80"
+  says stderr "GPU type 'A100' is unknown; similar: A100-40, A100-80"
   try 2 list prices --as-of yesterday
   says stderr '--as-of yesterday: a date like 2026-07-20, 2026-07 or 2026 is wanted'
   try 2 list prices --provider aws --as-of 2023
@@ -507,7 +507,7 @@ case_sharing() {
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 },
     { "model": "x", "with": "y", "speed": 1 } ]' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "'x' with 'y' stands twice"
+  says stderr "duplicate pair 'x' with 'y'"
   sharing_scenario '"sharing": "turns"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "time-slice"
@@ -571,7 +571,7 @@ case_mig_mistakes() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\n' >t.csv
   split_scenario T4 '"layout": "all-balanced"' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "MIG does not split GPUs of type 'T4'; it splits: A30"
+  says stderr "GPU type 'T4' does not support MIG; these do: A30"
   split_scenario A100-40 '"layout": "all-1g.11gb"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "did you mean 'all-1g.10gb'"
@@ -593,7 +593,7 @@ case_mig_mistakes() {
   says stderr "a node has 1 GPUs"
   sed 's|"sharing": "mig"|"sharing": "fraction"|' s.json >t.json
   try 2 run t.json --trace t.csv
-  says stderr "only GPUs whose 'sharing' is 'mig' are split"
+  says stderr "'mig' needs 'sharing' 'mig'"
 }
 
 # Two of 9 GB on one of 16: the second dies at 0, 10, 30 and 70 s, and is up at 150 s.
@@ -620,7 +620,7 @@ case_memory_first_come() {
     sharing_scenario "\"sharing\": \"$sharing\", \"memory\": \"first-come\"" >s.json
     try 2 run s.json --trace t.csv
     says stderr 's.json:2:'
-    says stderr "only memory of GPUs shared by 'time-slice' is 'first-come'; with '$sharing' it is 'reserved'"
+    says stderr "'first-come' memory needs 'sharing' 'time-slice'; with '$sharing' memory is 'reserved'"
   done
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "memory": "mine"' >s.json
   try 2 run s.json --trace t.csv
@@ -779,7 +779,7 @@ case_no_nodes_at_all() {
   try 0 validate s.json --trace t.csv --set cluster.pools.0.nodes=0
   says stdout '0 GPUs on 0 nodes in 1 pool'
   says stdout 'p: 0 nodes x 8 A100-80'
-  says stderr 'warning: no pool has a node: every job that asks for GPUs is rejected'
+  says stderr 'warning: no pool has a node; every job that requests GPUs is rejected'
   for policy in $("$headroom" list policies | grep -o '^[a-z][^ ]*'); do
     try 0 run s.json --trace t.csv --set cluster.pools.0.nodes=0 --policy "$policy" --check --jobs jobs.csv \
       --timeline timeline.csv --json summary.json

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The built-in tables: whole, in range, of one mind with each other, and each row says where its figures come from. */
+/* The built-in tables: complete, within bounds, consistent with each other, and every row names its source. */
 
 #include "harness.h"
 #include "messages.h"
@@ -24,7 +24,7 @@ static void tables_are_read(void) {
 
 /* ---- Origins ---------------------------------------------------------------------------------------- */
 
-/* A row that mixes kinds of figures says which is which. */
+/* A row with several kinds of figures states which is which. */
 static void check_origin(const char *status, const char *source) {
   CU_ASSERT_STRING_NOT_EQUAL(status, "stated");
   CU_ASSERT_TRUE(strlen(source) > 8);
@@ -66,8 +66,8 @@ static bool is_pcie(double gb_s) {
   return false;
 }
 
-/* No absolute upper bounds, so that the catalogue can grow: ratios of figures of one GPU have stayed within these
-   bounds from the P100 to the B200, and a slip of a digit breaks at least one of them. */
+/* Ratios instead of absolute upper bounds, so that the catalogue can grow: the ratios of figures of one GPU stayed
+   within these bounds from the P100 to the B200, and a wrong digit breaks at least one of them. */
 static void gpus_are_plausible(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_gpu_type *type = &catalog->gpus[i];
@@ -103,7 +103,7 @@ static void some_gpus(void) {
   CU_ASSERT_EQUAL(gpu("P100")->fp16_tflops, 21.2);
 }
 
-/* What tests/kit/mig_brute.c does not have: memory, multiprocessors, and the word of the table of GPU types. */
+/* What tests/kit/mig_brute.c does not check: memory, multiprocessors, and agreement with the table of GPU types. */
 static void mig_is_of_one_mind(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_mig_type *type;
@@ -163,7 +163,7 @@ static void instances_are_whole(void) {
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-/* A slip of a digit would show: nothing that is rented is this cheap or this dear. */
+/* Plausibility bounds that catch wrong digits: nothing for rent is this cheap or this expensive. */
 static void prices_are_in_range(void) {
   for (size_t i = 0; i < catalog->n_prices; i++) {
     const struct hr_price *price = &catalog->prices[i];
@@ -177,7 +177,7 @@ static void prices_are_in_range(void) {
   }
 }
 
-/* Of one day and region, no spot price is above the on-demand price. */
+/* No spot price is above the on-demand price of the same date and region. */
 static void spot_is_not_dearer(void) {
   for (size_t i = 0; i < catalog->n_prices; i++)
     for (size_t k = 0; k < catalog->n_prices; k++) {
@@ -252,7 +252,8 @@ static void presets_become_models(void) {
   CU_ASSERT_EQUAL(preset("gcp-v100")->bathtub.last_h, 0);
 }
 
-/* A band's rate gives its share of nodes back over a month; its middle is three orders below what was measured. */
+/* The rate of an advisor band reproduces its monthly share of interrupted nodes; the middle of a band is three orders
+   of magnitude below the measured rates. */
 static void advisor_bands(void) {
   static const struct {
     const char *name;
@@ -270,7 +271,7 @@ static void advisor_bands(void) {
   }
 }
 
-/* ---- What is not there ------------------------------------------------------------------------------ */
+/* ---- Unknown names ---------------------------------------------------------------------------------- */
 
 static void nearest_names_are_told(void) {
   const struct hr_gpu_type *type;
@@ -283,6 +284,8 @@ static void nearest_names_are_told(void) {
   CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'H20O' is unknown; did you mean 'H200'?"));
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100-80-SXM", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'A100-80-SXM' is unknown; did you mean 'A100-80'?"));
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "H100-80", &type, &error), HR_BAD_INPUT); /* nearest by letters: A100-80 */
+  CU_ASSERT_TRUE(message_matches(error.text, "GPU type 'H100-80' is unknown; did you mean 'H100'?"));
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "NONE-SUCH", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_TRUE(message_has(error.text, "GPU type 'NONE-SUCH' is unknown; known: P100, V100, "));
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, " more"));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is charged beside the pools: what each key becomes, and the exact words for each way to be wrong. */
+/* Section `costs`: the value of each key, and place and key words of each error. */
 
 #include "loading.h"
 
 #define POOL(name, gpu, market)                                                                                        \
   "{\"name\":\"" name "\",\"gpu\":\"" gpu "\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"" market                    \
   "\",\"usd_per_gpu_hour\":1}"
-/* The members begin at the start of the second line. */
+/* `members` start at the beginning of the second line. */
 #define COSTS(members)                                                                                                 \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[" POOL("big", "H100", "on-demand") "," POOL(               \
       "small", "T4", "on-demand") "," POOL("own", "L4", "owned") "]},\"costs\":{\n" members "}}"

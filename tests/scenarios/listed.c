@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a pool takes from the catalogue, held against the catalogue itself, and the words for names that it lacks. */
+/* What a pool takes from the catalogue, compared with the catalogue, and errors for unknown names. */
 
 #include "headroom/unstable/catalog.h"
 #include "loading.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #define POLICY "\"policy\":{\"name\":\"queue\"}"
-/* The members begin at the start of the third line. */
+/* `members` start at the beginning of the third line. */
 #define WITH(members) "{" POLICY ",\"cluster\":{\"pools\":[\n{\"name\":\"p\",\"nodes\":4,\n" members "}]}}"
 #define P4D "\"provider\":\"aws\",\"instance\":\"p4d.24xlarge\","
 #define OD "\"market\":\"on-demand\",\"boot_s\":0"
@@ -41,7 +41,7 @@ static void instance_tells_the_shape(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* The loader's price is the catalogue's, a GPU's share of it. */
+/* The price of a GPU is its share of the catalogue's price of the instance type. */
 static void expect_listed(const char *text, const struct hr_price_query *query) {
   struct hr_price_quote quote;
   struct hr_error error = {0};
@@ -147,9 +147,9 @@ static const char *const bad_names[][2] = {
     {WITH(P4D "\"market\":\"spot\",\"boot_s\":0,\n\"spot\":{\"preset\":\"aws-v100-us-east-1\",\"model\":\"none\"}"),
      "s.json:4:47: the preset 'aws-v100-us-east-1' has the model on-off, not none"},
     {WITH("\"gpu\":\"H100\""),
-     "s.json:2:1: 'cluster.pools.0' lacks the key 'gpus_per_node', or 'provider' and 'instance', which tell it"},
+     "s.json:2:1: 'cluster.pools.0' lacks the key 'gpus_per_node', or 'provider' and 'instance' for the catalogue"},
     {WITH("\"gpus_per_node\":8"),
-     "s.json:2:1: 'cluster.pools.0' lacks the key 'gpu', or 'provider' and 'instance', which tell it"},
+     "s.json:2:1: 'cluster.pools.0' lacks the key 'gpu', or 'provider' and 'instance' for the catalogue"},
     {WITH(P4D "\"market\":\"reserved\""),
      "s.json:2:1: the pool has the market reserved and no price: 'provider' and "
      "'term', a 'discount', 'usd_per_gpu_hour' or 'usd_per_node_hour' is expected"},
@@ -164,7 +164,7 @@ static const char *const bad_names[][2] = {
      "absent.csv: ..."},
 };
 
-/* "PLACE ...NAME": where the error stands, and a name that it must suggest; others are exact. */
+/* "PLACE ...NAME": place of the error, and a name that it must suggest; others are compared by key words. */
 static void bad_names_are_told(void) {
   for (size_t i = 0; i < sizeof bad_names / sizeof *bad_names; i++) {
     struct hr_scenario *scenario;

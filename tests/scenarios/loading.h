@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_SCENARIOS_LOADING_H
 #define HR_TESTS_SCENARIOS_LOADING_H
 
-/* A scenario as text, loaded from a file in a folder of the test's own. */
+/* Loads scenarios from a text, by way of a file in a temporary folder. */
 
 #include "harness.h"
 #include "messages.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a pool's nodes come from: what each key becomes, and the exact words for each way to be wrong. */
+/* Markets of pools: the value of each key, and place and key words of each error. */
 
 #include "loading.h"
 
@@ -8,7 +8,7 @@
 #define POLICY "\"policy\":{\"name\":\"queue\"}"
 #define SHAPE "\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8,"
 #define TEXT_OF_POOLS(pools) "{" POLICY ",\"cluster\":{\"pools\":[\n" pools "]}}"
-/* The members begin at the start of the third line. */
+/* `members` start at the beginning of the third line. */
 #define WITH(members) TEXT_OF_POOLS("{\"name\":\"p\"," SHAPE "\n" members "}")
 
 static struct hr_scenario *load_text(const char *text) {
@@ -63,7 +63,7 @@ static void no_market_costs_nothing(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* What is the same of five pools is said once. */
+/* The same note on five pools is printed once. */
 static void pools_share_a_note(void) {
 #define ALIKE(name) "{\"name\":\"" name "\"," SHAPE "\"market\":\"on-demand\",\"usd_per_gpu_hour\":1}"
   struct hr_scenario *scenario =
@@ -83,7 +83,7 @@ static void stated_prices_are_exact(void) {
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.1"), 100000, 100000);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.0000005"), 1, 1);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":4.999999e-7"), 0, 0);
-  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* as a double it is below that */
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* the double is slightly smaller */
   expect_price(WITH(OD "\"usd_per_gpu_hour\":1e5"), INT64_C(100000000000), INT64_C(100000000000));
   expect_price(WITH(OD "\"usd_per_node_hour\":27.447"), 3430875, 3430875);
   expect_price(WITH(OD "\"usd_per_node_hour\":0.000004"), 1, 1);

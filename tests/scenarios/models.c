@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast models are: what figures become speeds, and the exact words for each way to be wrong. */
+/* Section `models`: speeds from figures, and place and key words of each error. */
 
 #include "loading.h"
 
@@ -7,7 +7,7 @@
   "\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":["                                                           \
   "{\"name\":\"fast\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8},"                                              \
   "{\"name\":\"slow\",\"gpu\":\"p100\",\"nodes\":1,\"gpus_per_node\":8}]}"
-/* The members begin at the start of the second line. */
+/* `members` start at the beginning of the second line. */
 #define MODELS(members) "{" CLUSTER ",\"models\":{\n" members "}}"
 #define REFERENCE "\"reference\":\"V100\""
 
@@ -166,7 +166,7 @@ static void a_type_that_looks_misspelt_is_doubted(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* A pool's name goes before its type; of the two, the reference is a type. */
+/* The name of a pool has precedence over its GPU type; the reference is a GPU type. */
 static void a_pool_may_have_a_speed_of_its_own(void) {
   const struct hr_speed_row rows[] = {{a, 1}};
   expect_rows(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V100\":4,\"P100\":1,\"slow\":3}}"), 1, rows,
@@ -193,7 +193,7 @@ static void pools_are_told_apart_by_case(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Names of pools are no misspelt types, but may be misspelt themselves. */
+/* Names of pools are not reported as misspelt GPU types, but may be misspelt themselves. */
 static void a_pool_that_looks_misspelt_is_doubted(void) {
   static const char *const overrides[] = {"cluster.pools.0.name=V1OO", "cluster.pools.1.name=A1OO"};
   write_text(MODELS(REFERENCE ",\"default\":\"same\",\"speeds\":{\"A\":{\"V1OO\":1,\"A1OO\":1,\"A100-40\":1}}"));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Quotas: what each key becomes, in which order cohorts stand, and the exact words for each way to be wrong. */
+/* Section `quotas`: the value of each key, the order of cohorts, and place and key words of each error. */
 
 #include "loading.h"
 
-/* A cluster of 64 GPUs. The members begin at the start of the second line. */
+/* A cluster of 64 GPUs. `members` start at the beginning of the second line. */
 #define QUOTAS(members)                                                                                                \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"H100\",\"nodes\":8,"             \
   "\"gpus_per_node\":8}]},\"quotas\":{\n" members "}}"
@@ -113,11 +113,11 @@ static const char *const bad[][2] = {
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\"},\n{\"tenant\":\"a\"}]"),
      "s.json:3:11: there already is a quota for 'a'; keep one"},
     {QUOTAS("\"cohorts\":[{\"name\":\"research\"},\n{\"name\":\"b\",\"parent\":\"reserch\"}]"),
-     "s.json:3:22: there is no cohort 'reserch'; did you mean 'research'?"},
+     "s.json:3:22: unknown cohort 'reserch'; did you mean 'research'?"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"cohort\":\"research\"}]"),
-     "s.json:2:35: there is no cohort 'research'; 'quotas.cohorts' lists them"},
+     "s.json:2:35: unknown cohort 'research'; 'quotas.cohorts' lists them"},
     {QUOTAS("\"cohorts\":[{\"name\":\"org\"}],\n\"default\":{\"cohort\":\"ogr\"}"),
-     "s.json:3:21: there is no cohort 'ogr'; did you mean 'org'?"},
+     "s.json:3:21: unknown cohort 'ogr'; did you mean 'org'?"},
     {QUOTAS("\"cohorts\":[{\"name\":\"a\",\"parent\":\"a\"}]"),
      "s.json:2:33: the cohort 'a' is below itself; a parent is expected that is not below it"},
     {QUOTAS("\"cohorts\":[{\"name\":\"x\",\"parent\":\"b\"},\n{\"name\":\"a\",\"parent\":\"b\"},\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records of spot capacity and of spot prices: small ones by hand, real ones against what is known of them. */
+/* Records of spot capacity and of spot prices: small ones written here, and real ones compared with published figures.
+ */
 
 #include "harness.h"
 #include "messages.h"
@@ -128,13 +129,13 @@ static void the_lowest_of_the_zones_stands(void) {
   PRICES_ARE(query, 2, 0, 1000001, 299000, 800000);
   query.from_s = 5000;
   PRICES_ARE(query, 2, 0, 1000001, 295000, 800000);
-  query.from_s = 0; /* before the record: its first price is carried back */
+  query.from_s = 0; /* before the record: the first price applies */
   PRICES_ARE(query, 2, 0, 1000001, 300000, 800000);
   query = (struct hr__spot_price_query){.instance = "p3.8xlarge", .gpus = 4, .from_s = HR_UNKNOWN_US};
   PRICES_ARE(query, 1, 0, 1000001); /* half a micro-dollar is rounded up */
 }
 
-/* Where a provider prices accelerators apart from machines; counts with and without a decimal point. */
+/* Accelerators priced separately from machines; counts with and without a decimal point. */
 static void accelerators_have_prices_too(void) {
   static const char text[] = "unix_time,instance_type,accelerator,accelerator_count,region,availability_zone,"
                              "on_demand_usd_per_h,spot_usd_per_h\n"
@@ -154,14 +155,14 @@ static void accelerators_have_prices_too(void) {
   CU_ASSERT(has_note("prices of 'A100' have no instance type"));
   query.gpus = 3;
   CU_ASSERT_EQUAL(hr__spot_prices_read(path, &query, &prices, &notes, &error), HR_BAD_INPUT);
-  CU_ASSERT(message_has(error.text, "there are no prices of 3 x 'A100'"));
+  CU_ASSERT(message_has(error.text, "no prices of 3 x 'A100'"));
   query.accelerator = "A100-80G";
   CU_ASSERT_EQUAL(hr__spot_prices_read(path, &query, &prices, &notes, &error), HR_BAD_INPUT);
   CU_ASSERT(message_has(error.text, "accelerator 'A100-80G' is unknown; did you mean 'A100-80GB'?"));
   remove(path);
 }
 
-/* One of them is of another zone, one of another type. */
+/* One of them is in another zone, one is another type. */
 static void changes_without_a_price_are_left_out_and_counted(void) {
   static const char text[] = "unix_time,instance_type,region,availability_zone,spot_usd_per_h\n"
                              "0,p3.2xlarge,us-east-1,a,2\n100,p3.2xlarge,us-east-1,a,\n200,p3.2xlarge,us-east-1,b,\n"
@@ -245,7 +246,7 @@ static bool read_real(const char *name, uint32_t n_nodes, struct hr__spot_levels
   return true;
 }
 
-/* Node time up over all time, and nodes lost per hour of it. */
+/* Available node time over all time, and lost nodes per available node hour. */
 static void measure(const struct hr__spot_levels *levels, uint32_t n_nodes, double *availability, double *lost_per_h) {
   struct hr_spot_spec spec = {
       .model = HR_SPOT_TRACE, .levels = levels->steps, .n_levels = levels->n_steps, .period_us = levels->period_us};

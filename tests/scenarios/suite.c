@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Suites and baselines as files: what is read, what is refused, and that the schemas are the tables of keys. */
+/* Suites and baselines: values, errors, and their schemas against the key tables. */
 
 #include "harness.h"
 #include "messages.h"
@@ -177,7 +177,7 @@ static void bad_baselines(void) {
   expect_bad_baseline(
       "{\"format\": 1, \"version\": \"1\", \"runs\": [{\"name\": \"a\", \"policy\": \"q\", \"seed\": 1, "
       "\"trace\": \"t\", \"trace_digest\": \"12\", \"inputs\": {}, \"digest\": \"0\", \"metrics\": {}}]}",
-      "'12' is no digest");
+      "'12' is not a digest");
 }
 
 /* ---- Schemas ---------------------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How pools hang together, as scenarios tell it: what is taken, and the exact words for each way to be wrong. */
+/* Topology of pools, network speeds and topology requests of classes: values, and place and key words of each error. */
 
 #include "loading.h"
 
-/* The members of the topology begin at the start of the second line; those of the scenario, of the third. */
+/* `topology` starts at the beginning of the second line; members of the scenario may start a third one. */
 #define SCENARIO(topology, members)                                                                                    \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":20,"         \
   "\"gpus_per_node\":8,\"topology\":{\n" topology "}}]}" members "}"
@@ -30,7 +30,7 @@ static void a_topology_is_taken(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Parts of a node tell its GPUs apart; racks do not, unless the cluster says so. */
+/* Islands and NUMA domains need per-GPU allocation; racks do not, unless cluster.by_gpu is set. */
 static void gpus_are_told_apart_where_nodes_have_parts(void) {
   const char *const by_gpu[] = {"cluster.by_gpu=true"};
   write_text(SCENARIO("\"island_gpus\":8,\"nodes_per_rack\":4", ""));
@@ -43,8 +43,7 @@ static void gpus_are_told_apart_where_nodes_have_parts(void) {
   hr_scenario_destroy(scenario);
   const char *const large[] = {"cluster.by_gpu=true", "cluster.pools.0.gpus_per_node=72",
                                "cluster.pools.0.topology.island_gpus=36"};
-  expect_error(large, 3,
-               "s.json:1:47: pool 'p' has 72 GPUs a node; where GPUs are told apart, nodes have at most 64...");
+  expect_error(large, 3, "s.json:1:47: pool 'p' has 72 GPUs per node; with per-GPU allocation a node has at most 64");
 }
 
 static void sizes_nest(void) {
@@ -93,7 +92,7 @@ static void the_catalogue_has_some(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Those of a family on a network go as a whole before the catalogue's; "*" comes after both. */
+/* Rows of a family and a network replace all rows of the catalogue for them; "*" applies after both. */
 static void ones_own_go_first(void) {
   write_text(SCENARIO(LINKED,
                       ",\"network_speeds\":[{\"model\":\"lm\",\"gpus\":16,\"network\":\"25gbe\",\"speed\":0.4},"
@@ -148,7 +147,7 @@ static void classes_say_how_near_their_jobs_are(void) {
   expect_error(NULL, 0, "s.json:3:10: 'classes.training.within' is the text \"pool\"; one of island, numa, node, ...");
 }
 
-/* Loads two scenarios that must ask for the same; the first uses the old keys and prints the one note. */
+/* Loads two scenarios with equal classes; the first one uses the old keys and has one note, the second one none. */
 static void expect_alias(const char *old_form, const char *const *old_set, size_t n_old_set, const char *new_form,
                          const char *note) {
   write_text(old_form);
@@ -220,8 +219,7 @@ static void cpus_go_with_gpus(void) {
   expect_error(part + 2, 1,
                "--set cluster.pools.0.cpu_per_gpu=proportional: 'cpu_per_gpu' has no effect without 'cpu_per_node'");
   expect_error(part + 1, 2,
-               "s.json:1:47: pool 'p' has 'cpu_per_gpu', but CPUs do not count where GPUs are not told apart; "
-               "'cluster.by_gpu' tells them apart");
+               "s.json:1:47: pool 'p' has 'cpu_per_gpu', which needs per-GPU allocation; set 'cluster.by_gpu'");
 }
 
 TEST_MAIN("topology in scenarios", TEST(starts_in_a_folder_of_its_own), TEST(a_topology_is_taken),
