@@ -306,7 +306,7 @@ case_what_is_no_baseline_stays() {
   cmp suite/multi-tenant.json other.json || fail "it was overwritten"
   printf '{"runs": 1, "format": 99}' >other.json
   try 2 check suite/suite.json --baseline other.json
-  says stderr 'other.json: is a baseline of format 99, and this version of headroom'
+  says stderr 'other.json: is a baseline of format 99, but this version of headroom'
   try 0 check suite/suite.json --baseline other.json --update
   says stderr 'note: other.json: is a baseline of format 99'
   try 0 check suite/suite.json --baseline other.json

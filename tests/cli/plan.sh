@@ -165,7 +165,7 @@ case_variables_that_are_none() {
   scenario '{ "pool": "reserved", "from": 40, "to": 8, "step": 8 }'
   refuses "'from' (40) is larger than 'to' (8)"
   scenario '{ "pool": "reserved", "from": 8, "to": 40 }'
-  refuses "has no levels to choose from"
+  refuses "'reserved' has no levels"
   scenario '{ "pool": "resreved", "values": [8] }'
   refuses "unknown pool 'resreved'; did you mean 'reserved'?"
   scenario '{ "pools": ["reserved", "spto"], "values": [16] }'
@@ -173,7 +173,7 @@ case_variables_that_are_none() {
   scenario '{ "pool": "reserved", "values": [8, 12] }'
   refuses "'reserved' counts GPUs, 8 per node; 12 is not a multiple of that: use 8 or 16"
   scenario '{ "pools": ["reserved", "spot"], "values": [8] }'
-  refuses "16 to a node of each of its pools"
+  refuses "16 per node of each of its pools"
   scenario '{ "pool": "reserved", "values": ["many"] }'
   refuses "'many' is not a number"
   scenario '{ "path": "policy.ordre", "values": ["fifo", "sjf"] }'
@@ -185,9 +185,9 @@ case_variables_that_are_none() {
   scenario '{ "pool": "spot", "values": [8] }, { "name": "more", "pools": ["reserved", "spot"], "values": [16] }'
   refuses "'spot' and 'more' both count the GPUs of pool 'spot'; keep one"
   scenario '{ "pool": "spot", "values": [8, 8] }'
-  refuses "'8' is there twice"
+  refuses "duplicate level '8'"
   scenario '{ "pool": "spot", "path": "cluster.pools.0.nodes", "values": [8] }'
-  refuses "only one of them"
+  refuses "exactly one of"
 }
 
 case_too_many_candidates() {
@@ -262,9 +262,9 @@ case_replications_that_are_none() {
   try 2 run p.json --replications '{"count":3,"metric":"wait_s.p95","relative":0.1}'
   says stderr "'replications' has both 'count' and 'metric'; keep one"
   try 2 run p.json --replications '{"metric":"wait_s.p95"}'
-  says stderr "'metric' wants 'relative'"
+  says stderr "'metric' needs 'relative'"
   try 2 run p.json --replications '{"relative":0.1}'
-  says stderr "'relative' wants a 'metric'"
+  says stderr "'relative' needs 'metric'"
   try 2 run p.json --replications '{"metric":"wait_s.p96","relative":0.1}'
   says stderr "unknown figure 'wait_s.p96'"
   try 2 run p.json --replications '{"metric":"wait_s.p95","relative":0.1,"min":20,"max":5}'

@@ -255,7 +255,7 @@ case_bad_paths() {
   refuses "g.json: axis 'nodes': cluster.pools.0.noods=4: unknown key 'cluster.pools.0.noods'; did you mean 'cluster.pools.0.nodes'?"
   small_grid
   sed -i 's/pools.0.nodes/pools.7.nodes/' g.json
-  refuses "axis 'nodes': cluster.pools.7.nodes=4: '7' is not an entry of 'cluster.pools'; it has 2, counted from 0"
+  refuses "axis 'nodes': cluster.pools.7.nodes=4: '7' is not an entry of 'cluster.pools', which has 2, counted from 0"
   small_grid
   sed -i 's/policy.backfill=skip/policy.backfil=skip/' g.json
   refuses "axis 'order': policy.backfil=skip: unknown key 'policy.backfil'; did you mean 'policy.backfill'?"
@@ -289,7 +289,7 @@ case_bad_axes() {
   refuses "'axes.1.step' is the number 0; a number from 1e-12 to"
   small_grid
   sed -i 's/, "step": 0.1//' g.json
-  refuses "'step', or 'points'"
+  refuses "set 'step' or 'points'"
   small_grid
   sed -i 's/"name": "rate"/"name": "NODES"/' g.json
   refuses "duplicate axis name 'NODES'"
@@ -310,7 +310,7 @@ case_bad_designs() {
   refuses "'design.kind' is the text \"sobl\""
   small_grid
   sed -i 's/"replications": 3/"design": "sobol"/' g.json
-  refuses "a sobol design wants 'points'"
+  refuses "a sobol design needs 'points'"
   small_grid
   refuses "g.json: has more than 11 points" --max-runs 11
   refuses "g.json: makes 36 runs of 12 points, and 'max_runs' (--max-runs) allows 35" --max-runs 35

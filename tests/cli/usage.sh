@@ -177,7 +177,7 @@ case_list_scenarios() {
   for name in demo helios openb philly swf; do matches stdout "^$name +[^ ]"; done
   says stdout "$demo"
   HEADROOM_DATA=$work try 2 list scenarios
-  matches stderr 'scenarios: is not there; HEADROOM_DATA'
+  matches stderr 'scenarios: no such folder; HEADROOM_DATA'
   mkdir scenarios
   echo '{"name":"mine","description":"A test. More."}' >scenarios/m.json
   HEADROOM_DATA=$work try 0 list scenarios
@@ -199,7 +199,7 @@ case_list_scenarios_beside_the_program() {
   says stdout "$work/tree/scenarios/swf.json"
   rm -r tree/scenarios
   try 2 list scenarios
-  says stderr 'no shipped scenarios beside the program; HEADROOM_DATA'
+  says stderr 'no shipped scenarios beside the program; set HEADROOM_DATA'
 }
 
 case_list_gpus() {
@@ -484,13 +484,13 @@ case_sharing() {
   sharing_scenario '"sharing": "time-slice"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "s.json:2:"
-  says stderr "'time-slice' wants 'replicas'"
+  says stderr "'time-slice' needs 'replicas'"
   sharing_scenario '"sharing": "fraction", "replicas": 2' >s.json
   try 2 run s.json --trace t.csv
   says stderr "only GPUs shared by 'mps' or 'time-slice' have replicas"
   sharing_scenario '"sharing": "mps", "interference": [ { "up_to": 1, "speed": 0.5 }, { "up_to": 1, "speed": 0.4 } ]' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "'up_to' rises"
+  says stderr "'up_to' must increase"
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 } ]' >s.json
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,model\na,0,100,1,400,x\nb,0,100,1,400,y\n' >t.csv
   try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
@@ -584,10 +584,10 @@ case_mig_mistakes() {
   says stderr "s.json:2:"
   split_scenario A100-40 '' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "want 'layout'"
+  says stderr "'mig' needs 'layout'"
   split_scenario A100-40 '"mode": "dynamic", "create_s": 1' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "only in mode 'on-demand'"
+  says stderr "'create_s' needs mode 'on-demand'"
   split_scenario A100-40 '"layout_of_gpus": [ "7g", "7g" ]' >s.json
   try 2 run s.json --trace t.csv
   says stderr "a node has 1 GPUs"
