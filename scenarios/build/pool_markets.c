@@ -83,77 +83,6 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
   return HR_OK;
 }
 
-/* ---- Time ------------------------------------------------------------------------------------------- */
-
-static enum hr_status build_bounds(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  market->from_us = hr__span_of(draft->entry, "from_s", 0);
-  market->to_us = hr__span_of(draft->entry, "to_s", HR_NEVER_US);
-  if (market->to_us > market->from_us) return HR_OK;
-  return hr__build_fail_at(
-      builder, draft->entry, "to_s", "the reservation ends at %.10g s, not after its start at %.10g s",
-      (double)market->to_us / (double)HR_SECOND_US, (double)market->from_us / (double)HR_SECOND_US);
-}
-
-/* AWS and GCP bill per second, with a minimum of one minute. */
-static bool bills_by_the_second(const char *provider) {
-  return provider && (strcasecmp(provider, "aws") == 0 || strcasecmp(provider, "gcp") == 0);
-}
-
-static enum hr_status build_billing(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  const cJSON *billing = hr__build_enter(builder, draft->entry, "billing");
-  bool by_second = bills_by_the_second(draft->source->provider);
-  draft->pool.market.billing = (struct hr_billing){
-      .granularity_us = hr__span_of(billing, "granularity_s", by_second ? HR_SECOND_US : 0),
-      .minimum_us = hr__span_of(billing, "minimum_s", by_second ? 60 * HR_SECOND_US : 0),
-      .free_if_reclaimed_us = hr__span_of(billing, "free_if_reclaimed_s", 0),
-  };
-  if (draft->pool.market.billing.free_if_reclaimed_us && draft->pool.market.market != HR_MARKET_SPOT)
-    return hr__build_fail_at(builder, billing, "free_if_reclaimed_s",
-                             "'free_if_reclaimed_s' belongs to the market spot: other nodes are not interrupted");
-  if (billing) hr__build_leave(builder);
-  return HR_OK;
-}
-
-static enum hr_status build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
-                                     struct hr_duration *duration);
-
-static enum hr_status build_boot(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_duration *boot = &draft->pool.market.boot;
-  *boot = (struct hr_duration){.kind = HR_DURATION_FIXED, .a = hr__number_of(draft->entry, "boot_s", 0)};
-  if (!hr__has(draft->entry, "boot_s") && !hr__has(draft->entry, "boot"))
-    return hr__pool_note(builder, draft->pool.name, "boot time assumed: none, as neither boot_s nor boot is set");
-  return build_duration(builder, draft->entry, "boot", boot);
-}
-
-/* ---- The market ------------------------------------------------------------------------------------- */
-
-static enum hr_market market_of(const cJSON *entry) {
-#define WORD(name, text) text,
-  static const char *const markets[] = {HR_MARKET_TABLE(WORD) NULL};
-#undef WORD
-  return (enum hr_market)hr__choice_of(entry, "market", markets, HR_MARKET_NONE);
-}
-
-static enum hr_status build_spot(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  *market = (struct hr_market_spec){.market = market_of(draft->entry),
-                                    .on_demand_uusd_h = HR_UNKNOWN_UUSD_H,
-                                    .to_us = HR_NEVER_US,
-                                    .spot.zone = draft->zone};
-  enum hr_status status = check_keys(builder, draft->entry, market->market);
-  if (market->market == HR_MARKET_NONE || status != HR_OK) return status;
-  if (market->market == HR_MARKET_RESERVED) status = build_bounds(builder, draft);
-  if (status == HR_OK && hr_market_is_elastic(market->market)) {
-    status = build_billing(builder, draft);
-    if (status == HR_OK) status = build_boot(builder, draft);
-  }
-  if (status == HR_OK && market->market == HR_MARKET_SPOT) status = build_spot(builder, draft);
-  return status == HR_OK ? hr__build_price(builder, draft) : status;
-}
-
 /* ---- Random durations ------------------------------------------------------------------------------- */
 
 /* Each distribution needs all parameters of its textbook form and no others. */
@@ -212,6 +141,46 @@ static enum hr_status build_duration(struct hr__builder *builder, const cJSON *o
   if (distribution->parameters[1]) duration->b = hr__number_of(member, distribution->parameters[1], 0);
   hr__build_leave(builder);
   return HR_OK;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------- */
+
+static enum hr_status build_bounds(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  market->from_us = hr__span_of(draft->entry, "from_s", 0);
+  market->to_us = hr__span_of(draft->entry, "to_s", HR_NEVER_US);
+  if (market->to_us > market->from_us) return HR_OK;
+  return hr__build_fail_at(
+      builder, draft->entry, "to_s", "the reservation ends at %.10g s, not after its start at %.10g s",
+      (double)market->to_us / (double)HR_SECOND_US, (double)market->from_us / (double)HR_SECOND_US);
+}
+
+/* AWS and GCP bill per second, with a minimum of one minute. */
+static bool bills_by_the_second(const char *provider) {
+  return provider && (strcasecmp(provider, "aws") == 0 || strcasecmp(provider, "gcp") == 0);
+}
+
+static enum hr_status build_billing(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  const cJSON *billing = hr__build_enter(builder, draft->entry, "billing");
+  bool by_second = bills_by_the_second(draft->source->provider);
+  draft->pool.market.billing = (struct hr_billing){
+      .granularity_us = hr__span_of(billing, "granularity_s", by_second ? HR_SECOND_US : 0),
+      .minimum_us = hr__span_of(billing, "minimum_s", by_second ? 60 * HR_SECOND_US : 0),
+      .free_if_reclaimed_us = hr__span_of(billing, "free_if_reclaimed_s", 0),
+  };
+  if (draft->pool.market.billing.free_if_reclaimed_us && draft->pool.market.market != HR_MARKET_SPOT)
+    return hr__build_fail_at(builder, billing, "free_if_reclaimed_s",
+                             "'free_if_reclaimed_s' belongs to the market spot: other nodes are not interrupted");
+  if (billing) hr__build_leave(builder);
+  return HR_OK;
+}
+
+static enum hr_status build_boot(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_duration *boot = &draft->pool.market.boot;
+  *boot = (struct hr_duration){.kind = HR_DURATION_FIXED, .a = hr__number_of(draft->entry, "boot_s", 0)};
+  if (!hr__has(draft->entry, "boot_s") && !hr__has(draft->entry, "boot"))
+    return hr__pool_note(builder, draft->pool.name, "boot time assumed: none, as neither boot_s nor boot is set");
+  return build_duration(builder, draft->entry, "boot", boot);
 }
 
 /* ---- Spot interruptions ----------------------------------------------------------------------------- */
@@ -399,4 +368,30 @@ static enum hr_status build_spot(struct hr__builder *builder, struct hr__pool_dr
   if (status == HR_OK) status = hr__check_spot_price(builder, spot);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
+}
+
+/* ---- The market ------------------------------------------------------------------------------------- */
+
+static enum hr_market market_of(const cJSON *entry) {
+#define WORD(name, text) text,
+  static const char *const markets[] = {HR_MARKET_TABLE(WORD) NULL};
+#undef WORD
+  return (enum hr_market)hr__choice_of(entry, "market", markets, HR_MARKET_NONE);
+}
+
+enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  *market = (struct hr_market_spec){.market = market_of(draft->entry),
+                                    .on_demand_uusd_h = HR_UNKNOWN_UUSD_H,
+                                    .to_us = HR_NEVER_US,
+                                    .spot.zone = draft->zone};
+  enum hr_status status = check_keys(builder, draft->entry, market->market);
+  if (market->market == HR_MARKET_NONE || status != HR_OK) return status;
+  if (market->market == HR_MARKET_RESERVED) status = build_bounds(builder, draft);
+  if (status == HR_OK && hr_market_is_elastic(market->market)) {
+    status = build_billing(builder, draft);
+    if (status == HR_OK) status = build_boot(builder, draft);
+  }
+  if (status == HR_OK && market->market == HR_MARKET_SPOT) status = build_spot(builder, draft);
+  return status == HR_OK ? hr__build_price(builder, draft) : status;
 }

@@ -41,140 +41,11 @@ static enum hr_status set_source(const struct hr__builder *builder, struct hr_po
 /* How a spot price changes. */
 enum spot_price_model { SPOT_PRICE_FIXED, SPOT_PRICE_TRACE, SPOT_PRICE_OU };
 
-static enum spot_price_model spot_price_model(const cJSON *entry);
-
-static bool is_stated(const cJSON *entry) {
-  return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
-}
-
-static int64_t stated_price(const struct hr__pool_draft *draft) {
-  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
-  if (gpu != HR_UNKNOWN_UUSD_H) return gpu;
-  return hr__money_scale(hr__micros_of(draft->entry, "usd_per_node_hour", 0), 1, draft->pool.gpus_per_node);
-}
-
-static enum hr_status discounted_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  int64_t millionths = hr__micros_of(draft->entry, "discount", 0);
-  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
-    return hr__build_fail_at(builder, draft->entry, "discount",
-                             "'discount' needs the on-demand price, which is unknown; "
-                             "set 'on_demand_usd_per_gpu_hour', or 'provider' and 'instance'");
-  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
-  return set_source(builder, draft->source, "derived", NULL, "discount off the on-demand price");
-}
-
-static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
-  static const char *const ways[HR_N_MARKETS] = {
-      [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
-      [HR_MARKET_RESERVED] = "'provider' and 'term', a 'discount', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
-      [HR_MARKET_ON_DEMAND] = "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
-      [HR_MARKET_SPOT] = "'provider', a 'discount', a price ('usd_per_gpu_hour', 'usd_per_node_hour') or 'spot.price'",
-  };
-  enum hr_market market = draft->pool.market.market;
-  return hr__build_fail(builder, false, "the pool has the market %s and no price; it needs %s", hr_market_name(market),
-                        ways[market]);
-}
-
-static enum hr_status preset_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  int64_t millionths = (int64_t)llround(draft->preset->discount * (double)MILLION);
-  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
-  enum hr_status status = set_source(builder, draft->source, "assumed", NULL, "the spot preset's discount");
-  if (status != HR_OK) return status;
-  return hr__pool_note(builder, draft->pool.name,
-                       "price assumed: %.4g %% off the on-demand price, from the spot preset",
-                       draft->preset->discount * 100);
-}
-
-static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status catalog_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market);
-
-static enum hr_status listed_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
-  struct hr_market_spec *market = &draft->pool.market;
-  const cJSON *entry = draft->entry;
-  bool has_preset_price =
-      draft->preset && draft->preset->discount >= 0 && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H;
-  if (market->market == HR_MARKET_OWNED) return missing_price(builder, draft);
-  if (market->market == HR_MARKET_RESERVED && !hr__has(entry, "term")) return missing_price(builder, draft);
-  if (market->market == HR_MARKET_RESERVED && states_on_demand) return catalog_discount(builder, draft);
-  if (hr__has(entry, "provider")) return catalog_price(builder, draft, market->market);
-  return has_preset_price ? preset_price(builder, draft) : missing_price(builder, draft);
-}
-
-static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *entry) {
-  static const char *const others[] = {"usd_per_gpu_hour", "usd_per_node_hour", "discount"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (hr__has(entry, others[i]))
-      return hr__build_fail_at(builder, entry, others[i],
-                               "'%s' contradicts the recorded price of 'spot.price'; keep one", others[i]);
-  return HR_OK;
-}
-
-static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status build_recorded_price(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status build_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
-  struct hr_market_spec *market = &draft->pool.market;
-  const cJSON *entry = draft->entry;
-  if (spot_price_model(entry) == SPOT_PRICE_TRACE) {
-    enum hr_status status = check_recorded(builder, entry);
-    return status == HR_OK ? build_recorded_price(builder, draft) : status;
-  }
-  if (hr__has(entry, "owned")) return build_owned(builder, draft);
-  if (hr__has(entry, "discount")) return discounted_price(builder, draft);
-  if (is_stated(entry))
-    market->price_uusd_h = stated_price(draft);
-  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H)
-    market->price_uusd_h = market->on_demand_uusd_h;
-  else
-    return listed_price(builder, draft, states_on_demand);
-  return set_source(builder, draft->source, "stated", NULL, "this scenario");
-}
-
-static int64_t highest_price(const struct hr_market_spec *market) {
-  int64_t highest = market->price_uusd_h;
-  for (uint32_t i = 0; i < market->n_prices; i++)
-    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
-  return highest;
-}
-
-static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
-  const struct hr_market_spec *market = &draft->pool.market;
-  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H) return HR_OK;
-  int64_t highest = highest_price(market);
-  if (highest <= market->on_demand_uusd_h) return HR_OK;
-  return hr__pool_note(builder, draft->pool.name,
-                       "warning: the spot price, %s%.10g $ per GPU-hour, is above the on-demand price, "
-                       "%.10g $",
-                       market->n_prices ? "at its highest " : "", (double)highest / 1e6,
-                       (double)market->on_demand_uusd_h / 1e6);
-}
-
-/* Whether the catalogue's on-demand price is looked up for comparison. */
-static bool is_compared(const struct hr__pool_draft *draft) {
-  enum hr_market market = draft->pool.market.market;
-  if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
-  return market != HR_MARKET_OWNED || draft->source->instance;
-}
-
-static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status catalog_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
-  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
-  enum hr_status status = HR_OK;
-  if (!states_on_demand && is_compared(draft)) status = catalog_on_demand(builder, draft);
-  if (status == HR_OK) status = build_price(builder, draft, states_on_demand);
-  if (status == HR_OK && spot_price_model(draft->entry) == SPOT_PRICE_OU) status = build_price_walk(builder, draft);
-  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
-    market->on_demand_uusd_h = market->price_uusd_h;
-  return status == HR_OK ? check_spot_price(builder, draft) : status;
+static enum spot_price_model spot_price_model(const cJSON *entry) {
+  static const char *const models[] = {"fixed", "trace", "ou", NULL};
+  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(entry, "spot");
+  const cJSON *price = cJSON_GetObjectItemCaseSensitive(spot, "price");
+  return (enum spot_price_model)hr__choice_of(price, "model", models, SPOT_PRICE_FIXED);
 }
 
 /* ---- From the catalogue ----------------------------------------------------------------------------- */
@@ -399,13 +270,6 @@ static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_d
 enum { MAX_STEPS = 1000000 };
 static const int64_t year_us = INT64_C(8760) * 3600 * HR_SECOND_US;
 
-static enum spot_price_model spot_price_model(const cJSON *entry) {
-  static const char *const models[] = {"fixed", "trace", "ou", NULL};
-  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(entry, "spot");
-  const cJSON *price = cJSON_GetObjectItemCaseSensitive(spot, "price");
-  return (enum spot_price_model)hr__choice_of(price, "model", models, SPOT_PRICE_FIXED);
-}
-
 enum { TRACE = 1 << SPOT_PRICE_TRACE, OU = 1 << SPOT_PRICE_OU };
 
 static const struct price_parameter {
@@ -559,4 +423,128 @@ static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__p
   builder->scenario->prices_drawn = true;
   leave_price(builder);
   return HR_OK;
+}
+
+/* ---- The price --------------------------------------------------------------------------------------- */
+
+static bool is_stated(const cJSON *entry) {
+  return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
+}
+
+static int64_t stated_price(const struct hr__pool_draft *draft) {
+  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
+  if (gpu != HR_UNKNOWN_UUSD_H) return gpu;
+  return hr__money_scale(hr__micros_of(draft->entry, "usd_per_node_hour", 0), 1, draft->pool.gpus_per_node);
+}
+
+static enum hr_status discounted_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t millionths = hr__micros_of(draft->entry, "discount", 0);
+  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
+    return hr__build_fail_at(builder, draft->entry, "discount",
+                             "'discount' needs the on-demand price, which is unknown; "
+                             "set 'on_demand_usd_per_gpu_hour', or 'provider' and 'instance'");
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
+  return set_source(builder, draft->source, "derived", NULL, "discount off the on-demand price");
+}
+
+static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  static const char *const ways[HR_N_MARKETS] = {
+      [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_RESERVED] = "'provider' and 'term', a 'discount', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_ON_DEMAND] = "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_SPOT] = "'provider', a 'discount', a price ('usd_per_gpu_hour', 'usd_per_node_hour') or 'spot.price'",
+  };
+  enum hr_market market = draft->pool.market.market;
+  return hr__build_fail(builder, false, "the pool has the market %s and no price; it needs %s", hr_market_name(market),
+                        ways[market]);
+}
+
+static enum hr_status preset_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t millionths = (int64_t)llround(draft->preset->discount * (double)MILLION);
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
+  enum hr_status status = set_source(builder, draft->source, "assumed", NULL, "the spot preset's discount");
+  if (status != HR_OK) return status;
+  return hr__pool_note(builder, draft->pool.name,
+                       "price assumed: %.4g %% off the on-demand price, from the spot preset",
+                       draft->preset->discount * 100);
+}
+
+static enum hr_status listed_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *entry = draft->entry;
+  bool has_preset_price =
+      draft->preset && draft->preset->discount >= 0 && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H;
+  if (market->market == HR_MARKET_OWNED) return missing_price(builder, draft);
+  if (market->market == HR_MARKET_RESERVED && !hr__has(entry, "term")) return missing_price(builder, draft);
+  if (market->market == HR_MARKET_RESERVED && states_on_demand) return catalog_discount(builder, draft);
+  if (hr__has(entry, "provider")) return catalog_price(builder, draft, market->market);
+  return has_preset_price ? preset_price(builder, draft) : missing_price(builder, draft);
+}
+
+static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *entry) {
+  static const char *const others[] = {"usd_per_gpu_hour", "usd_per_node_hour", "discount"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (hr__has(entry, others[i]))
+      return hr__build_fail_at(builder, entry, others[i],
+                               "'%s' contradicts the recorded price of 'spot.price'; keep one", others[i]);
+  return HR_OK;
+}
+
+static enum hr_status build_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *entry = draft->entry;
+  if (spot_price_model(entry) == SPOT_PRICE_TRACE) {
+    enum hr_status status = check_recorded(builder, entry);
+    return status == HR_OK ? build_recorded_price(builder, draft) : status;
+  }
+  if (hr__has(entry, "owned")) return build_owned(builder, draft);
+  if (hr__has(entry, "discount")) return discounted_price(builder, draft);
+  if (is_stated(entry))
+    market->price_uusd_h = stated_price(draft);
+  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H)
+    market->price_uusd_h = market->on_demand_uusd_h;
+  else
+    return listed_price(builder, draft, states_on_demand);
+  return set_source(builder, draft->source, "stated", NULL, "this scenario");
+}
+
+static int64_t highest_price(const struct hr_market_spec *market) {
+  int64_t highest = market->price_uusd_h;
+  for (uint32_t i = 0; i < market->n_prices; i++)
+    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
+  return highest;
+}
+
+static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const struct hr_market_spec *market = &draft->pool.market;
+  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H) return HR_OK;
+  int64_t highest = highest_price(market);
+  if (highest <= market->on_demand_uusd_h) return HR_OK;
+  return hr__pool_note(builder, draft->pool.name,
+                       "warning: the spot price, %s%.10g $ per GPU-hour, is above the on-demand price, "
+                       "%.10g $",
+                       market->n_prices ? "at its highest " : "", (double)highest / 1e6,
+                       (double)market->on_demand_uusd_h / 1e6);
+}
+
+/* Whether the catalogue's on-demand price is looked up for comparison. */
+static bool is_compared(const struct hr__pool_draft *draft) {
+  enum hr_market market = draft->pool.market.market;
+  if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
+  return market != HR_MARKET_OWNED || draft->source->instance;
+}
+
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
+  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
+  enum hr_status status = HR_OK;
+  if (!states_on_demand && is_compared(draft)) status = catalog_on_demand(builder, draft);
+  if (status == HR_OK) status = build_price(builder, draft, states_on_demand);
+  if (status == HR_OK && spot_price_model(draft->entry) == SPOT_PRICE_OU) status = build_price_walk(builder, draft);
+  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
+    market->on_demand_uusd_h = market->price_uusd_h;
+  return status == HR_OK ? check_spot_price(builder, draft) : status;
 }

@@ -96,20 +96,6 @@ enum hr_status hr__check_sharing(struct hr__builder *builder) {
   return HR_OK;
 }
 
-static enum hr_status build_mig(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_pool_spec *pool = &draft->pool;
-  pool->sharing = sharing_of(draft->entry);
-  pool->memory = memory_of(draft->entry, pool->sharing);
-  pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
-  pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
-  enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
-  if (status == HR_OK) status = build_interference(builder, draft);
-  if (status == HR_OK) status = build_pairs(builder, draft);
-  return status == HR_OK ? build_mig(builder, draft) : status;
-}
-
 /* ---- MIG -------------------------------------------------------------------------------------------- */
 
 static enum hr_mig_mode mode_of(const cJSON *mig) {
@@ -242,4 +228,18 @@ static enum hr_status build_mig(struct hr__builder *builder, struct hr__pool_dra
   enum hr_status status = build_partitions(builder, draft, mig);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
+}
+
+/* ---- The section ------------------------------------------------------------------------------------ */
+
+enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_pool_spec *pool = &draft->pool;
+  pool->sharing = sharing_of(draft->entry);
+  pool->memory = memory_of(draft->entry, pool->sharing);
+  pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
+  pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
+  enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
+  if (status == HR_OK) status = build_interference(builder, draft);
+  if (status == HR_OK) status = build_pairs(builder, draft);
+  return status == HR_OK ? build_mig(builder, draft) : status;
 }
