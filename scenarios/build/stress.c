@@ -55,7 +55,7 @@ static int64_t scaled_us(int64_t us, double factor) {
   return (int64_t)llround((double)us / factor);
 }
 
-/* Steps of one microsecond are moved one microsecond apart. */
+/* Steps that coincide after scaling are moved one microsecond apart. */
 static void scale_record(struct hr_spot_spec *spot, double factor) {
   int64_t before_us = -1;
   if (spot->period_us <= 0) return;
