@@ -49,8 +49,8 @@ void hr__pool_source_finish(struct hr_pool_source *source);
 /* ---- Classes ---------------------------------------------------------------------------------------- */
 
 /* The key for all classes that are not listed: "default". */
-extern const char hr__everyone_else[];
-/* The number of a class; HR_N_CLASSES for hr__everyone_else; HR_CLASS_UNKNOWN for any other word. */
+extern const char hr__default_key[];
+/* The number of a class; HR_N_CLASSES for hr__default_key; HR_CLASS_UNKNOWN for any other word. */
 unsigned hr__class_of(const char *name);
 /* Fails at the key of the current value, which is not a class: HR_BAD_INPUT, with the known names. */
 enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name);

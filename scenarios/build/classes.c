@@ -12,17 +12,17 @@
 
 #define WORD(name, text) text,
 
-const char hr__everyone_else[] = "default";
+const char hr__default_key[] = "default";
 
 unsigned hr__class_of(const char *name) {
-  if (strcmp(name, hr__everyone_else) == 0) return HR_N_CLASSES;
+  if (strcmp(name, hr__default_key) == 0) return HR_N_CLASSES;
   for (unsigned i = 1; i < HR_N_CLASSES; i++)
     if (strcmp(hr_job_class_name((enum hr_job_class)i), name) == 0) return i;
   return 0;
 }
 
 enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name) {
-  const char *known[HR_N_CLASSES + 1] = {hr__everyone_else};
+  const char *known[HR_N_CLASSES + 1] = {hr__default_key};
   for (unsigned i = 1; i < HR_N_CLASSES; i++) known[i] = hr_job_class_name((enum hr_job_class)i);
   char path[300], text[500];
   struct hr__source_place outer = builder->place;

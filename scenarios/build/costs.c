@@ -63,7 +63,7 @@ static enum hr_status build_by_class(struct hr__builder *builder, const cJSON *e
                                      uint64_t mb[HR_N_CLASSES]) {
   const cJSON *by_class = hr__build_enter(builder, egress, name);
   if (!by_class) return HR_OK;
-  uint64_t fallback = megabytes_of(by_class, hr__everyone_else);
+  uint64_t fallback = megabytes_of(by_class, hr__default_key);
   for (unsigned i = 0; i < HR_N_CLASSES; i++) mb[i] = fallback;
   uint32_t ordinal = 0;
   for (const cJSON *member = by_class->child; member; member = member->next) {

@@ -238,7 +238,7 @@ static enum hr_status read_figures(struct speed_figures *figures, const char *pa
 
 #define FULL_PPM 1e6
 
-struct maker {
+struct speed_builder {
   struct hr__builder *builder;
   const cJSON *models;
   const char *reference;
@@ -250,34 +250,34 @@ struct maker {
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
 /* Figures of the scenario replace all figures of the file for the same model. */
-static enum hr_status add_stated(struct maker *maker) {
-  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(maker->models, "speeds");
+static enum hr_status add_stated(struct speed_builder *self) {
+  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(self->models, "speeds");
   for (const cJSON *model = speeds ? speeds->child : NULL; model; model = model->next)
     for (const cJSON *figure = model->child; figure; figure = figure->next) {
       struct speed_figure stated = {.gpus = 1, .figure = figure->valuedouble};
-      if (add_figure(&maker->figures, model->string, figure->string, stated) != HR_OK)
-        return hr__build_no_memory(maker->builder);
+      if (add_figure(&self->figures, model->string, figure->string, stated) != HR_OK)
+        return hr__build_no_memory(self->builder);
     }
   return HR_OK;
 }
 
-static bool is_stated(const struct maker *maker, const char *model) {
-  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(maker->models, "speeds");
+static bool is_stated(const struct speed_builder *self, const char *model) {
+  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(self->models, "speeds");
   return speeds && cJSON_GetObjectItemCaseSensitive(speeds, model);
 }
 
-static enum hr_status add_file(struct maker *maker) {
-  struct hr__builder *builder = maker->builder;
-  struct speed_figures *figures = &maker->figures;
-  const cJSON *file = hr__build_enter(builder, maker->models, "file");
+static enum hr_status add_file(struct speed_builder *self) {
+  struct hr__builder *builder = self->builder;
+  struct speed_figures *figures = &self->figures;
+  const cJSON *file = hr__build_enter(builder, self->models, "file");
   if (!file) return HR_OK;
-  maker->path = hr__resolve(builder, file->valuestring);
-  if (!maker->path) return hr__build_no_memory(builder);
-  enum hr_status status = read_figures(figures, maker->path, builder->error);
+  self->path = hr__resolve(builder, file->valuestring);
+  if (!self->path) return hr__build_no_memory(builder);
+  enum hr_status status = read_figures(figures, self->path, builder->error);
   hr__build_leave(builder);
   size_t kept = 0;
   for (size_t i = 0; i < figures->count; i++)
-    if (!is_stated(maker, figures->at[i].model)) figures->at[kept++] = figures->at[i];
+    if (!is_stated(self, figures->at[i].model)) figures->at[kept++] = figures->at[i];
   figures->count = kept;
   return status;
 }
@@ -298,18 +298,18 @@ static bool same_row(const struct speed_figure *a, const struct speed_figure *b)
 
 /* Fails at the place of a figure. */
 HR_PRINTF(3, 4)
-static enum hr_status fail_at_figure(const struct maker *maker, const struct speed_figure *figure, const char *format,
-                                     ...) {
+static enum hr_status fail_at_figure(const struct speed_builder *self, const struct speed_figure *figure,
+                                     const char *format, ...) {
   char words[600];
   va_list args;
   va_start(args, format);
   vsnprintf(words, sizeof words, format, args);
   va_end(args);
-  struct hr__builder *builder = maker->builder;
+  struct hr__builder *builder = self->builder;
   if (figure->line && figure->column)
-    return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", maker->path, figure->line, figure->column, words);
-  if (figure->line) return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu: %s", maker->path, figure->line, words);
-  const cJSON *speeds = hr__build_enter(builder, maker->models, "speeds");
+    return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", self->path, figure->line, figure->column, words);
+  if (figure->line) return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu: %s", self->path, figure->line, words);
+  const cJSON *speeds = hr__build_enter(builder, self->models, "speeds");
   const cJSON *model = hr__build_enter(builder, speeds, figure->model);
   (void)hr__build_enter(builder, model, figure->gpu);
   return hr__build_fail(builder, false, "%s", words);
@@ -336,12 +336,12 @@ static bool is_in_cluster(const struct hr_cluster_spec *cluster, const char *gpu
 
 /* Sets `nearest` to the pool that a misspelt word may mean; NULL for none, and for a GPU type of the catalogue, which
    need not be in the cluster. Returns HR_NO_MEMORY or HR_OK. */
-static enum hr_status nearest_pool(const struct maker *maker, const char *word, const char **nearest) {
-  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
+static enum hr_status nearest_pool(const struct speed_builder *self, const char *word, const char **nearest) {
+  const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   const struct hr_gpu_type *type;
   struct hr_error inner;
   *nearest = NULL;
-  enum hr_status status = hr_catalog_gpu(maker->builder->catalog, word, &type, &inner);
+  enum hr_status status = hr_catalog_gpu(self->builder->catalog, word, &type, &inner);
   if (status != HR_BAD_INPUT) return status;
   const char **names = calloc((size_t)cluster->n_pools + 1, sizeof *names);
   if (!names) return HR_NO_MEMORY;
@@ -351,61 +351,61 @@ static enum hr_status nearest_pool(const struct maker *maker, const char *word, 
   return HR_OK;
 }
 
-static enum hr_status warn_misspelt_pool(struct maker *maker, const struct speed_figure *figure) {
+static enum hr_status warn_misspelt_pool(struct speed_builder *self, const struct speed_figure *figure) {
   const char *nearest = NULL;
-  enum hr_status status = figure->line ? HR_OK : nearest_pool(maker, figure->gpu, &nearest);
+  enum hr_status status = figure->line ? HR_OK : nearest_pool(self, figure->gpu, &nearest);
   if (!nearest) return status;
-  return hr_notes_add(&maker->builder->scenario->notes,
+  return hr_notes_add(&self->builder->scenario->notes,
                       "warning: models, '%.60s': there is no pool '%.60s'; did you mean '%.60s'?", figure->model,
                       figure->gpu, nearest);
 }
 
 /* Types that no pool has may be used in another scenario; those that look misspelt get a warning. */
-static enum hr_status warn_misspelt_types(struct maker *maker) {
-  struct hr__builder *builder = maker->builder;
+static enum hr_status warn_misspelt_types(struct speed_builder *self) {
+  struct hr__builder *builder = self->builder;
   struct hr_scenario *scenario = builder->scenario;
   struct hr_error inner;
-  for (size_t i = 0; i < maker->figures.count; i++) {
-    const struct speed_figure *figure = &maker->figures.at[i];
+  for (size_t i = 0; i < self->figures.count; i++) {
+    const struct speed_figure *figure = &self->figures.at[i];
     if (figure->column || is_in_cluster(&scenario->cluster, figure->gpu)) continue;
     if (names_any_pool(figure, &scenario->cluster)) continue;
     enum hr_status status = hr__catalog_check_spelling_gpu(builder->catalog, figure->gpu, &inner);
     if (status == HR_BAD_INPUT)
       status = hr_notes_add(&scenario->notes, "warning: models, '%.60s': %s", figure->model, inner.text);
     else if (status == HR_OK)
-      status = warn_misspelt_pool(maker, figure);
+      status = warn_misspelt_pool(self, figure);
     if (status != HR_OK) return hr__build_no_memory(builder);
   }
   return HR_OK;
 }
 
 /* The type's dense FP16 TFLOPS; an error has the place of the key `name`. */
-static enum hr_status fp16_of(struct maker *maker, const char *gpu, const char *name, const char *whose,
+static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *whose,
                               double *tflops) {
   const struct hr_gpu_type *type;
   struct hr_error inner;
-  enum hr_status status = hr_catalog_gpu(maker->builder->catalog, gpu, &type, &inner);
+  enum hr_status status = hr_catalog_gpu(self->builder->catalog, gpu, &type, &inner);
   if (status == HR_BAD_INPUT)
-    return hr__build_fail_at(maker->builder, maker->models, name,
+    return hr__build_fail_at(self->builder, self->models, name,
                              "the default 'catalogue' needs the FP16 TFLOPS of %s; add it to catalog.gpus_file, or set "
                              "\"default\": \"same\": %s",
                              whose, inner.text);
-  if (status != HR_OK) return hr__build_wrap(maker->builder, false, status, &inner);
+  if (status != HR_OK) return hr__build_wrap(self->builder, false, status, &inner);
   *tflops = type->fp16_tflops;
   return HR_OK;
 }
 
 /* ---- The table -------------------------------------------------------------------------------------- */
 
-static bool make_table(struct maker *maker) {
-  const struct speed_figures *figures = &maker->figures;
+static bool make_table(struct speed_builder *self) {
+  const struct speed_figures *figures = &self->figures;
   struct hr_speeds *speeds = calloc(1, sizeof *speeds);
   if (!speeds) return false;
-  maker->builder->scenario->speeds = maker->speeds = speeds;
-  speeds->n_pools = maker->builder->scenario->cluster.n_pools;
+  self->builder->scenario->speeds = self->speeds = speeds;
+  speeds->n_pools = self->builder->scenario->cluster.n_pools;
   size_t n_rows = 0;
   for (size_t i = 0; i < figures->count; i++) n_rows += i == 0 || !same_row(&figures->at[i - 1], &figures->at[i]);
-  speeds->reference = strdup(maker->reference);
+  speeds->reference = strdup(self->reference);
   speeds->rows = calloc(n_rows + 1, sizeof *speeds->rows);
   speeds->ppm = calloc((n_rows + 1) * speeds->n_pools, sizeof *speeds->ppm);
   return speeds->reference && speeds->rows && speeds->ppm;
@@ -422,23 +422,23 @@ static uint32_t to_ppm(double speed) {
 }
 
 /* The default is the row after the last. */
-static enum hr_status make_default(struct maker *maker) {
-  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
-  uint32_t *ppm = row_at(maker->speeds, maker->speeds->n_rows);
+static enum hr_status make_default(struct speed_builder *self) {
+  const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
+  uint32_t *ppm = row_at(self->speeds, self->speeds->n_rows);
   char words[700] = "";
   size_t used = 0;
   double reference = 1, tflops = 1;
-  bool is_same = strcmp(hr__text_of(maker->models, "default", "catalogue"), "same") == 0;
+  bool is_same = strcmp(hr__text_of(self->models, "default", "catalogue"), "same") == 0;
   for (uint32_t i = 0; is_same && i < cluster->n_pools; i++) ppm[i] = (uint32_t)FULL_PPM;
   if (is_same) return HR_OK;
-  enum hr_status status = fp16_of(maker, maker->reference, "reference", "the reference type", &reference);
+  enum hr_status status = fp16_of(self, self->reference, "reference", "the reference type", &reference);
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     char whose[100];
     snprintf(whose, sizeof whose, "pool '%.60s'", cluster->pools[i].name);
-    status = fp16_of(maker, cluster->pools[i].gpu, "default", whose, &tflops);
+    status = fp16_of(self, cluster->pools[i].gpu, "default", whose, &tflops);
     if (status != HR_OK) return status;
     if (tflops / reference > MAX_SPEED)
-      return hr__build_fail_at(maker->builder, maker->models, "reference",
+      return hr__build_fail_at(self->builder, self->models, "reference",
                                "%s would be more than %.0f times as fast as the reference type", whose, MAX_SPEED);
     ppm[i] = to_ppm(tflops / reference);
     if (used < sizeof words)
@@ -446,11 +446,11 @@ static enum hr_status make_default(struct maker *maker) {
                                tflops / reference);
   }
   if (status == HR_OK &&
-      hr_notes_add(&maker->builder->scenario->notes,
+      hr_notes_add(&self->builder->scenario->notes,
                    "models: speeds without a figure are assumed to be the ratio of the catalogue's dense "
                    "FP16 TFLOPS (fp16_tflops) to that of %s: %s",
-                   maker->reference, words) != HR_OK)
-    return hr__build_no_memory(maker->builder);
+                   self->reference, words) != HR_OK)
+    return hr__build_no_memory(self->builder);
   return status;
 }
 
@@ -468,15 +468,16 @@ static const struct speed_figure *figure_for(const struct speed_figure *first, s
 }
 
 /* The divisor of a row's figures. Speeds are relative to the reference type already if that has no figure. */
-static enum hr_status base_of(const struct maker *maker, const struct speed_figure *first, size_t count, double *base) {
-  const struct speed_figure *reference = figure_of(first, count, maker->reference);
+static enum hr_status base_of(const struct speed_builder *self, const struct speed_figure *first, size_t count,
+                              double *base) {
+  const struct speed_figure *reference = figure_of(first, count, self->reference);
   for (size_t i = 0; i < count && !reference; i++)
     if (first[i].is_throughput)
-      return fail_at_figure(maker, &first[i], "'%.60s' (gpus %u) has no throughput on the reference type '%.60s'",
-                            first->model, (unsigned)first->gpus, maker->reference);
+      return fail_at_figure(self, &first[i], "'%.60s' (gpus %u) has no throughput on the reference type '%.60s'",
+                            first->model, (unsigned)first->gpus, self->reference);
   *base = reference ? reference->figure : 1;
   if (*base > 0) return HR_OK;
-  return fail_at_figure(maker, reference,
+  return fail_at_figure(self, reference,
                         "'%.60s' does not run on the reference type, so no speed relative to it exists", first->model);
 }
 
@@ -485,34 +486,34 @@ static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct sp
   return names_any_pool(&two[0], cluster) && names_any_pool(&two[1], cluster);
 }
 
-static enum hr_status make_row(struct maker *maker, const struct speed_figure *first, size_t count) {
-  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
-  struct hr_speeds *speeds = maker->speeds;
+static enum hr_status make_row(struct speed_builder *self, const struct speed_figure *first, size_t count) {
+  const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
+  struct hr_speeds *speeds = self->speeds;
   uint32_t row = speeds->n_rows++;
   double base = 1;
   for (size_t i = 1; i < count; i++)
     if (strcasecmp(first[i - 1].gpu, first[i].gpu) == 0 && !are_two_pools(cluster, &first[i - 1]))
-      return fail_at_figure(maker, &first[i], "'%.60s' (gpus %u) has two figures for '%.60s'", first->model,
+      return fail_at_figure(self, &first[i], "'%.60s' (gpus %u) has two figures for '%.60s'", first->model,
                             (unsigned)first->gpus, first[i].gpu);
   speeds->rows[row] = (struct hr_speed_row){strdup(first->model), first->gpus};
-  if (!speeds->rows[row].model) return hr__build_no_memory(maker->builder);
-  enum hr_status status = base_of(maker, first, count, &base);
+  if (!speeds->rows[row].model) return hr__build_no_memory(self->builder);
+  enum hr_status status = base_of(self, first, count, &base);
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const struct speed_figure *figure = figure_for(first, count, &cluster->pools[i]);
     if (figure && figure->figure / base > MAX_SPEED)
-      return fail_at_figure(maker, figure, "'%.60s' would be more than %.0f times as fast as on the reference type",
+      return fail_at_figure(self, figure, "'%.60s' would be more than %.0f times as fast as on the reference type",
                             first->model, MAX_SPEED);
-    bool is_reference = !figure && strcasecmp(cluster->pools[i].gpu, maker->reference) == 0;
+    bool is_reference = !figure && strcasecmp(cluster->pools[i].gpu, self->reference) == 0;
     row_at(speeds, row)[i] = figure ? to_ppm(figure->figure / base) : is_reference ? (uint32_t)FULL_PPM : UINT32_MAX;
   }
   return status;
 }
 
-static enum hr_status make_rows(struct maker *maker) {
-  const struct speed_figures *figures = &maker->figures;
+static enum hr_status make_rows(struct speed_builder *self) {
+  const struct speed_figures *figures = &self->figures;
   for (size_t i = 0, next; i < figures->count; i = next) {
     for (next = i + 1; next < figures->count && same_row(&figures->at[i], &figures->at[next]);) next++;
-    enum hr_status status = make_row(maker, &figures->at[i], next - i);
+    enum hr_status status = make_row(self, &figures->at[i], next - i);
     if (status != HR_OK) return status;
   }
   return HR_OK;
@@ -526,27 +527,27 @@ static void fill_rows(const struct hr_speeds *speeds) {
       if (row_at(speeds, row)[i] == UINT32_MAX) row_at(speeds, row)[i] = fallback[i];
 }
 
-static enum hr_status make(struct maker *maker) {
-  enum hr_status status = hr__open_catalog(maker->builder);
-  if (status == HR_OK) status = add_file(maker);
-  if (status == HR_OK) status = add_stated(maker);
+static enum hr_status make(struct speed_builder *self) {
+  enum hr_status status = hr__open_catalog(self->builder);
+  if (status == HR_OK) status = add_file(self);
+  if (status == HR_OK) status = add_stated(self);
   if (status != HR_OK) return status;
-  if (maker->figures.count) qsort(maker->figures.at, maker->figures.count, sizeof *maker->figures.at, compare);
-  if (!make_table(maker)) return hr__build_no_memory(maker->builder);
-  status = make_rows(maker);
-  if (status == HR_OK) status = make_default(maker);
-  if (status == HR_OK) fill_rows(maker->speeds);
-  return status == HR_OK ? warn_misspelt_types(maker) : status;
+  if (self->figures.count) qsort(self->figures.at, self->figures.count, sizeof *self->figures.at, compare);
+  if (!make_table(self)) return hr__build_no_memory(self->builder);
+  status = make_rows(self);
+  if (status == HR_OK) status = make_default(self);
+  if (status == HR_OK) fill_rows(self->speeds);
+  return status == HR_OK ? warn_misspelt_types(self) : status;
 }
 
 enum hr_status hr__build_models(struct hr__builder *builder) {
-  struct maker maker = {.builder = builder};
-  maker.models = hr__build_enter(builder, builder->source.file.tree, "models");
-  if (!maker.models) return HR_OK;
-  maker.reference = hr__text_of(maker.models, "reference", "");
-  enum hr_status status = make(&maker);
-  figures_finish(&maker.figures);
-  free(maker.path);
+  struct speed_builder self = {.builder = builder};
+  self.models = hr__build_enter(builder, builder->source.file.tree, "models");
+  if (!self.models) return HR_OK;
+  self.reference = hr__text_of(self.models, "reference", "");
+  enum hr_status status = make(&self);
+  figures_finish(&self.figures);
+  free(self.path);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
 }

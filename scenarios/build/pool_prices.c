@@ -310,7 +310,7 @@ static void leave_price(struct hr__builder *builder) {
 /* ---- Recorded prices -------------------------------------------------------------------------------- */
 
 /* `from` as a Unix time in seconds: a number, or a date, in UTC unless it has a zone. */
-static enum hr_status take_from(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
+static enum hr_status read_start(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
   const cJSON *from = cJSON_GetObjectItemCaseSensitive(price, "from");
   *from_s = HR_UNKNOWN_US;
   if (!from) return HR_OK;
@@ -330,7 +330,7 @@ static enum hr_status take_from(struct hr__builder *builder, const cJSON *price,
 }
 
 /* The zones of `price`, else the pool's own zone; no zones: all of the region. */
-static enum hr_status take_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
+static enum hr_status read_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
                                  const cJSON *price, const char ***zones, size_t *count) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(price, "zones");
   *zones = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof **zones);
@@ -367,10 +367,10 @@ static enum hr_status build_recorded_price(struct hr__builder *builder, struct h
     return hr__build_fail(builder, false,
                           "recorded prices are per instance type or accelerator; the pool needs 'instance', or "
                           "'accelerator' with the name in the record");
-  enum hr_status status = take_from(builder, price, &query.from_s);
+  enum hr_status status = read_start(builder, price, &query.from_s);
   if (status != HR_OK) return status;
   const char **zones;
-  status = take_zones(builder, draft, price, &zones, &query.n_zones);
+  status = read_zones(builder, draft, price, &zones, &query.n_zones);
   query.zones = zones;
   if (status == HR_OK) status = read_prices(builder, draft, price, &query);
   free(zones);

@@ -206,7 +206,7 @@ static enum hr_status build_tenants(const struct quotas *quotas) {
 }
 
 static enum hr_status build_default(const struct quotas *quotas) {
-  const cJSON *object = hr__build_enter(quotas->builder, quotas->object, hr__everyone_else);
+  const cJSON *object = hr__build_enter(quotas->builder, quotas->object, hr__default_key);
   enum hr_status status = read_tenant(quotas, object, &quotas->spec->fallback);
   if (status == HR_OK && object) hr__build_leave(quotas->builder);
   return status;

@@ -193,7 +193,7 @@ static enum hr_status build_waits(struct hr__builder *builder, const cJSON *rule
     hr__build_leave(builder);
   }
   for (unsigned i = 0; i < HR_N_CLASSES; i++)
-    if (!named[i]) rules->waiting_us[i] = hr__span_of(classes, hr__everyone_else, rules->waiting_us[i]);
+    if (!named[i]) rules->waiting_us[i] = hr__span_of(classes, hr__default_key, rules->waiting_us[i]);
   hr__build_leave(builder);
   return HR_OK;
 }
@@ -273,11 +273,11 @@ bool hr_scenario_is_random(const struct hr_scenario *scenario) {
 /* ---- Trace ------------------------------------------------------------------------------------------ */
 
 static enum hr_status build_format(struct hr__builder *builder, const cJSON *trace) {
-  enum { MOST_FORMATS = 32 };
-  const char *names[MOST_FORMATS + 1], *wanted = hr__text_of(trace, "format", "auto");
+  enum { MAX_FORMATS = 32 };
+  const char *names[MAX_FORMATS + 1], *wanted = hr__text_of(trace, "format", "auto");
   const struct hr_trace_format *formats = hr_trace_formats();
   size_t count = 0;
-  for (; formats[count].name && count < MOST_FORMATS; count++) names[count] = formats[count].name;
+  for (; formats[count].name && count < MAX_FORMATS; count++) names[count] = formats[count].name;
   names[count] = NULL;
   if (hr_trace_format_find(wanted))
     return (builder->scenario->trace_format = strdup(wanted)) ? HR_OK : hr__build_no_memory(builder);

@@ -423,10 +423,10 @@ static int by_time(const void *a, const void *b) {
 }
 
 static int64_t lowest(const int64_t *price, uint32_t n_zones) {
-  int64_t least = HR_NEVER_US;
+  int64_t lowest_price = HR_NEVER_US;
   for (uint32_t i = 0; i < n_zones; i++)
-    if (price[i] < least) least = price[i];
-  return least;
+    if (price[i] < lowest_price) lowest_price = price[i];
+  return lowest_price;
 }
 
 /* Notes the first gap of more than 48 hours in the series of a zone. */

@@ -213,11 +213,11 @@ static void remove_gpu(struct hr_cluster_spec *cluster, const struct hr_stress *
 
 /* ---- Stress ----------------------------------------------------------------------------------------- */
 
-static enum hr_status check_factor(const struct hr_scenario *scenario, const char *name, double factor, double least,
+static enum hr_status check_factor(const struct hr_scenario *scenario, const char *name, double factor, double min,
                                    struct hr_error *error) {
-  if (factor >= least && factor <= MAX_FACTOR) return HR_OK;
+  if (factor >= min && factor <= MAX_FACTOR) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: %s is %.10g; a number from %g to %g is expected", scenario->path, name,
-                 factor, least, MAX_FACTOR);
+                 factor, min, MAX_FACTOR);
 }
 
 static enum hr_status check(const struct hr_scenario *scenario, const struct hr_stress *stress,

@@ -25,15 +25,15 @@
   { .name = column, .cell = HR__CELL_WORD, .offset = offsetof(struct type, member), .words = (known) }
 #define DATE(type, column, member, is_key)                                                                             \
   { .name = column, .cell = HR__CELL_DATE, .offset = offsetof(struct type, member), .key = is_key }
-#define NUMBER(type, column, member, least, most)                                                                      \
-  { .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .min = least, .max = most }
-#define MAYBE(type, column, member, least, most)                                                                       \
+#define NUMBER(type, column, member, low, high)                                                                        \
+  { .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .min = low, .max = high }
+#define MAYBE(type, column, member, low, high)                                                                         \
   {                                                                                                                    \
-    .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .optional = true, .min = least,  \
-    .max = most                                                                                                        \
+    .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .optional = true, .min = low,    \
+    .max = high                                                                                                        \
   }
-#define MICROS(type, column, member, most)                                                                             \
-  { .name = column, .cell = HR__CELL_MICROS, .offset = offsetof(struct type, member), .max = most }
+#define MICROS(type, column, member, high)                                                                             \
+  { .name = column, .cell = HR__CELL_MICROS, .offset = offsetof(struct type, member), .max = high }
 #define ORIGIN(type)                                                                                                   \
   {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct type, status)}, {                              \
     .name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct type, source)                                 \
@@ -136,7 +136,7 @@ static const char *const durations[] = {[HR_DURATION_FIXED] = "",
                                         [HR_DURATION_WEIBULL] = "weibull",
                                         NULL};
 
-#define PRESET(column, member, least, most) MAYBE(preset_draft, column, member, least, most)
+#define PRESET(column, member, low, high) MAYBE(preset_draft, column, member, low, high)
 #define DURATION(column, member)                                                                                       \
   {                                                                                                                    \
     .name = column, .cell = HR__CELL_WORD, .offset = offsetof(struct preset_draft, member), .optional = true,          \
