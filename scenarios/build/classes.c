@@ -130,7 +130,7 @@ static enum hr_status build_within(struct hr__builder *builder, const cJSON *cla
   if (!tier && !waits) return HR_OK;
   if (hr__has(class_, "topology"))
     return hr__build_fail_at(builder, class_, tier ? "within" : "within_wait_s",
-                             "'%s' is an old name inside 'topology', which the class has too; use 'topology' alone",
+                             "'%s' and 'topology' exclude each other; use 'topology'",
                              tier ? "within" : "within_wait_s");
   if (!tier)
     return hr__build_fail_at(builder, class_, "within_wait_s", "'within_wait_s' has no effect without 'within'");

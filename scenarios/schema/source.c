@@ -433,8 +433,7 @@ static enum hr_status bad_index(const char *override, const char *path, struct h
   for (; *path; path++)
     if (*path != ']') dotted[length++] = *path == '[' ? '.' : *path;
   dotted[length] = '\0';
-  return hr_fail(error, HR_BAD_INPUT, "--set %.200s: an index is written as a name of the path; write %s", override,
-                 dotted);
+  return hr_fail(error, HR_BAD_INPUT, "--set %.200s: '[' is not allowed in a path; write %s", override, dotted);
 }
 
 static enum hr_status apply(struct hr__source *source, const char *override, struct hr_error *error) {

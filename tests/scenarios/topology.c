@@ -187,9 +187,9 @@ static void contradictions_have_their_place(void) {
   write_text(CLASSES("\"topology\":{\"wait_s\":5}"));
   expect_error(NULL, 0, "s.json:3:22: 'wait_s' has no effect without 'preferred'");
   write_text(CLASSES("\"topology\":{\"required\":\"rack\"},\"within\":\"rack\""));
-  expect_error(NULL, 0, "s.json:3:41: 'within' is an old name inside 'topology'...");
+  expect_error(NULL, 0, "s.json:3:41: 'within' and 'topology' exclude each other...");
   write_text(CLASSES("\"topology\":{},\"within_wait_s\":5"));
-  expect_error(NULL, 0, "s.json:3:31: 'within_wait_s' is an old name inside 'topology'...");
+  expect_error(NULL, 0, "s.json:3:31: 'within_wait_s' and 'topology' exclude each other...");
   write_text(CLASSES("\"topology\":{\"required\":\"pool\"}"));
   expect_error(NULL, 0, "s.json:3:24: 'classes.training.topology.required' is the text \"pool\"; one of island, ...");
   write_text(CLASSES("\"topology\":{}"));
