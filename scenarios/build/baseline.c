@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A baseline from its file, which plan/baseline_write.c wrote. */
+/*
+ * Reads a baseline of `headroom check`: metrics, digests of inputs, and the encoded decisions of each run. plan/check
+ * writes these files; lists of lines are joined to one text.
+ */
 
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/schema/experiment_keys.h"
+#include "scenarios/schema/keys.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +29,8 @@ static enum hr_status read_digest(struct hr__builder *builder, const cJSON *obje
   const char *text = hr__text_of(object, name, "");
   *digest = 0;
   if (strlen(text) != 16 || text[strspn(text, "0123456789abcdef")])
-    return hr__build_fail_at(builder, object, name, "'%.60s' is no digest: 16 digits from 0 to f are wanted", text);
+    return hr__build_fail_at(builder, object, name, "'%.60s' is not a digest; 16 hexadecimal digits are expected",
+                             text);
   *digest = (uint64_t)strtoumax(text, NULL, 16);
   return HR_OK;
 }
@@ -36,7 +40,7 @@ static uint64_t seed_of(const cJSON *json) {
   return cJSON_IsString(seed) ? strtoull(seed->valuestring, NULL, 10) : (uint64_t)seed->valuedouble;
 }
 
-/* The lines of a list one after the other; NULL when out of memory. */
+/* Joins the lines of a list; NULL: out of memory. */
 static char *joined(const cJSON *list) {
   size_t bytes = 1;
   const cJSON *line;
@@ -147,7 +151,7 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *json,
   for (const struct hr_baseline_run *run = baseline->runs; run < last; run++)
     if (strcmp(run->name, last->name) == 0)
       return hr__build_fail_at(builder, json, "name",
-                               "a run is called '%.200s' already: merged by hand? Write it anew "
+                               "duplicate run '%.200s', perhaps from a merge by hand; write the baseline again "
                                "with --update",
                                last->name);
   return HR_OK;
@@ -167,19 +171,18 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_baseline
   return HR_OK;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The baseline ----------------------------------------------------------------------------------- */
 
-/* Said before keys are looked at, which another format has others of. */
+/* Checked before the keys, which differ between formats. */
 static enum hr_status check_format(const struct hr__builder *builder) {
   const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? get(builder->source.file.tree, "format") : NULL;
   if (!format || !cJSON_IsNumber(format))
     return hr_fail(builder->error, HR_BAD_INPUT,
-                   "%s: is no baseline, which has a 'format'; 'headroom check' writes one "
-                   "with --update",
+                   "%s: is not a baseline, which has a 'format'; 'headroom check --update' writes one",
                    builder->source.path);
   if (format->valuedouble == HR_BASELINE_FORMAT) return HR_OK;
   return hr_fail(builder->error, HR_BAD_INPUT,
-                 "%s: is a baseline of format %.15g, and this version of headroom (%s) knows format %d; write it anew "
+                 "%s: is a baseline of format %.15g, but this version of headroom (%s) reads format %d; write it again "
                  "with --update",
                  builder->source.path, format->valuedouble, hr_version(), HR_BASELINE_FORMAT);
 }
@@ -187,7 +190,7 @@ static enum hr_status check_format(const struct hr__builder *builder) {
 static enum hr_status build(struct hr__builder *builder, struct hr_baseline *baseline) {
   enum hr_status status = check_format(builder);
   if (status == HR_OK)
-    status = hr__source_validate(&builder->source, hr__baseline_keys(), "the baseline", builder->error);
+    status = hr__source_validate(&builder->source, hr__baseline_keys, "the baseline", builder->error);
   if (status != HR_OK) return status;
   baseline->path = strdup(builder->source.path);
   baseline->version = strdup(hr__text_of(builder->source.file.tree, "version", ""));

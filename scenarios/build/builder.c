@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What all parts of a scenario need: the way through the tree, errors with their place, numbers and files. */
+/*
+ * Helpers of all sections of a scenario: errors with their place, the path through the tree, numbers, files, the
+ * catalogue, and notes that several pools share.
+ *
+ * Notes on pools are kept in a list of distinct texts, so that a cluster of fifty pools with one price prints one note.
+ * The list is searched linearly: it is short.
+ */
 
 #include "scenarios/build/builder.h"
 
 #include "traces/core/numbers.h"
 
 #include <inttypes.h>
-#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,47 +73,24 @@ const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, c
   return NULL;
 }
 
-void hr__build_leave(struct hr__builder *builder) {
-  hr__place_leave(&builder->place);
-}
-
-bool hr__has(const cJSON *object, const char *name) {
-  return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
-}
-
-const char *hr__text_of(const cJSON *object, const char *name, const char *fallback) {
-  const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
-  return member ? member->valuestring : fallback;
-}
-
-double hr__number_of(const cJSON *object, const char *name, double fallback) {
-  const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
-  return member ? member->valuedouble : fallback;
-}
-
-int64_t hr__span_of(const cJSON *object, const char *name, int64_t fallback) {
-  const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
-  return member ? (int64_t)llround(member->valuedouble * (double)HR_SECOND_US) : fallback;
-}
-
 const char *hr__scalar_text(const cJSON *value, char buffer[32]) {
   if (cJSON_IsString(value)) return value->valuestring;
   if (cJSON_IsBool(value)) return cJSON_IsTrue(value) ? "true" : "false";
   for (int digits = 15; digits <= 17; digits++) {
     snprintf(buffer, 32, "%.*g", digits, value->valuedouble);
-    if (strtod(buffer, NULL) == value->valuedouble) break; /* the very same double is meant */
+    if (strtod(buffer, NULL) == value->valuedouble) break;
   }
   return buffer;
 }
 
-/* A double's shortest decimal is what a person wrote, as long as that has at most 15 digits. */
+/* The shortest decimal of a double is what the file says if that has at most 15 digits. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
   static const struct hr__number_rule micros = {.factor = 1000000, .most = INT64_MAX};
   const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, name);
   if (!member) return fallback;
   char buffer[32];
   const char *text = hr__scalar_text(member, buffer);
-  uint64_t value = 0; /* bounds were checked: a number that is left is fine */
+  uint64_t value = 0; /* the key table has checked the bounds, so parsing cannot fail */
   (void)hr__number_parse((struct hr_text){text, strlen(text)}, &micros, &value);
   return (int64_t)value;
 }
@@ -125,8 +108,8 @@ size_t hr__choice_of(const cJSON *object, const char *name, const char *const *w
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
-/* The length of `folder`, which ends in '/', without its last component; the whole length when that one is "..", or a
-   symbolic link, whose parent is elsewhere. */
+/* The length of the path of `folder`, which ends in '/', without its last component. The whole length if that component
+   is ".." or a symbolic link, because its parent is elsewhere. */
 static size_t parent_length(const char *path, size_t folder) {
   char copy[4096];
   struct stat info;
@@ -161,4 +144,104 @@ char *hr__resolve(const struct hr__builder *builder, const char *file) {
   if (!resolved || hr_notes_add(&builder->scenario->files, "%s", resolved) == HR_OK) return resolved;
   free(resolved);
   return NULL;
+}
+
+/* ---- The catalogue ---------------------------------------------------------------------------------- */
+
+enum { N_FILES = 8 };
+static const char *const file_keys[N_FILES] = {"gpus_file",         "instances_file",     "prices_file",
+                                               "regions_file",      "discounts_file",     "spot_presets_file",
+                                               "mig_profiles_file", "network_speeds_file"};
+
+static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *names) {
+  char *path[N_FILES] = {NULL};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < N_FILES && status == HR_OK; i++) {
+    const char *file = hr__text_of(names, file_keys[i], NULL);
+    if (!file) continue;
+    path[i] = hr__resolve(builder, file);
+    if (!path[i]) status = hr__build_no_memory(builder);
+  }
+  const struct hr_catalog_files files = {path[0], path[1], path[2], path[3], path[4], path[5], path[6], path[7]};
+  if (status == HR_OK) status = hr_catalog_load(&files, &builder->catalog, builder->error);
+  for (size_t i = 0; i < N_FILES; i++) free(path[i]);
+  return status;
+}
+
+enum hr_status hr__open_catalog(struct hr__builder *builder) {
+  if (builder->catalog) return HR_OK;
+  return load_catalog(builder, cJSON_GetObjectItemCaseSensitive(builder->source.file.tree, "catalog"));
+}
+
+/* ---- Notes on pools --------------------------------------------------------------------------------- */
+
+enum { POOLS_NAMED = 3, NAMES_BYTES = 700 };
+
+struct hr__pool_note {
+  char *text;
+  char *pools[POOLS_NAMED]; /* the first ones */
+  uint32_t count;           /* of all pools with this note */
+};
+
+static struct hr__pool_note *find_note(const struct hr__pool_notes *notes, const char *text) {
+  for (size_t i = 0; i < notes->count; i++)
+    if (strcmp(notes->at[i].text, text) == 0) return &notes->at[i];
+  return NULL;
+}
+
+static struct hr__pool_note *append_note(struct hr__pool_notes *notes, const char *text) {
+  struct hr__pool_note *longer = realloc(notes->at, (notes->count + 1) * sizeof *longer);
+  if (!longer) return NULL;
+  notes->at = longer;
+  struct hr__pool_note *note = &longer[notes->count];
+  *note = (struct hr__pool_note){.text = strdup(text)};
+  if (!note->text) return NULL;
+  notes->count++;
+  return note;
+}
+
+static bool add_note(struct hr__pool_notes *notes, const char *pool, const char *text) {
+  struct hr__pool_note *note = find_note(notes, text);
+  if (!note) note = append_note(notes, text);
+  if (!note) return false;
+  if (note->count < POOLS_NAMED && !(note->pools[note->count] = strdup(pool))) return false;
+  note->count++;
+  return true;
+}
+
+enum hr_status hr__pool_note(const struct hr__builder *builder, const char *pool, const char *format, ...) {
+  char text[700];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return add_note(builder->pool_notes, pool, text) ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* "'a', 'b', 'c' and 47 more" */
+static void list_pools(const struct hr__pool_note *note, char names[NAMES_BYTES]) {
+  size_t used = 0;
+  for (uint32_t i = 0; i < note->count && i < POOLS_NAMED; i++)
+    used += (size_t)snprintf(names + used, NAMES_BYTES - used, "%s'%.200s'", i ? ", " : "", note->pools[i]);
+  if (note->count > POOLS_NAMED)
+    snprintf(names + used, NAMES_BYTES - used, " and %" PRIu32 " more", note->count - POOLS_NAMED);
+}
+
+enum hr_status hr__pool_notes_put(const struct hr__pool_notes *notes, struct hr_notes *to) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < notes->count && status == HR_OK; i++) {
+    char names[NAMES_BYTES];
+    list_pools(&notes->at[i], names);
+    status = hr_notes_add(to, "pool%s %s: %s", notes->at[i].count > 1 ? "s" : "", names, notes->at[i].text);
+  }
+  return status;
+}
+
+void hr__pool_notes_finish(struct hr__pool_notes *notes) {
+  for (size_t i = 0; i < notes->count; i++) {
+    for (size_t k = 0; k < POOLS_NAMED; k++) free(notes->at[i].pools[k]);
+    free(notes->at[i].text);
+  }
+  free(notes->at);
+  *notes = (struct hr__pool_notes){0};
 }

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How jobs of each class stand interruptions. What "default" says holds for every class that is not named, and for jobs
-   without a class; a class that is named takes nothing from it. */
+/*
+ * `classes`: checkpoints, restart overhead, spot use and topology request of the jobs of each class. "default" applies
+ * to classes that are not listed and to jobs without a class; a listed class inherits nothing from it.
+ */
 
 #include "scenarios/build/builder.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-const char hr__everyone_else[] = "default";
+#define WORD(name, text) text,
+
+const char hr__default_key[] = "default";
 
 unsigned hr__class_of(const char *name) {
-  if (strcmp(name, hr__everyone_else) == 0) return HR_N_CLASSES;
+  if (strcmp(name, hr__default_key) == 0) return HR_N_CLASSES;
   for (unsigned i = 1; i < HR_N_CLASSES; i++)
     if (strcmp(hr_job_class_name((enum hr_job_class)i), name) == 0) return i;
   return 0;
 }
 
 enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name) {
-  const char *known[HR_N_CLASSES + 1] = {hr__everyone_else};
+  const char *known[HR_N_CLASSES + 1] = {hr__default_key};
   for (unsigned i = 1; i < HR_N_CLASSES; i++) known[i] = hr_job_class_name((enum hr_job_class)i);
   char path[300], text[500];
   struct hr__source_place outer = builder->place;
@@ -27,14 +32,16 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
   return hr__build_fail(builder, true, "%s", text);
 }
 
-/* A policy that writes takes its interval from the scenario only where the interval is not its own to choose. */
+/* Only the checkpoint policy 'interval' takes its interval from the scenario. */
 static enum hr_status check_checkpoint(struct hr__builder *builder, const cJSON *checkpoint,
                                        const struct hr_class_spec *spec) {
   bool has_interval = hr__has(checkpoint, "interval_s"), wants_interval = spec->checkpoint == HR_CHECKPOINT_INTERVAL;
   if (wants_interval && !has_interval)
-    return hr__build_fail(builder, false, "checkpoints at an interval need 'interval_s', the work between two");
+    return hr__build_fail(builder, false,
+                          "the checkpoint policy 'interval' needs 'interval_s', the work between two checkpoints");
   if (has_interval && !wants_interval)
-    return hr__build_fail_at(builder, checkpoint, "interval_s", "'interval_s' goes with the policy interval, not %s",
+    return hr__build_fail_at(builder, checkpoint, "interval_s",
+                             "'interval_s' has no effect with the checkpoint policy '%s'; it needs 'interval'",
                              hr_checkpoint_name(spec->checkpoint));
   return HR_OK;
 }
@@ -50,7 +57,7 @@ static bool writes_checkpoints(enum hr_checkpoint checkpoint) {
          checkpoint == HR_CHECKPOINT_ON_NOTICE;
 }
 
-/* A checkpoint that costs nothing makes every policy look good: a person should know. */
+/* Free checkpoints make every policy look good, so the assumption is noted. */
 static enum hr_status note_free_checkpoints(const struct hr__builder *builder, const char *class_,
                                             const struct hr_class_spec *spec) {
   struct hr_scenario *scenario = builder->scenario;
@@ -66,9 +73,7 @@ static enum hr_status note_free_checkpoints(const struct hr__builder *builder, c
 }
 
 static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
-#define WORD(name, text) text,
   static const char *const policies[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
-#undef WORD
   const cJSON *checkpoint = hr__build_enter(builder, class_, "checkpoint");
   if (!checkpoint) return HR_OK;
   spec->checkpoint = (enum hr_checkpoint)hr__choice_of(checkpoint, "policy", policies, HR_CHECKPOINT_NONE);
@@ -81,21 +86,66 @@ static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON 
   return status;
 }
 
+static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
+
+/* The standard form, as in Kueue (`required`, `preferred`) and Slurm (`--switches=1@wait`): a required group has no end
+   of the wait, a preferred one is waited for `wait_s` seconds after the submission. */
+static enum hr_status build_topology(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
+  const cJSON *topology = hr__build_enter(builder, class_, "topology");
+  if (!topology) return HR_OK;
+  bool required = hr__has(topology, "required"), preferred = hr__has(topology, "preferred");
+  if (required && preferred)
+    return hr__build_fail_at(builder, topology, "preferred", "'preferred' contradicts 'required'; use one of them");
+  if (hr__has(topology, "wait_s") && !preferred)
+    return hr__build_fail_at(builder, topology, "wait_s", "'wait_s' has no effect without 'preferred'%s",
+                             required ? ": a job never starts outside a group that is 'required'" : "");
+  spec->within = (uint8_t)hr__choice_of(topology, required ? "required" : "preferred", tiers, HR_TIER_ANY);
+  spec->within_wait_us = preferred ? hr__span_of(topology, "wait_s", 0) : HR_UNKNOWN_US;
+  hr__build_leave(builder);
+  return HR_OK;
+}
+
+/* A note at the place of the old key. */
+static enum hr_status note_old_within(struct hr__builder *builder, const cJSON *class_, bool waits) {
+  struct hr_placed_text old = {0};
+  const cJSON *within = hr__build_enter(builder, class_, "within");
+  enum hr_status status = hr__build_placed(builder, within->valuestring, &old);
+  hr__build_leave(builder);
+  if (status == HR_OK && waits)
+    status = hr_notes_add(&builder->scenario->notes,
+                          "%skeys 'within' and 'within_wait_s' are now 'topology.preferred' and 'topology.wait_s'; the "
+                          "old names still work",
+                          old.place);
+  else if (status == HR_OK)
+    status = hr_notes_add(&builder->scenario->notes,
+                          "%skey 'within' is now 'topology.required'; the old name still works", old.place);
+  free(old.text);
+  free(old.place);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* The old names: `within` alone is `required`; with `within_wait_s` it is `preferred` with `wait_s`. */
 static enum hr_status build_within(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
-#define WORD(name, text) text,
-  static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
-#undef WORD
+  bool waits = hr__has(class_, "within_wait_s"), tier = hr__has(class_, "within");
+  if (!tier && !waits) return HR_OK;
+  if (hr__has(class_, "topology"))
+    return hr__build_fail_at(builder, class_, tier ? "within" : "within_wait_s",
+                             "'%s' and 'topology' exclude each other; use 'topology'",
+                             tier ? "within" : "within_wait_s");
+  if (!tier)
+    return hr__build_fail_at(builder, class_, "within_wait_s", "'within_wait_s' has no effect without 'within'");
   spec->within = (uint8_t)hr__choice_of(class_, "within", tiers, HR_TIER_ANY);
   spec->within_wait_us = hr__span_of(class_, "within_wait_s", HR_UNKNOWN_US);
-  if (spec->within != HR_TIER_ANY || !hr__has(class_, "within_wait_s")) return HR_OK;
-  return hr__build_fail_at(builder, class_, "within_wait_s", "'within_wait_s' says nothing without 'within'");
+  return note_old_within(builder, class_, waits);
 }
 
 static enum hr_status build_class(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   const cJSON *spot = cJSON_GetObjectItemCaseSensitive(class_, "spot");
-  *spec =
-      (struct hr_class_spec){.no_spot = spot && cJSON_IsFalse(spot), .restart_us = hr__span_of(class_, "restart_s", 0)};
-  enum hr_status status = build_within(builder, class_, spec);
+  *spec = (struct hr_class_spec){.no_spot = spot && cJSON_IsFalse(spot),
+                                 .restart_us = hr__span_of(class_, "restart_s", 0),
+                                 .within_wait_us = HR_UNKNOWN_US};
+  enum hr_status status = build_topology(builder, class_, spec);
+  if (status == HR_OK) status = build_within(builder, class_, spec);
   return status == HR_OK ? build_checkpoint(builder, class_, spec) : status;
 }
 

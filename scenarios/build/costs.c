@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a cluster costs beside its capacity. The table of keys bounds the numbers; here names are held against the
-   pools, and each list becomes an array that hr_cost_spec_finish can free at any time. */
+/*
+ * `costs`: storage, egress, operations, downtime, budgets and savings plans.
+ *
+ * The key table has checked the bounds of numbers; names are checked against the pools here. Arrays are stored in the
+ * scenario at once with their count, so that hr_cost_spec_finish frees them also after an error.
+ */
 
 #include "scenarios/build/builder.h"
 
@@ -15,7 +19,7 @@ static uint64_t megabytes_of(const cJSON *object, const char *name) {
   return (uint64_t)hr__money_scale(hr__micros_of(object, name, 0), MB_PER_GB, 1000000);
 }
 
-/* A copy of the member `name`, NULL where there is none. */
+/* Copies the member `name`; leaves `copy` if there is none. */
 static enum hr_status copy_text(const struct hr__builder *builder, const cJSON *object, const char *name, char **copy) {
   const char *text = hr__text_of(object, name, NULL);
   if (text) *copy = strdup(text);
@@ -26,7 +30,7 @@ static size_t length_of(const cJSON *list) {
   return (size_t)cJSON_GetArraySize(list);
 }
 
-/* Moves the builder from one entry of a list to the next; to the first one with `index` 0. */
+/* Moves to entry `index` of a list; from the entry before unless `index` is 0. */
 static void enter_entry(struct hr__builder *builder, uint32_t index) {
   if (index) hr__build_leave(builder);
   hr__place_enter(&builder->place, index, NULL);
@@ -54,12 +58,12 @@ static enum hr_status build_storage(struct hr__builder *builder, const cJSON *co
   return build_datasets(builder, storage, cost);
 }
 
-/* Gigabytes by class; "default" for all classes that are not named. */
+/* Gigabytes by class, in megabytes; "default" applies to classes that are not listed. */
 static enum hr_status build_by_class(struct hr__builder *builder, const cJSON *egress, const char *name,
                                      uint64_t mb[HR_N_CLASSES]) {
   const cJSON *by_class = hr__build_enter(builder, egress, name);
   if (!by_class) return HR_OK;
-  uint64_t fallback = megabytes_of(by_class, hr__everyone_else);
+  uint64_t fallback = megabytes_of(by_class, hr__default_key);
   for (unsigned i = 0; i < HR_N_CLASSES; i++) mb[i] = fallback;
   uint32_t ordinal = 0;
   for (const cJSON *member = by_class->child; member; member = member->next) {
@@ -100,7 +104,7 @@ static enum hr_status check_budget(struct hr__builder *builder, const cJSON *ent
   const char *tenant = hr__text_of(entry, "tenant", "");
   for (size_t i = 0; i < spec->n_budgets; i++)
     if (spec->budgets[i].tenant && strcmp(spec->budgets[i].tenant, tenant) == 0)
-      return hr__build_fail_at(builder, entry, "tenant", "there already is a budget for '%.60s'; keep one", tenant);
+      return hr__build_fail_at(builder, entry, "tenant", "duplicate budget for '%.60s'; keep one", tenant);
   return HR_OK;
 }
 
@@ -125,7 +129,7 @@ static enum hr_status build_budgets(struct hr__builder *builder, const cJSON *co
 
 /* ---- Savings plans ---------------------------------------------------------------------------------- */
 
-/* What a plan may name of a pool: its name, or its GPU type. */
+/* A savings plan lists pools by name or by GPU type. */
 typedef const char *pool_text(const struct hr_pool_spec *pool);
 
 static const char *name_of(const struct hr_pool_spec *pool) {
@@ -136,7 +140,7 @@ static const char *gpu_of(const struct hr_pool_spec *pool) {
   return pool->gpu;
 }
 
-/* Plans cover on-demand capacity alone: a name that no such pool has would silently cover nothing. */
+/* Savings plans cover on-demand capacity only, so a name that no on-demand pool has would cover nothing. */
 static enum hr_status check_covered(const struct hr__builder *builder, const char *name, pool_text *text_of) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   const char **known = calloc((size_t)cluster->n_pools + 1, sizeof *known);

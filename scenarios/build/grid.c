@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An axis has its levels in one of three ways: as a list of values, as numbers from one to another, or as settings of
-   several keys. */
-
-#include "scenarios/build/grid.h"
+/*
+ * The grid of a sweep (scenario, axes, design), and axes, which variables of plans use too.
+ *
+ * The levels of an axis are a list of values, a range of numbers, or settings of several keys. Each level has a text, a
+ * number (NaN if it is none) and the overrides that it sets. Numbers of a range are rounded to twelve digits, so that
+ * 0.1 + 2 x 0.1 is 0.3.
+ */
 
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/schema/experiment_keys.h"
+#include "scenarios/schema/keys.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +43,7 @@ static enum hr_status make_levels(const struct hr__builder *builder, struct hr_g
   return axis->levels ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* A level that sets the axis' path to a value. */
+/* Appends a level that sets the path of the axis to a value. */
 static enum hr_status add_value(const struct hr__builder *builder, struct hr_grid_axis *axis, const char *text,
                                 double number) {
   struct hr_grid_level *level = &axis->levels[axis->n_levels++];
@@ -58,7 +61,6 @@ static int by_text(const void *a, const void *b) {
   return strcmp((*first)->text, (*second)->text);
 }
 
-/* A level that stands twice would make every run of it twice. */
 static enum hr_status check_distinct(const struct hr__builder *builder, const struct hr_grid_axis *axis) {
   const struct hr_grid_level **sorted = calloc(axis->n_levels + 1, sizeof *sorted);
   if (!sorted) return hr__build_no_memory(builder);
@@ -68,7 +70,7 @@ static enum hr_status check_distinct(const struct hr__builder *builder, const st
   for (uint32_t i = 1; i < axis->n_levels && !twice; i++)
     if (strcmp(sorted[i - 1]->text, sorted[i]->text) == 0) twice = sorted[i]->text;
   free(sorted);
-  return twice ? hr__build_fail(builder, false, "'%.200s' is there twice; keep one", twice) : HR_OK;
+  return twice ? hr__build_fail(builder, false, "duplicate level '%.200s'; keep one", twice) : HR_OK;
 }
 
 /* ---- A list of values ------------------------------------------------------------------------------- */
@@ -90,17 +92,16 @@ static enum hr_status build_values(struct hr__builder *builder, const cJSON *jso
 
 static enum hr_status check_range(struct hr__builder *builder, const cJSON *json, const struct hr_grid_axis *axis) {
   if (!hr__has(json, "from") || !hr__has(json, "to"))
-    return hr__build_fail(builder, false, "an axis with '%s' wants '%s', too", hr__has(json, "from") ? "from" : "to",
+    return hr__build_fail(builder, false, "an axis with '%s' needs '%s' too", hr__has(json, "from") ? "from" : "to",
                           hr__has(json, "from") ? "to" : "from");
   if (axis->from > axis->to)
-    return hr__build_fail_at(builder, json, "from", "'from' is the number %.15g, beyond 'to', which is %.15g",
-                             axis->from, axis->to);
+    return hr__build_fail_at(builder, json, "from", "'from' (%.15g) is larger than 'to' (%.15g)", axis->from, axis->to);
   if (hr__has(json, "step") && hr__has(json, "points"))
     return hr__build_fail_at(builder, json, "points", "an axis has 'step' or 'points', not both; keep one");
   if (axis->logarithmic && hr__has(json, "step"))
-    return hr__build_fail_at(builder, json, "step", "steps are equal differences; with 'scale' \"log\" say 'points'");
+    return hr__build_fail_at(builder, json, "step", "'step' has no effect with 'scale' \"log\"; use 'points'");
   if (axis->logarithmic && axis->from <= 0)
-    return hr__build_fail_at(builder, json, "from", "the scale \"log\" wants numbers above 0, and 'from' is %.15g",
+    return hr__build_fail_at(builder, json, "from", "'scale' \"log\" needs numbers above 0, but 'from' is %.15g",
                              axis->from);
   return HR_OK;
 }
@@ -119,11 +120,11 @@ static enum hr_status build_range(struct hr__builder *builder, const cJSON *json
   axis->logarithmic = strcmp(hr__text_of(json, "scale", ""), "log") == 0;
   enum hr_status status = check_range(builder, json, axis);
   if (status != HR_OK) return status;
-  /* The last step may end a rounding error short of `to`. */
+  /* 1e-9: the last step may miss `to` by a rounding error. */
   double count = step > 0 ? floor((axis->to - axis->from) / step + 1e-9) + 1 : hr__number_of(json, "points", 0);
-  if (count > HR__MOST_LEVELS)
-    return hr__build_fail_at(builder, json, "step", "makes %.0f levels; an axis has at most %d", count,
-                             HR__MOST_LEVELS);
+  if (count > HR__MAX_LEVELS)
+    return hr__build_fail_at(builder, json, "step", "'step' makes %.0f levels; an axis has at most %d", count,
+                             HR__MAX_LEVELS);
   if (count == 0) return HR_OK;
   status = make_levels(builder, axis, (size_t)count);
   for (uint32_t i = 0; i < (uint32_t)count && status == HR_OK; i++) {
@@ -155,13 +156,12 @@ static enum hr_status build_settings(struct hr__builder *builder, const cJSON *j
 
 /* ---- The axis --------------------------------------------------------------------------------------- */
 
-/* Which of the three ways; keys of another are told. */
+/* Exactly one form of levels, without keys of the others. */
 static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json) {
   static const char *const of_ranges[] = {"from", "to", "step", "points", "scale"};
   const char *way = hr__has(json, "values") ? "values" : hr__has(json, "settings") ? "settings" : NULL;
   bool ranged = hr__has(json, "from") || hr__has(json, "to");
-  if (!way && !ranged)
-    return hr__build_fail(builder, false, "an axis wants 'values', or 'from' and 'to', or 'settings'");
+  if (!way && !ranged) return hr__build_fail(builder, false, "an axis needs 'values', 'from' and 'to', or 'settings'");
   for (size_t i = 0; way && i < sizeof of_ranges / sizeof *of_ranges; i++)
     if (hr__has(json, of_ranges[i]))
       return hr__build_fail_at(builder, json, of_ranges[i], "an axis with '%s' has no '%s'; keep one", way,
@@ -169,16 +169,15 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *json)
   if (hr__has(json, "values") && hr__has(json, "settings"))
     return hr__build_fail_at(builder, json, "settings", "an axis with 'values' has no 'settings'; keep one");
   if (hr__has(json, "settings") && hr__has(json, "path"))
-    return hr__build_fail_at(builder, json, "path",
-                             "settings name their own paths; an axis with 'settings' has a 'name'");
+    return hr__build_fail_at(builder, json, "path", "settings have paths of their own; replace 'path' by 'name'");
   if (hr__has(json, "settings") && !hr__has(json, "name"))
-    return hr__build_fail(builder, false, "an axis with 'settings' wants a 'name'");
+    return hr__build_fail(builder, false, "an axis with 'settings' needs a 'name'");
   if (!hr__has(json, "settings") && !hr__has(json, "path"))
     return hr__build_fail(builder, false,
-                          "an axis wants a 'path', the key of the scenario that it sets, as in "
+                          "an axis needs a 'path', the key of the scenario that it sets, as in "
                           "cluster.pools.0.nodes");
   if (hr__has(json, "path") && strchr(hr__text_of(json, "path", ""), '='))
-    return hr__build_fail_at(builder, json, "path", "'%.200s' has an equals sign; values stand under 'values'",
+    return hr__build_fail_at(builder, json, "path", "'%.200s' has an equals sign; values belong in 'values'",
                              hr__text_of(json, "path", ""));
   return HR_OK;
 }
@@ -204,9 +203,6 @@ void hr__grid_axis_finish(struct hr_grid_axis *axis) {
   free(axis->path);
 }
 
-/* The grid of a sweep from its file: the scenario, the axes, the design. Levels that are counted from one number to
-   another are rounded to twelve digits, so that 0.1 + 2 x 0.1 is the 0.3 that was meant. */
-
 enum { DEFAULT_MAX_RUNS = 100000 };
 
 /* ---- The design ------------------------------------------------------------------------------------- */
@@ -214,8 +210,8 @@ enum { DEFAULT_MAX_RUNS = 100000 };
 #define WORD(name, text) text,
 static const char *const designs[] = {HR_DESIGN_TABLE(WORD) NULL};
 
-/* "design": "full" is short for {"kind": "full"}. A word that is none is told at its place, which the object that takes
-   it would not have. */
+/* "design": "full" is short for {"kind": "full"}. An unknown word is reported here, because the object that replaces it
+   has no place in the file. */
 static enum hr_status widen_design(struct hr__builder *builder) {
   cJSON *tree = builder->source.file.tree, *design = cJSON_GetObjectItemCaseSensitive(tree, "design");
   if (!cJSON_IsString(design)) return HR_OK;
@@ -242,11 +238,11 @@ static enum hr_status build_design(struct hr__builder *builder, struct hr_grid *
   grid->n_points = (uint32_t)hr__number_of(design, "points", 0);
   if (grid->design != HR_DESIGN_FULL && grid->n_points == 0)
     return hr__build_fail(builder, false,
-                          "a %s design wants 'points', how many it is to have: {\"kind\": \"%s\", "
-                          "\"points\": 64}",
+                          "a %s design needs 'points', their number: {\"kind\": \"%s\", \"points\": 64}",
                           designs[grid->design], designs[grid->design]);
   if (grid->design == HR_DESIGN_FULL && grid->n_points)
-    return hr__build_fail_at(builder, design, "points", "a full design has as many points as its axes make");
+    return hr__build_fail_at(builder, design, "points",
+                             "'points' has no effect: a full design has all combinations of its levels");
   hr__build_leave(builder);
   return HR_OK;
 }
@@ -267,13 +263,12 @@ static const struct hr_grid_axis *axis_before(const struct hr_grid *grid, const 
 static enum hr_status check_axis(struct hr__builder *builder, const struct hr_grid *grid, const cJSON *json,
                                  const struct hr_grid_axis *axis) {
   if (axis_before(grid, axis, true))
-    return hr__build_fail_at(builder, json, "path", "the path '%.200s' has an axis already", axis->path);
+    return hr__build_fail_at(builder, json, "path", "duplicate axis of the path '%.200s'; keep one", axis->path);
   if (axis_before(grid, axis, false))
-    return hr__build_fail_at(builder, json, "name", "an axis is called '%.200s' already; another name is wanted",
-                             axis->name);
+    return hr__build_fail_at(builder, json, "name", "duplicate axis name '%.200s'; use another name", axis->name);
   if (!axis->levels && grid->design == HR_DESIGN_FULL)
-    return hr__build_fail(
-        builder, false, "a full design wants to know which numbers from 'from' to 'to' are meant: 'step', or 'points'");
+    return hr__build_fail(builder, false,
+                          "a full design needs the numbers between 'from' and 'to': set 'step' or 'points'");
   return HR_OK;
 }
 
@@ -293,7 +288,7 @@ static enum hr_status build_axes(struct hr__builder *builder, struct hr_grid *gr
   return HR_OK;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The grid --------------------------------------------------------------------------------------- */
 
 static char *beside(const char *path, const char *file) {
   const char *slash = file[0] == '/' ? NULL : strrchr(path, '/');
@@ -321,9 +316,14 @@ static enum hr_status build_head(struct hr__builder *builder, struct hr_grid *gr
 }
 
 static enum hr_status build(struct hr__builder *builder, struct hr_grid *grid) {
-  enum hr_status status =
-      cJSON_IsObject(builder->source.file.tree) ? widen_design(builder) : HR_OK; /* no object: told below */
-  if (status == HR_OK) status = hr__source_validate(&builder->source, hr__grid_keys(), "the grid", builder->error);
+  const cJSON *tree = builder->source.file.tree;
+  if (cJSON_IsObject(tree) && hr__has(tree, "cluster") && !hr__has(tree, "axes"))
+    return hr_fail(builder->error, HR_BAD_INPUT,
+                   "%s: is a scenario, not a grid; a grid names its scenario and has axes: {\"scenario\": \"FILE\", "
+                   "\"axes\": [...]}",
+                   builder->source.path);
+  enum hr_status status = cJSON_IsObject(tree) ? widen_design(builder) : HR_OK; /* any other type is reported below */
+  if (status == HR_OK) status = hr__source_validate(&builder->source, hr__grid_keys, "the grid", builder->error);
   if (status == HR_OK) status = build_head(builder, grid);
   if (status == HR_OK) status = build_design(builder, grid);
   return status == HR_OK ? build_axes(builder, grid) : status;

@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Figures of how fast models are on GPU types, as the scenario or a file has them. */
+/*
+ * `models`: the speed of models on the GPU types of the pools, relative to the reference type.
+ *
+ * Figures come from the scenario and from a file. Figures of one model on the same number of GPUs are divided by that
+ * of the reference type, so their unit does not matter. A figure of the scenario may name a pool, which has precedence
+ * over the pool's GPU type. Without a figure, the speed is the ratio of the catalogue's dense FP16 TFLOPS (tensor cores
+ * included), or 1 with "default": "same".
+ *
+ * Files are CSV (model, gpu, then speed or throughput, and gpus if measured on more than one GPU) or JSON as published
+ * with Gavel (Narayanan et al., OSDI'20): by GPU type, then by "('MODEL', GPUS)"; "null" is the job alone, all other
+ * entries are pairs that share a GPU. GPU types that end in "_unconsolidated" are the same GPUs with the job spread
+ * over nodes, and are ignored.
+ *
+ * The result is a table of parts per million, a row for each (model, GPUs) and a column for each pool; the last row is
+ * the default.
+ */
 
 #include "base/names.h"
 #include "headroom/base.h"
@@ -18,57 +33,38 @@
 #include <string.h>
 #include <strings.h>
 
-struct hr__speed_figure {
-  const char *model, *gpu; /* interned */
-  uint32_t gpus;           /* of the job that was measured */
-  double figure;           /* 0: does not run */
-  bool is_throughput;      /* of no meaning unless there is one of the reference type too */
-  size_t line, column;     /* in the file; 0: in the scenario, or a whole row of a table */
+struct speed_figure {
+  const char *model, *gpu; /* interned in the list */
+  uint32_t gpus;           /* GPUs of the measured job */
+  double figure;           /* 0: the model does not run on this type */
+  bool is_throughput;      /* only meaningful relative to a throughput on the reference type */
+  size_t line, column;     /* in the file; line 0: in the scenario; column 0: a row of a CSV file */
 };
 
-struct hr__speed_figures {
-  struct hr__speed_figure *at;
+struct speed_figures {
+  struct speed_figure *at;
   size_t count, capacity;
   struct hr__name_table texts;
-  const char *path; /* of the file; NULL: none */
 };
 
-/* The largest figure that is read, and the largest speed that comes of it. */
-#define HR__MOST_SPEED_FIGURE 1e9
-#define HR__MOST_SPEED 4000.0
+#define MAX_FIGURE 1e9
+#define MAX_SPEED 4000.0 /* relative to the reference type */
 
-/* HR_NO_MEMORY is the only failure. */
-static enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, const char *model, const char *gpu,
-                                            struct hr__speed_figure figure);
-static void hr__speed_figures_finish(struct hr__speed_figures *figures);
+/* ---- The list of figures ---------------------------------------------------------------------------- */
 
-/* A file: a CSV table model,gpu,speed or model,gpu,throughput, or measured throughputs in Gavel's JSON where the name
-   ends in ".json". Errors name line and column. */
-static enum hr_status hr__speed_figures_read(struct hr__speed_figures *figures, const char *path,
-                                             struct hr_error *error);
-
-/*
- * Files of speeds. CSV: model, gpu, then speed or throughput, and gpus where it was measured on more than one GPU. JSON
- * as published with Gavel (Narayanan et al., OSDI'20): by GPU type, then by "('MODEL', GPUS)", what was measured;
- * "null" is the job alone, all else are pairs that share a GPU. Types that end in "_unconsolidated" are the same GPUs
- * with jobs spread over nodes, and left aside.
- */
-
-/* ---- The list --------------------------------------------------------------------------------------- */
-
-static const char *intern(struct hr__speed_figures *figures, const char *text) {
+static const char *intern(struct speed_figures *figures, const char *text) {
   uint32_t number = hr__names_intern(&figures->texts, text, strlen(text));
   return number == HR_NONE ? NULL : figures->texts.text[number];
 }
 
-static enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, const char *model, const char *gpu,
-                                            struct hr__speed_figure figure) {
+static enum hr_status add_figure(struct speed_figures *figures, const char *model, const char *gpu,
+                                 struct speed_figure figure) {
   figure.model = intern(figures, model);
   figure.gpu = intern(figures, gpu);
   if (!figure.model || !figure.gpu) return HR_NO_MEMORY;
   if (figures->count == figures->capacity) {
     size_t capacity = figures->capacity ? 2 * figures->capacity : 64;
-    struct hr__speed_figure *grown = realloc(figures->at, capacity * sizeof *grown);
+    struct speed_figure *grown = realloc(figures->at, capacity * sizeof *grown);
     if (!grown) return HR_NO_MEMORY;
     figures->at = grown;
     figures->capacity = capacity;
@@ -77,10 +73,10 @@ static enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, c
   return HR_OK;
 }
 
-static void hr__speed_figures_finish(struct hr__speed_figures *figures) {
+static void figures_finish(struct speed_figures *figures) {
   free(figures->at);
   hr__names_finish(&figures->texts);
-  *figures = (struct hr__speed_figures){0};
+  *figures = (struct speed_figures){0};
 }
 
 static bool parse_gpus(const char *text, uint32_t *gpus) {
@@ -93,25 +89,25 @@ static bool parse_gpus(const char *text, uint32_t *gpus) {
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
 
-struct model_speeds_row {
+struct table_row {
   const char *model, *gpu, *gpus;
-  double speed, throughput; /* HR_UNKNOWN_NUMBER where not said */
+  double speed, throughput; /* HR_UNKNOWN_NUMBER: empty */
 };
 
-#define UNTOLD (-1.0)
+#define UNKNOWN (-1.0)
 
 static const char *check_row(void *draft) {
-  const struct model_speeds_row *row = draft;
+  const struct table_row *row = draft;
   uint32_t gpus;
   if (row->gpus[0] && !parse_gpus(row->gpus, &gpus)) return "column 'gpus' is not a whole number from 1 to 4000000";
-  bool has_speed = row->speed != UNTOLD, has_throughput = row->throughput != UNTOLD;
-  return has_speed != has_throughput ? NULL : "a row has a 'speed' or a 'throughput', one of them";
+  bool has_speed = row->speed != UNKNOWN, has_throughput = row->throughput != UNKNOWN;
+  return has_speed != has_throughput ? NULL : "a row needs 'speed' or 'throughput', and not both";
 }
 
 #define COLUMN(column, kind, is_key, may_miss)                                                                         \
   {                                                                                                                    \
-    .name = #column, .cell = kind, .offset = offsetof(struct model_speeds_row, column), .key = is_key,                 \
-    .optional = may_miss, .max = HR__MOST_SPEED_FIGURE                                                                 \
+    .name = #column, .cell = kind, .offset = offsetof(struct table_row, column), .key = is_key, .optional = may_miss,  \
+    .max = MAX_FIGURE                                                                                                  \
   }
 static const struct hr__table_column columns[] = {
     COLUMN(model, HR__CELL_TEXT, true, false), COLUMN(gpu, HR__CELL_TEXT, true, false),
@@ -121,28 +117,28 @@ static const struct hr__table_column columns[] = {
 static const struct hr__table_format speeds_format = {.name = "speeds",
                                                       .columns = columns,
                                                       .n_columns = sizeof columns / sizeof *columns,
-                                                      .row_bytes = sizeof(struct model_speeds_row),
-                                                      .draft_bytes = sizeof(struct model_speeds_row),
+                                                      .row_bytes = sizeof(struct table_row),
+                                                      .draft_bytes = sizeof(struct table_row),
                                                       .finish = check_row};
 
-static enum hr_status take_rows(struct hr__speed_figures *figures, const struct hr__table *table) {
-  const struct model_speeds_row *rows = table->rows;
+static enum hr_status add_rows(struct speed_figures *figures, const struct hr__table *table) {
+  const struct table_row *rows = table->rows;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < table->count && status == HR_OK; i++) {
-    struct hr__speed_figure figure = {.gpus = 1, .line = table->line[i]};
-    figure.is_throughput = rows[i].throughput != UNTOLD;
+    struct speed_figure figure = {.gpus = 1, .line = table->line[i]};
+    figure.is_throughput = rows[i].throughput != UNKNOWN;
     figure.figure = figure.is_throughput ? rows[i].throughput : rows[i].speed;
     if (rows[i].gpus[0]) (void)parse_gpus(rows[i].gpus, &figure.gpus);
-    status = hr__speed_figures_add(figures, rows[i].model, rows[i].gpu, figure);
+    status = add_figure(figures, rows[i].model, rows[i].gpu, figure);
   }
   return status;
 }
 
-static enum hr_status read_csv(struct hr__speed_figures *figures, const char *path, struct hr_error *error) {
+static enum hr_status read_csv(struct speed_figures *figures, const char *path, struct hr_error *error) {
   struct hr__table table = {.format = &speeds_format};
   struct hr__name_table texts = {0};
   enum hr_status status = hr__table_add_file(&table, path, &texts, error);
-  if (status == HR_OK && take_rows(figures, &table) != HR_OK)
+  if (status == HR_OK && add_rows(figures, &table) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   hr__table_finish(&table);
   hr__names_finish(&texts);
@@ -151,22 +147,22 @@ static enum hr_status read_csv(struct hr__speed_figures *figures, const char *pa
 
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
-/* The way to the value at hand: GPU type, model, "null". */
-struct model_speeds_walk {
-  struct hr__speed_figures *figures;
+/* The path to the current value: GPU type, model, "null". */
+struct json_walk {
+  struct speed_figures *figures;
   const struct hr__json_file *file;
   const char *path;
   struct hr_error *error;
   uint32_t ordinal[3];
 };
 
-static enum hr_status fail(const struct model_speeds_walk *walk, size_t depth, bool at_key, const char *words) {
+static enum hr_status fail(const struct json_walk *walk, size_t depth, bool at_key, const char *words) {
   struct hr__json_position at =
       hr__json_position(walk->file->text, hr__json_find(walk->file->text, walk->ordinal, depth, at_key));
   return hr_fail(walk->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", walk->path, at.line, at.column, words);
 }
 
-/* "('ResNet-18 (batch size 16)', 2)": what stands in quotes, and how many GPUs. */
+/* Splits "('ResNet-18 (batch size 16)', 2)" into the quoted model and the number of GPUs. */
 static bool split_key(const char *key, char *model, size_t size, uint32_t *gpus) {
   const char *end = strrchr(key, ',');
   size_t length = strlen(key);
@@ -182,22 +178,22 @@ static bool split_key(const char *key, char *model, size_t size, uint32_t *gpus)
   return parse_gpus(number, gpus);
 }
 
-static enum hr_status take_alone(struct model_speeds_walk *walk, const char *gpu, const cJSON *measured) {
-  struct hr__speed_figure figure = {.is_throughput = true};
+static enum hr_status add_measured(struct json_walk *walk, const char *gpu, const cJSON *measured) {
+  struct speed_figure figure = {.is_throughput = true};
   char model[200];
   if (!split_key(measured->string, model, sizeof model, &figure.gpus))
-    return fail(walk, 2, true, "a model and its GPUs are wanted, as \"('ResNet-18', 1)\"");
+    return fail(walk, 2, true, "a model and its GPUs are expected, as \"('ResNet-18', 1)\"");
   const cJSON *alone = cJSON_IsObject(measured) ? measured->child : NULL;
   for (walk->ordinal[2] = 0; alone && strcmp(alone->string, "null") != 0; walk->ordinal[2]++) alone = alone->next;
-  if (!alone) return fail(walk, 2, false, "the throughput of the job alone is wanted, as {\"null\": 12.5}");
+  if (!alone) return fail(walk, 2, false, "the throughput of the job alone is expected, as {\"null\": 12.5}");
   figure.figure = alone->valuedouble;
-  if (!cJSON_IsNumber(alone) || !(figure.figure >= 0 && figure.figure <= HR__MOST_SPEED_FIGURE))
+  if (!cJSON_IsNumber(alone) || !(figure.figure >= 0 && figure.figure <= MAX_FIGURE))
     return fail(walk, 3, false, "a throughput is a number from 0 to 1e9");
   struct hr__json_position at =
       hr__json_position(walk->file->text, hr__json_find(walk->file->text, walk->ordinal, 3, false));
   figure.line = at.line;
   figure.column = at.column;
-  return hr__speed_figures_add(walk->figures, model, gpu, figure) == HR_OK
+  return add_figure(walk->figures, model, gpu, figure) == HR_OK
              ? HR_OK
              : hr_fail(walk->error, HR_NO_MEMORY, "%s: out of memory", walk->path);
 }
@@ -208,93 +204,87 @@ static bool is_spread(const char *gpu) {
   return length > tail && strcmp(gpu + length - tail, ending) == 0;
 }
 
-static enum hr_status take_tree(struct model_speeds_walk *walk) {
-  if (!cJSON_IsObject(walk->file->tree)) return fail(walk, 0, false, "an object {...} of GPU types is wanted");
+static enum hr_status add_tree(struct json_walk *walk) {
+  if (!cJSON_IsObject(walk->file->tree)) return fail(walk, 0, false, "an object {...} of GPU types is expected");
   for (const cJSON *gpu = walk->file->tree->child; gpu; gpu = gpu->next, walk->ordinal[0]++) {
     if (is_spread(gpu->string)) continue;
-    if (!cJSON_IsObject(gpu)) return fail(walk, 1, false, "an object {...} of models is wanted");
+    if (!cJSON_IsObject(gpu)) return fail(walk, 1, false, "an object {...} of models is expected");
     walk->ordinal[1] = 0;
     for (const cJSON *measured = gpu->child; measured; measured = measured->next, walk->ordinal[1]++) {
-      enum hr_status status = take_alone(walk, gpu->string, measured);
+      enum hr_status status = add_measured(walk, gpu->string, measured);
       if (status != HR_OK) return status;
     }
   }
   return HR_OK;
 }
 
-static enum hr_status read_json(struct hr__speed_figures *figures, const char *path, struct hr_error *error) {
+static enum hr_status read_json(struct speed_figures *figures, const char *path, struct hr_error *error) {
   struct hr__json_file file;
   enum hr_status status = hr__json_file_read(path, &file, error);
   if (status != HR_OK) return status;
-  struct model_speeds_walk walk = {.figures = figures, .file = &file, .path = path, .error = error};
-  status = take_tree(&walk);
+  struct json_walk walk = {.figures = figures, .file = &file, .path = path, .error = error};
+  status = add_tree(&walk);
   hr__json_file_finish(&file);
   return status;
 }
 
-static enum hr_status hr__speed_figures_read(struct hr__speed_figures *figures, const char *path,
-                                             struct hr_error *error) {
+static enum hr_status read_figures(struct speed_figures *figures, const char *path, struct hr_error *error) {
   size_t length = strlen(path);
   bool is_json = length > 5 && strcmp(path + length - 5, ".json") == 0;
   return is_json ? read_json(figures, path, error) : read_csv(figures, path, error);
 }
 
-/*
- * How fast models are on the pools' GPUs. Figures come from the scenario and from a file; of one model on as many GPUs
- * each is divided by that of the reference type, so it does not matter what they count. The scenario may have one for a
- * pool by its name, which goes before that of the pool's type. Where there is none, a job is as fast as the catalogue's
- * dense FP16 figure (tensor cores included) says of all jobs, or as on the reference type.
- */
+/* ---- Speeds ----------------------------------------------------------------------------------------- */
 
 #define FULL_PPM 1e6
 
-struct maker {
+struct speed_builder {
   struct hr__builder *builder;
   const cJSON *models;
   const char *reference;
-  struct hr__speed_figures figures;
-  char *path; /* of the file, NULL for none */
+  struct speed_figures figures;
+  char *path; /* of the file; NULL: none */
   struct hr_speeds *speeds;
 };
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-/* A model that the scenario names takes nothing from the file. */
-static enum hr_status take_stated(struct maker *maker) {
-  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(maker->models, "speeds");
+/* Figures of the scenario replace all figures of the file for the same model. */
+static enum hr_status add_stated(struct speed_builder *self) {
+  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(self->models, "speeds");
   for (const cJSON *model = speeds ? speeds->child : NULL; model; model = model->next)
     for (const cJSON *figure = model->child; figure; figure = figure->next) {
-      struct hr__speed_figure stated = {.gpus = 1, .figure = figure->valuedouble};
-      if (hr__speed_figures_add(&maker->figures, model->string, figure->string, stated) != HR_OK)
-        return hr__build_no_memory(maker->builder);
+      struct speed_figure stated = {.gpus = 1, .figure = figure->valuedouble};
+      if (add_figure(&self->figures, model->string, figure->string, stated) != HR_OK)
+        return hr__build_no_memory(self->builder);
     }
   return HR_OK;
 }
 
-static bool is_stated(const struct maker *maker, const char *model) {
-  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(maker->models, "speeds");
+static bool is_stated(const struct speed_builder *self, const char *model) {
+  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(self->models, "speeds");
   return speeds && cJSON_GetObjectItemCaseSensitive(speeds, model);
 }
 
-static enum hr_status take_file(struct maker *maker) {
-  struct hr__builder *builder = maker->builder;
-  struct hr__speed_figures *figures = &maker->figures;
-  const cJSON *file = hr__build_enter(builder, maker->models, "file");
+static enum hr_status add_file(struct speed_builder *self) {
+  struct hr__builder *builder = self->builder;
+  struct speed_figures *figures = &self->figures;
+  const cJSON *file = hr__build_enter(builder, self->models, "file");
   if (!file) return HR_OK;
-  maker->path = hr__resolve(builder, file->valuestring);
-  if (!maker->path) return hr__build_no_memory(builder);
-  enum hr_status status = hr__speed_figures_read(figures, maker->path, builder->error);
+  self->path = hr__resolve(builder, file->valuestring);
+  if (!self->path) return hr__build_no_memory(builder);
+  enum hr_status status = read_figures(figures, self->path, builder->error);
   hr__build_leave(builder);
   size_t kept = 0;
   for (size_t i = 0; i < figures->count; i++)
-    if (!is_stated(maker, figures->at[i].model)) figures->at[kept++] = figures->at[i];
+    if (!is_stated(self, figures->at[i].model)) figures->at[kept++] = figures->at[i];
   figures->count = kept;
   return status;
 }
 
-/* By model, then by GPUs, then by type. */
+/* By model, then by GPUs, then by GPU type. */
 static int compare(const void *a, const void *b) {
-  const struct hr__speed_figure *x = a, *y = b;
+  const struct speed_figure *x = a, *y = b;
   int order = strcmp(x->model, y->model);
   if (order == 0) order = (x->gpus > y->gpus) - (x->gpus < y->gpus);
   if (order == 0) order = strcasecmp(x->gpu, y->gpu);
@@ -302,24 +292,24 @@ static int compare(const void *a, const void *b) {
   return order ? order : strcmp(x->gpu, y->gpu);
 }
 
-static bool same_row(const struct hr__speed_figure *a, const struct hr__speed_figure *b) {
+static bool same_row(const struct speed_figure *a, const struct speed_figure *b) {
   return a->gpus == b->gpus && strcmp(a->model, b->model) == 0;
 }
 
-/* Where a figure stands that has something wrong. */
+/* Fails at the place of a figure. */
 HR_PRINTF(3, 4)
-static enum hr_status models_fail(const struct maker *maker, const struct hr__speed_figure *figure, const char *format,
-                                  ...) {
+static enum hr_status fail_at_figure(const struct speed_builder *self, const struct speed_figure *figure,
+                                     const char *format, ...) {
   char words[600];
   va_list args;
   va_start(args, format);
   vsnprintf(words, sizeof words, format, args);
   va_end(args);
-  struct hr__builder *builder = maker->builder;
+  struct hr__builder *builder = self->builder;
   if (figure->line && figure->column)
-    return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", maker->path, figure->line, figure->column, words);
-  if (figure->line) return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu: %s", maker->path, figure->line, words);
-  const cJSON *speeds = hr__build_enter(builder, maker->models, "speeds");
+    return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", self->path, figure->line, figure->column, words);
+  if (figure->line) return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu: %s", self->path, figure->line, words);
+  const cJSON *speeds = hr__build_enter(builder, self->models, "speeds");
   const cJSON *model = hr__build_enter(builder, speeds, figure->model);
   (void)hr__build_enter(builder, model, figure->gpu);
   return hr__build_fail(builder, false, "%s", words);
@@ -327,12 +317,12 @@ static enum hr_status models_fail(const struct maker *maker, const struct hr__sp
 
 /* ---- Types ------------------------------------------------------------------------------------------ */
 
-/* Pools are compared as they are written, types are not. */
-static bool names_pool(const struct hr__speed_figure *figure, const struct hr_pool_spec *pool) {
+/* Names of pools are case-sensitive, GPU types are not. */
+static bool names_pool(const struct speed_figure *figure, const struct hr_pool_spec *pool) {
   return figure->line == 0 && strcmp(figure->gpu, pool->name) == 0;
 }
 
-static bool names_any_pool(const struct hr__speed_figure *figure, const struct hr_cluster_spec *cluster) {
+static bool names_any_pool(const struct speed_figure *figure, const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (names_pool(figure, &cluster->pools[i])) return true;
   return false;
@@ -344,14 +334,14 @@ static bool is_in_cluster(const struct hr_cluster_spec *cluster, const char *gpu
   return false;
 }
 
-/* The pool that a word may have meant; NULL for none, and for a type of the catalogue, which need not be in the
-   cluster. The status is HR_NO_MEMORY or HR_OK. */
-static enum hr_status nearest_pool(const struct maker *maker, const char *word, const char **nearest) {
-  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
+/* Sets `nearest` to the pool that a misspelt word may mean; NULL for none, and for a GPU type of the catalogue, which
+   need not be in the cluster. Returns HR_NO_MEMORY or HR_OK. */
+static enum hr_status nearest_pool(const struct speed_builder *self, const char *word, const char **nearest) {
+  const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
   const struct hr_gpu_type *type;
   struct hr_error inner;
   *nearest = NULL;
-  enum hr_status status = hr_catalog_gpu(maker->builder->catalog, word, &type, &inner);
+  enum hr_status status = hr_catalog_gpu(self->builder->catalog, word, &type, &inner);
   if (status != HR_BAD_INPUT) return status;
   const char **names = calloc((size_t)cluster->n_pools + 1, sizeof *names);
   if (!names) return HR_NO_MEMORY;
@@ -361,62 +351,61 @@ static enum hr_status nearest_pool(const struct maker *maker, const char *word, 
   return HR_OK;
 }
 
-static enum hr_status doubt_pool(struct maker *maker, const struct hr__speed_figure *figure) {
+static enum hr_status warn_misspelt_pool(struct speed_builder *self, const struct speed_figure *figure) {
   const char *nearest = NULL;
-  enum hr_status status = figure->line ? HR_OK : nearest_pool(maker, figure->gpu, &nearest);
+  enum hr_status status = figure->line ? HR_OK : nearest_pool(self, figure->gpu, &nearest);
   if (!nearest) return status;
-  return hr_notes_add(&maker->builder->scenario->notes,
-                      "warning: models, '%.60s': '%.60s' is no pool's name; did you mean '%.60s'?", figure->model,
+  return hr_notes_add(&self->builder->scenario->notes,
+                      "warning: models, '%.60s': there is no pool '%.60s'; did you mean '%.60s'?", figure->model,
                       figure->gpu, nearest);
 }
 
-/* Types that no pool has may be of use in another scenario; those that look misspelt are doubted. */
-static enum hr_status doubt_types(struct maker *maker) {
-  struct hr__builder *builder = maker->builder;
+/* Types that no pool has may be used in another scenario; those that look misspelt get a warning. */
+static enum hr_status warn_misspelt_types(struct speed_builder *self) {
+  struct hr__builder *builder = self->builder;
   struct hr_scenario *scenario = builder->scenario;
   struct hr_error inner;
-  for (size_t i = 0; i < maker->figures.count; i++) {
-    const struct hr__speed_figure *figure = &maker->figures.at[i];
+  for (size_t i = 0; i < self->figures.count; i++) {
+    const struct speed_figure *figure = &self->figures.at[i];
     if (figure->column || is_in_cluster(&scenario->cluster, figure->gpu)) continue;
     if (names_any_pool(figure, &scenario->cluster)) continue;
-    enum hr_status status = hr__catalog_doubt_gpu(builder->catalog, figure->gpu, &inner);
+    enum hr_status status = hr__catalog_check_spelling_gpu(builder->catalog, figure->gpu, &inner);
     if (status == HR_BAD_INPUT)
       status = hr_notes_add(&scenario->notes, "warning: models, '%.60s': %s", figure->model, inner.text);
     else if (status == HR_OK)
-      status = doubt_pool(maker, figure);
+      status = warn_misspelt_pool(self, figure);
     if (status != HR_OK) return hr__build_no_memory(builder);
   }
   return HR_OK;
 }
 
-/* The type's dense FP16 TFLOPS; the error stands at `name` in the section. */
-static enum hr_status fp16_of(struct maker *maker, const char *gpu, const char *name, const char *whose,
+/* The type's dense FP16 TFLOPS; an error has the place of the key `name`. */
+static enum hr_status fp16_of(struct speed_builder *self, const char *gpu, const char *name, const char *whose,
                               double *tflops) {
   const struct hr_gpu_type *type;
   struct hr_error inner;
-  enum hr_status status = hr_catalog_gpu(maker->builder->catalog, gpu, &type, &inner);
+  enum hr_status status = hr_catalog_gpu(self->builder->catalog, gpu, &type, &inner);
   if (status == HR_BAD_INPUT)
-    return hr__build_fail_at(
-        maker->builder, maker->models, name,
-        "the default 'catalogue' wants the FP16 TFLOPS of %s; say so in catalog.gpus_file, or take "
-        "\"default\": \"same\": %s",
-        whose, inner.text);
-  if (status != HR_OK) return hr__build_wrap(maker->builder, false, status, &inner);
+    return hr__build_fail_at(self->builder, self->models, name,
+                             "the default 'catalogue' needs the FP16 TFLOPS of %s; add it to catalog.gpus_file, or set "
+                             "\"default\": \"same\": %s",
+                             whose, inner.text);
+  if (status != HR_OK) return hr__build_wrap(self->builder, false, status, &inner);
   *tflops = type->fp16_tflops;
   return HR_OK;
 }
 
 /* ---- The table -------------------------------------------------------------------------------------- */
 
-static bool make_table(struct maker *maker) {
-  const struct hr__speed_figures *figures = &maker->figures;
+static bool make_table(struct speed_builder *self) {
+  const struct speed_figures *figures = &self->figures;
   struct hr_speeds *speeds = calloc(1, sizeof *speeds);
   if (!speeds) return false;
-  maker->builder->scenario->speeds = maker->speeds = speeds;
-  speeds->n_pools = maker->builder->scenario->cluster.n_pools;
+  self->builder->scenario->speeds = self->speeds = speeds;
+  speeds->n_pools = self->builder->scenario->cluster.n_pools;
   size_t n_rows = 0;
   for (size_t i = 0; i < figures->count; i++) n_rows += i == 0 || !same_row(&figures->at[i - 1], &figures->at[i]);
-  speeds->reference = strdup(maker->reference);
+  speeds->reference = strdup(self->reference);
   speeds->rows = calloc(n_rows + 1, sizeof *speeds->rows);
   speeds->ppm = calloc((n_rows + 1) * speeds->n_pools, sizeof *speeds->ppm);
   return speeds->reference && speeds->rows && speeds->ppm;
@@ -426,110 +415,111 @@ static uint32_t *row_at(const struct hr_speeds *speeds, uint32_t row) {
   return speeds->ppm + (size_t)row * speeds->n_pools;
 }
 
-/* A speed above 0 never becomes one of 0. */
+/* Rounded, but a speed above 0 is at least 1 ppm. */
 static uint32_t to_ppm(double speed) {
   double ppm = speed * FULL_PPM;
   return ppm > 0 && ppm < 1 ? 1 : (uint32_t)llround(ppm);
 }
 
-/* The row after the last. */
-static enum hr_status make_default(struct maker *maker) {
-  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
-  uint32_t *ppm = row_at(maker->speeds, maker->speeds->n_rows);
+/* The default is the row after the last. */
+static enum hr_status make_default(struct speed_builder *self) {
+  const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
+  uint32_t *ppm = row_at(self->speeds, self->speeds->n_rows);
   char words[700] = "";
   size_t used = 0;
   double reference = 1, tflops = 1;
-  bool is_same = strcmp(hr__text_of(maker->models, "default", "catalogue"), "same") == 0;
+  bool is_same = strcmp(hr__text_of(self->models, "default", "catalogue"), "same") == 0;
   for (uint32_t i = 0; is_same && i < cluster->n_pools; i++) ppm[i] = (uint32_t)FULL_PPM;
   if (is_same) return HR_OK;
-  enum hr_status status = fp16_of(maker, maker->reference, "reference", "the reference type", &reference);
+  enum hr_status status = fp16_of(self, self->reference, "reference", "the reference type", &reference);
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     char whose[100];
     snprintf(whose, sizeof whose, "pool '%.60s'", cluster->pools[i].name);
-    status = fp16_of(maker, cluster->pools[i].gpu, "default", whose, &tflops);
+    status = fp16_of(self, cluster->pools[i].gpu, "default", whose, &tflops);
     if (status != HR_OK) return status;
-    if (tflops / reference > HR__MOST_SPEED)
-      return hr__build_fail_at(maker->builder, maker->models, "reference",
-                               "%s would be more than %.0f times as fast as the reference type", whose, HR__MOST_SPEED);
+    if (tflops / reference > MAX_SPEED)
+      return hr__build_fail_at(self->builder, self->models, "reference",
+                               "%s would be more than %.0f times as fast as the reference type", whose, MAX_SPEED);
     ppm[i] = to_ppm(tflops / reference);
     if (used < sizeof words)
       used += (size_t)snprintf(words + used, sizeof words - used, "%s%s %.4g", i ? ", " : "", cluster->pools[i].gpu,
                                tflops / reference);
   }
-  if (status == HR_OK && hr_notes_add(&maker->builder->scenario->notes,
-                                      "models: where there is no speed, the ratio of the catalogue's dense FP16 TFLOPS "
-                                      "(fp16_tflops) to that of %s is assumed: %s",
-                                      maker->reference, words) != HR_OK)
-    return hr__build_no_memory(maker->builder);
+  if (status == HR_OK &&
+      hr_notes_add(&self->builder->scenario->notes,
+                   "models: speeds without a figure are assumed to be the ratio of the catalogue's dense "
+                   "FP16 TFLOPS (fp16_tflops) to that of %s: %s",
+                   self->reference, words) != HR_OK)
+    return hr__build_no_memory(self->builder);
   return status;
 }
 
-static const struct hr__speed_figure *figure_of(const struct hr__speed_figure *first, size_t count, const char *gpu) {
+static const struct speed_figure *figure_of(const struct speed_figure *first, size_t count, const char *gpu) {
   for (size_t i = 0; i < count; i++)
     if (strcasecmp(first[i].gpu, gpu) == 0) return &first[i];
   return NULL;
 }
 
-static const struct hr__speed_figure *figure_for(const struct hr__speed_figure *first, size_t count,
-                                                 const struct hr_pool_spec *pool) {
+static const struct speed_figure *figure_for(const struct speed_figure *first, size_t count,
+                                             const struct hr_pool_spec *pool) {
   for (size_t i = 0; i < count; i++)
     if (names_pool(&first[i], pool)) return &first[i];
   return figure_of(first, count, pool->gpu);
 }
 
-/* What the row's figures are divided by: speeds are relative to the reference type already, unless it has one. */
-static enum hr_status base_of(const struct maker *maker, const struct hr__speed_figure *first, size_t count,
+/* The divisor of a row's figures. Speeds are relative to the reference type already if that has no figure. */
+static enum hr_status base_of(const struct speed_builder *self, const struct speed_figure *first, size_t count,
                               double *base) {
-  const struct hr__speed_figure *reference = figure_of(first, count, maker->reference);
+  const struct speed_figure *reference = figure_of(first, count, self->reference);
   for (size_t i = 0; i < count && !reference; i++)
     if (first[i].is_throughput)
-      return models_fail(maker, &first[i], "'%.60s' (gpus %u) has no throughput on the reference type '%.60s'",
-                         first->model, (unsigned)first->gpus, maker->reference);
+      return fail_at_figure(self, &first[i], "'%.60s' (gpus %u) has no throughput on the reference type '%.60s'",
+                            first->model, (unsigned)first->gpus, self->reference);
   *base = reference ? reference->figure : 1;
   if (*base > 0) return HR_OK;
-  return models_fail(maker, reference, "'%.60s' does not run on the reference type: nothing can be relative to that",
-                     first->model);
+  return fail_at_figure(self, reference,
+                        "'%.60s' does not run on the reference type, so no speed relative to it exists", first->model);
 }
 
-/* Names of pools that differ in case alone. */
-static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct hr__speed_figure *two) {
+/* Whether both figures name pools, whose names differ in case only. */
+static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct speed_figure *two) {
   return names_any_pool(&two[0], cluster) && names_any_pool(&two[1], cluster);
 }
 
-static enum hr_status make_row(struct maker *maker, const struct hr__speed_figure *first, size_t count) {
-  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
-  struct hr_speeds *speeds = maker->speeds;
+static enum hr_status make_row(struct speed_builder *self, const struct speed_figure *first, size_t count) {
+  const struct hr_cluster_spec *cluster = &self->builder->scenario->cluster;
+  struct hr_speeds *speeds = self->speeds;
   uint32_t row = speeds->n_rows++;
   double base = 1;
   for (size_t i = 1; i < count; i++)
     if (strcasecmp(first[i - 1].gpu, first[i].gpu) == 0 && !are_two_pools(cluster, &first[i - 1]))
-      return models_fail(maker, &first[i], "'%.60s' (gpus %u) has two figures for '%.60s'", first->model,
-                         (unsigned)first->gpus, first[i].gpu);
+      return fail_at_figure(self, &first[i], "'%.60s' (gpus %u) has two figures for '%.60s'", first->model,
+                            (unsigned)first->gpus, first[i].gpu);
   speeds->rows[row] = (struct hr_speed_row){strdup(first->model), first->gpus};
-  if (!speeds->rows[row].model) return hr__build_no_memory(maker->builder);
-  enum hr_status status = base_of(maker, first, count, &base);
+  if (!speeds->rows[row].model) return hr__build_no_memory(self->builder);
+  enum hr_status status = base_of(self, first, count, &base);
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
-    const struct hr__speed_figure *figure = figure_for(first, count, &cluster->pools[i]);
-    if (figure && figure->figure / base > HR__MOST_SPEED)
-      return models_fail(maker, figure, "'%.60s' would be more than %.0f times as fast as on the reference type",
-                         first->model, HR__MOST_SPEED);
-    bool is_reference = !figure && strcasecmp(cluster->pools[i].gpu, maker->reference) == 0;
+    const struct speed_figure *figure = figure_for(first, count, &cluster->pools[i]);
+    if (figure && figure->figure / base > MAX_SPEED)
+      return fail_at_figure(self, figure, "'%.60s' would be more than %.0f times as fast as on the reference type",
+                            first->model, MAX_SPEED);
+    bool is_reference = !figure && strcasecmp(cluster->pools[i].gpu, self->reference) == 0;
     row_at(speeds, row)[i] = figure ? to_ppm(figure->figure / base) : is_reference ? (uint32_t)FULL_PPM : UINT32_MAX;
   }
   return status;
 }
 
-static enum hr_status make_rows(struct maker *maker) {
-  const struct hr__speed_figures *figures = &maker->figures;
+static enum hr_status make_rows(struct speed_builder *self) {
+  const struct speed_figures *figures = &self->figures;
   for (size_t i = 0, next; i < figures->count; i = next) {
     for (next = i + 1; next < figures->count && same_row(&figures->at[i], &figures->at[next]);) next++;
-    enum hr_status status = make_row(maker, &figures->at[i], next - i);
+    enum hr_status status = make_row(self, &figures->at[i], next - i);
     if (status != HR_OK) return status;
   }
   return HR_OK;
 }
 
-/* What the figures do not say is as by default. */
+/* Speeds without a figure are those of the default row. */
 static void fill_rows(const struct hr_speeds *speeds) {
   const uint32_t *fallback = row_at(speeds, speeds->n_rows);
   for (uint32_t row = 0; row < speeds->n_rows; row++)
@@ -537,27 +527,27 @@ static void fill_rows(const struct hr_speeds *speeds) {
       if (row_at(speeds, row)[i] == UINT32_MAX) row_at(speeds, row)[i] = fallback[i];
 }
 
-static enum hr_status make(struct maker *maker) {
-  enum hr_status status = hr__open_catalog(maker->builder);
-  if (status == HR_OK) status = take_file(maker);
-  if (status == HR_OK) status = take_stated(maker);
+static enum hr_status make(struct speed_builder *self) {
+  enum hr_status status = hr__open_catalog(self->builder);
+  if (status == HR_OK) status = add_file(self);
+  if (status == HR_OK) status = add_stated(self);
   if (status != HR_OK) return status;
-  if (maker->figures.count) qsort(maker->figures.at, maker->figures.count, sizeof *maker->figures.at, compare);
-  if (!make_table(maker)) return hr__build_no_memory(maker->builder);
-  status = make_rows(maker);
-  if (status == HR_OK) status = make_default(maker);
-  if (status == HR_OK) fill_rows(maker->speeds);
-  return status == HR_OK ? doubt_types(maker) : status;
+  if (self->figures.count) qsort(self->figures.at, self->figures.count, sizeof *self->figures.at, compare);
+  if (!make_table(self)) return hr__build_no_memory(self->builder);
+  status = make_rows(self);
+  if (status == HR_OK) status = make_default(self);
+  if (status == HR_OK) fill_rows(self->speeds);
+  return status == HR_OK ? warn_misspelt_types(self) : status;
 }
 
 enum hr_status hr__build_models(struct hr__builder *builder) {
-  struct maker maker = {.builder = builder};
-  maker.models = hr__build_enter(builder, builder->source.file.tree, "models");
-  if (!maker.models) return HR_OK;
-  maker.reference = hr__text_of(maker.models, "reference", "");
-  enum hr_status status = make(&maker);
-  hr__speed_figures_finish(&maker.figures);
-  free(maker.path);
+  struct speed_builder self = {.builder = builder};
+  self.models = hr__build_enter(builder, builder->source.file.tree, "models");
+  if (!self.models) return HR_OK;
+  self.reference = hr__text_of(self.models, "reference", "");
+  enum hr_status status = make(&self);
+  figures_finish(&self.figures);
+  free(self.path);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A scenario's `plan`. A variable is an axis as grids have them; one that names pools counts their GPUs, and sets the
- * nodes that they have. What constraints and the objective are about is known above; their texts are kept with their
- * places.
+ * `plan`: variables, constraints, objective and today's capacity.
+ *
+ * A variable is an axis as in a grid (grid.c). A variable of pools counts their GPUs, and its levels set the number of
+ * nodes; its levels are sorted from few GPUs to many. Metrics are known to report/ only, so the texts of constraints
+ * and objective are kept with their places for a later check.
  */
 
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/build/grid.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CANDIDATES = 10000, MOST_RUNS = 100000, FINALIST_REPLICATIONS = 20 };
+enum { MAX_CANDIDATES = 10000, MAX_RUNS = 100000, FINALIST_REPLICATIONS = 20 };
 
 static void placed_finish(struct hr_placed_text *placed) {
   free(placed->text);
@@ -58,11 +59,11 @@ static enum hr_status find_pool(struct hr__builder *builder, const char *name, u
   const char *nearest = *pool < cluster->n_pools ? NULL : hr_nearest_word(name, known);
   free(known);
   if (*pool < cluster->n_pools) return HR_OK;
-  return hr__build_fail(builder, false, "'%.60s' is no pool of the cluster%s%.60s%s", name,
-                        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  return hr__build_fail(builder, false, "unknown pool '%.60s'%s%.60s%s", name, nearest ? "; did you mean '" : "",
+                        nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* `pool`, one, or `pools`, a list. */
+/* `pool` is one name, `pools` a list. */
 static enum hr_status build_pools(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
   const char *key = hr__has(json, "pool") ? "pool" : "pools";
   const cJSON *named = hr__build_enter(builder, json, key);
@@ -84,7 +85,7 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *json
   return status;
 }
 
-/* GPUs that one more node in each of the pools is. */
+/* GPUs added by one more node in each pool of the variable. */
 static uint32_t gpus_of_step(const struct hr__builder *builder, const struct hr_plan_variable *variable) {
   uint32_t gpus = 0;
   for (uint32_t i = 0; i < variable->n_pools; i++)
@@ -92,14 +93,14 @@ static uint32_t gpus_of_step(const struct hr__builder *builder, const struct hr_
   return gpus;
 }
 
-/* What sets the pools to so many GPUs together. */
+/* Sets the overrides of a level to a total number of GPUs. */
 static enum hr_status set_gpus(struct hr__builder *builder, const struct hr_plan_variable *variable, double gpus,
                                struct hr_grid_level *level) {
   uint32_t step = gpus_of_step(builder, variable);
   double nodes = gpus / step;
   if (gpus < 0 || nodes != floor(nodes))
     return hr__build_fail(builder, false,
-                          "'%.60s' counts GPUs, %u to a node%s: %.15g is no multiple of it; %.0f or %.0f is",
+                          "'%.60s' counts GPUs, %u per node%s; %.15g is not a multiple of that: use %.0f or %.0f",
                           variable->axis.name, step, variable->n_pools > 1 ? " of each of its pools" : "", gpus,
                           fmax(0, floor(nodes)) * step, (fmax(0, floor(nodes)) + 1) * step);
   hr__grid_texts_free(level->set, level->n_set);
@@ -120,13 +121,13 @@ static int by_number(const void *a, const void *b) {
   return (first->number > second->number) - (first->number < second->number);
 }
 
-/* From few GPUs to many, so that a search knows which way is more. */
+/* The search relies on the order from few GPUs to many. */
 static enum hr_status count_gpus(struct hr__builder *builder, struct hr_plan_variable *variable) {
   struct hr_grid_axis *axis = &variable->axis;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < axis->n_levels && status == HR_OK; i++) {
     if (isnan(axis->levels[i].number))
-      return hr__build_fail(builder, false, "'%.60s' counts GPUs; '%.60s' is no number", axis->name,
+      return hr__build_fail(builder, false, "'%.60s' counts GPUs; '%.60s' is not a number", axis->name,
                             axis->levels[i].text);
     status = set_gpus(builder, variable, axis->levels[i].number, &axis->levels[i]);
   }
@@ -136,11 +137,12 @@ static enum hr_status count_gpus(struct hr__builder *builder, struct hr_plan_var
 
 /* ---- Variables -------------------------------------------------------------------------------------- */
 
-/* A variable of pools is an axis over their GPUs, named by the pool unless it has a name; grids want a path. */
+/* A variable of pools is an axis without a path, named after the pool unless it has a name. hr__grid_axis_build needs a
+   path, so a copy gets one. */
 static enum hr_status build_axis(struct hr__builder *builder, const cJSON *json, struct hr_plan_variable *variable) {
   if (!hr__has(json, "pool") && !hr__has(json, "pools")) return hr__grid_axis_build(builder, json, &variable->axis);
   if (hr__has(json, "path") || hr__has(json, "settings"))
-    return hr__build_fail(builder, false, "a variable has 'pool', 'pools', 'path' or 'settings', and only one of them");
+    return hr__build_fail(builder, false, "a variable has exactly one of 'pool', 'pools', 'path' and 'settings'");
   cJSON *copy = cJSON_Duplicate(json, true);
   const cJSON *pool = cJSON_GetObjectItemCaseSensitive(json, "pool");
   const char *name = hr__text_of(json, "name", cJSON_IsString(pool) ? pool->valuestring : "pools");
@@ -157,12 +159,12 @@ static enum hr_status check_name(struct hr__builder *builder, const struct hr_pl
                                  const struct hr_plan_variable *variable) {
   for (uint32_t i = 0; &spec->variables[i] != variable; i++)
     if (strcmp(spec->variables[i].axis.name, variable->axis.name) == 0)
-      return hr__build_fail(builder, false, "two variables are called '%.60s'; give one another 'name'",
+      return hr__build_fail(builder, false, "duplicate variable '%.60s'; change the 'name' of one",
                             variable->axis.name);
   return HR_OK;
 }
 
-/* The second would undo what the first has set. */
+/* Two variables of one pool would override each other. */
 static enum hr_status check_pools(struct hr__builder *builder, const struct hr_plan_spec *spec,
                                   const struct hr_plan_variable *variable) {
   const struct hr_pool_spec *pools = builder->scenario->cluster.pools;
@@ -179,7 +181,7 @@ static enum hr_status build_variable(struct hr__builder *builder, const cJSON *j
   struct hr_plan_variable *variable = &spec->variables[spec->n_variables++];
   enum hr_status status = build_axis(builder, json, variable);
   if (status == HR_OK && variable->axis.n_levels == 0)
-    status = hr__build_fail(builder, false, "'%.60s' has no levels to choose from; with 'from' and 'to' say 'step'",
+    status = hr__build_fail(builder, false, "'%.60s' has no levels; 'from' and 'to' need 'step' or 'points'",
                             variable->axis.name);
   if (status == HR_OK) status = build_pools(builder, json, variable);
   if (status == HR_OK && variable->pools) status = count_gpus(builder, variable);
@@ -226,7 +228,7 @@ static enum hr_status add_term(struct hr__builder *builder, const char *figure, 
   return hr__build_placed(builder, figure, &term->figure);
 }
 
-/* `objective` is one figure, `weights` several. */
+/* `objective` is one metric, `weights` a weighted sum of several. */
 static enum hr_status build_objective(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
   const cJSON *weights = cJSON_GetObjectItemCaseSensitive(plan, "weights");
   if (weights && hr__has(plan, "objective"))
@@ -247,7 +249,7 @@ static enum hr_status build_objective(struct hr__builder *builder, const cJSON *
   return status;
 }
 
-/* ---- Today's mix ------------------------------------------------------------------------------------ */
+/* ---- Today's capacity ------------------------------------------------------------------------------- */
 
 static enum hr_status find_variable(struct hr__builder *builder, const struct hr_plan_spec *spec, const char *name,
                                     uint32_t *number) {
@@ -257,11 +259,11 @@ static enum hr_status find_variable(struct hr__builder *builder, const struct hr
     if (known[*number] && strcmp(known[*number], name) == 0) return HR_OK;
   }
   const char *nearest = hr_nearest_word(name, known);
-  return hr__build_fail(builder, true, "'%.60s' is no variable of the plan%s%.60s%s", name,
-                        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  return hr__build_fail(builder, true, "unknown variable '%.60s'%s%.60s%s", name, nearest ? "; did you mean '" : "",
+                        nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* A value that need not be one of the variable's levels, but where those have labels. */
+/* A value need not be one of the variable's levels, except for variables with settings. */
 static enum hr_status build_today(struct hr__builder *builder, const struct hr_plan_variable *variable,
                                   const cJSON *value, struct hr_grid_level *level) {
   const struct hr_grid_axis *axis = &variable->axis;
@@ -271,7 +273,7 @@ static enum hr_status build_today(struct hr__builder *builder, const struct hr_p
   level->number = cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
   if (!level->text) return hr__build_no_memory(builder);
   if (variable->pools && isnan(level->number))
-    return hr__build_fail(builder, false, "'%.60s' counts GPUs; a number is wanted", axis->name);
+    return hr__build_fail(builder, false, "'%.60s' counts GPUs; a number is expected", axis->name);
   if (variable->pools) return set_gpus(builder, variable, level->number, level);
   for (uint32_t i = 0; i < axis->n_levels && !axis->path; i++)
     if (strcmp(axis->levels[i].text, scalar) == 0) {
@@ -304,7 +306,7 @@ static enum hr_status build_baseline(struct hr__builder *builder, const cJSON *p
   return status;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The section ------------------------------------------------------------------------------------ */
 
 enum hr_status hr__build_plan(struct hr__builder *builder) {
   const cJSON *plan = hr__build_enter(builder, builder->source.file.tree, "plan");
@@ -313,8 +315,8 @@ enum hr_status hr__build_plan(struct hr__builder *builder) {
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->plan = spec;
   spec->indifference = hr__number_of(plan, "indifference", 0.01);
-  spec->max_candidates = (uint64_t)hr__number_of(plan, "max_candidates", MOST_CANDIDATES);
-  spec->max_runs = (uint64_t)hr__number_of(plan, "max_runs", MOST_RUNS);
+  spec->max_candidates = (uint64_t)hr__number_of(plan, "max_candidates", MAX_CANDIDATES);
+  spec->max_runs = (uint64_t)hr__number_of(plan, "max_runs", MAX_RUNS);
   spec->max_replications = (uint32_t)hr__number_of(plan, "max_replications", FINALIST_REPLICATIONS);
   enum hr_status status = hr__build_placed(builder, "plan", &spec->self);
   if (status == HR_OK) status = build_variables(builder, plan, spec);

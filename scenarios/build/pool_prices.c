@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a pool's GPU-hour costs. What the scenario states goes before what follows from other prices. */
+/*
+ * The price of a GPU-hour of a pool, in micro-dollars, and where it comes from.
+ *
+ * Precedence: a recorded price series, the cost of ownership, a discount off the on-demand price, a price that the
+ * scenario states, the on-demand price, the catalogue, the discount of the spot preset. A spot price that moves
+ * ('spot.price' with model 'ou') is drawn around the price found this way.
+ *
+ * Cost of ownership of a GPU-hour, over all hours, used or not:
+ *
+ *   (purchase / lifetime + power x PUE x price of energy + power x colocation) x (1 + staff share) / GPUs
+ *
+ * Straight-line depreciation. Colocation is billed for the provided power, and energy as if the nodes drew that power
+ * all the time: both are upper bounds for a cluster that idles.
+ */
 
 #include "headroom/unstable/catalog.h"
 #include "scenarios/build/pools.h"
@@ -16,153 +29,28 @@
 
 #define MILLION INT64_C(1000000)
 
-static bool is_stated(const cJSON *entry) {
-  return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
+static enum hr_status set_source(const struct hr__builder *builder, struct hr_pool_source *source, const char *status,
+                                 const char *as_of, const char *origin) {
+  source->status = strdup(status);
+  source->as_of = as_of ? strdup(as_of) : NULL;
+  source->source = strdup(origin);
+  bool done = source->status && source->source && (source->as_of || !as_of);
+  return done ? HR_OK : hr__build_no_memory(builder);
 }
 
-static int64_t stated_price(const struct hr__pool_draft *draft) {
-  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
-  if (gpu != HR_UNKNOWN_UUSD_H) return gpu;
-  return hr__money_scale(hr__micros_of(draft->entry, "usd_per_node_hour", 0), 1, draft->pool.gpus_per_node);
+/* How a spot price changes. */
+enum spot_price_model { SPOT_PRICE_FIXED, SPOT_PRICE_TRACE, SPOT_PRICE_OU };
+
+static enum spot_price_model spot_price_model(const cJSON *entry) {
+  static const char *const models[] = {"fixed", "trace", "ou", NULL};
+  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(entry, "spot");
+  const cJSON *price = cJSON_GetObjectItemCaseSensitive(spot, "price");
+  return (enum spot_price_model)hr__choice_of(price, "model", models, SPOT_PRICE_FIXED);
 }
 
-/* So much off the on-demand price. */
-static enum hr_status discounted_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  int64_t millionths = hr__micros_of(draft->entry, "discount", 0);
-  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
-    return hr__build_fail_at(builder, draft->entry, "discount",
-                             "'discount' is off the on-demand price, which is not known: "
-                             "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
-  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
-  return hr__price_source_set(builder, draft->source, "derived", NULL, "discount off the on-demand price");
-}
+/* ---- From the catalogue ----------------------------------------------------------------------------- */
 
-static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
-  static const char *const ways[HR_N_MARKETS] = {
-      [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
-      [HR_MARKET_RESERVED] = "'provider' and 'term', a 'discount', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
-      [HR_MARKET_ON_DEMAND] = "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
-      [HR_MARKET_SPOT] = "'provider', a 'discount', a price ('usd_per_gpu_hour', 'usd_per_node_hour') or 'spot.price'",
-  };
-  enum hr_market market = draft->pool.market.market;
-  return hr__build_fail(builder, false, "the pool has the market %s and no price: %s is wanted", hr_market_name(market),
-                        ways[market]);
-}
-
-/* What spot capacity like this was said to cost, about. */
-static enum hr_status preset_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  int64_t millionths = (int64_t)llround(draft->preset->discount * (double)MILLION);
-  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
-  enum hr_status status = hr__price_source_set(builder, draft->source, "assumed", NULL, "the spot preset's discount");
-  if (status != HR_OK) return status;
-  return hr__pool_note(builder, draft, "its price is assumed: the spot preset's %.4g %% off the on-demand price",
-                       draft->preset->discount * 100);
-}
-
-static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market);
-
-/* A price that the scenario does not state. */
-static enum hr_status listed_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
-  struct hr_market_spec *market = &draft->pool.market;
-  const cJSON *entry = draft->entry;
-  bool has_preset_price =
-      draft->preset && draft->preset->discount >= 0 && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H;
-  if (market->market == HR_MARKET_OWNED) return missing_price(builder, draft);
-  if (market->market == HR_MARKET_RESERVED && !hr__has(entry, "term")) return missing_price(builder, draft);
-  if (market->market == HR_MARKET_RESERVED && states_on_demand) return hr__list_discount(builder, draft);
-  if (hr__has(entry, "provider")) return hr__list_price(builder, draft, market->market);
-  return has_preset_price ? preset_price(builder, draft) : missing_price(builder, draft);
-}
-
-static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *entry) {
-  static const char *const others[] = {"usd_per_gpu_hour", "usd_per_node_hour", "discount"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (hr__has(entry, others[i]))
-      return hr__build_fail_at(builder, entry, others[i],
-                               "the price is recorded in a file ('spot.price'), so '%s' has "
-                               "no meaning; keep one",
-                               others[i]);
-  return HR_OK;
-}
-
-static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status take_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
-  struct hr_market_spec *market = &draft->pool.market;
-  const cJSON *entry = draft->entry;
-  if (hr__spot_price_model(entry) == HR__SPOT_PRICE_TRACE) {
-    enum hr_status status = check_recorded(builder, entry);
-    return status == HR_OK ? hr__build_price_trace(builder, draft) : status;
-  }
-  if (hr__has(entry, "owned")) return hr__build_owned(builder, draft);
-  if (hr__has(entry, "discount")) return discounted_price(builder, draft);
-  if (is_stated(entry))
-    market->price_uusd_h = stated_price(draft);
-  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H)
-    market->price_uusd_h = market->on_demand_uusd_h;
-  else
-    return listed_price(builder, draft, states_on_demand);
-  return hr__price_source_set(builder, draft->source, "stated", NULL, "this scenario");
-}
-
-static int64_t highest_price(const struct hr_market_spec *market) {
-  int64_t highest = market->price_uusd_h;
-  for (uint32_t i = 0; i < market->n_prices; i++)
-    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
-  return highest;
-}
-
-static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
-  const struct hr_market_spec *market = &draft->pool.market;
-  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H) return HR_OK;
-  int64_t highest = highest_price(market);
-  if (highest <= market->on_demand_uusd_h) return HR_OK;
-  return hr__pool_note(builder, draft,
-                       "warning: the spot price, %s%.10g $ per GPU-hour, is above the on-demand price, "
-                       "%.10g $",
-                       market->n_prices ? "at its highest " : "", (double)highest / 1e6,
-                       (double)market->on_demand_uusd_h / 1e6);
-}
-
-/* Whether the catalogue's on-demand price stands beside the pool's own. */
-static bool is_compared(const struct hr__pool_draft *draft) {
-  enum hr_market market = draft->pool.market.market;
-  if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
-  return market != HR_MARKET_OWNED || draft->source->instance;
-}
-
-static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_market_spec *market = &draft->pool.market;
-  bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
-  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
-  enum hr_status status = HR_OK;
-  if (!states_on_demand && is_compared(draft)) status = hr__list_on_demand(builder, draft);
-  if (status == HR_OK) status = take_price(builder, draft, states_on_demand);
-  if (status == HR_OK && hr__spot_price_model(draft->entry) == HR__SPOT_PRICE_OU)
-    status = hr__build_price_walk(builder, draft);
-  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
-    market->on_demand_uusd_h = market->price_uusd_h;
-  return status == HR_OK ? check_spot_price(builder, draft) : status;
-}
-
-/* What follows from the catalogue where the scenario does not say: a pool's shape, and its price. A name that is not in
-   the catalogue is told at the key that has it. */
-
-#define PRICES_MILLION INT64_C(1000000)
-
-/* ---- Shape ------------------------------------------------------------------------------------------ */
-
-/* What the entry says, at the place of its member `name`. */
+/* As hr__build_wrap, with the place of the member `name`. */
 static enum hr_status wrap_at(struct hr__builder *builder, const cJSON *entry, const char *name, enum hr_status status,
                               const struct hr_error *inner) {
   if (status == HR_BAD_INPUT) return hr__build_fail_at(builder, entry, name, "%s", inner->text);
@@ -176,8 +64,7 @@ static enum hr_status find_instance(struct hr__builder *builder, const struct hr
   struct hr_error inner;
   if (!provider)
     return hr__build_fail_at(builder, draft->entry, "instance",
-                             "'instance' is a provider's name for a type of node: "
-                             "the pool's 'provider' is wanted");
+                             "'instance' is an instance type of a provider; the pool needs 'provider'");
   enum hr_status status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
   status = hr_catalog_check_provider(builder->catalog, provider, &inner);
@@ -186,7 +73,7 @@ static enum hr_status find_instance(struct hr__builder *builder, const struct hr
   return wrap_at(builder, draft->entry, "instance", status, &inner);
 }
 
-/* What the entry says of an instance that the catalogue has must be so. */
+/* The GPU type and the number of GPUs of the entry must agree with the catalogue's instance type. */
 static enum hr_status check_shape(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                   const struct hr_instance_type *instance) {
   const struct hr_pool_spec *pool = &draft->pool;
@@ -199,12 +86,12 @@ static enum hr_status check_shape(struct hr__builder *builder, const struct hr__
   return HR_OK;
 }
 
-enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
+enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   struct hr_pool_spec *pool = &draft->pool;
   const struct hr_instance_type *instance = NULL;
   if (!hr__has(entry, "instance")) return HR_OK;
-  if (pool->gpu && pool->gpus_per_node) { /* a type that is not in the catalogue may have a price of its own */
+  if (pool->gpu && pool->gpus_per_node) { /* the instance type need not be in the catalogue */
     struct hr_error unknown;
     enum hr_status opened = hr__open_catalog(builder);
     if (opened != HR_OK || !hr__has(entry, "provider")) return opened;
@@ -217,8 +104,8 @@ enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__pool_draft
   status = check_shape(builder, draft, instance);
   if (status != HR_OK) return status;
   if (!pool->gpus_per_node && (instance->gpus < 1 || instance->gpus != floor(instance->gpus)))
-    return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; whole GPUs are wanted", instance->name,
-                             instance->gpus);
+    return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; a whole number is expected",
+                             instance->name, instance->gpus);
   if (!pool->gpu) pool->gpu = (char *)instance->gpu; /* copied when the pool is added, never written to */
   if (!pool->gpus_per_node) pool->gpus_per_node = (uint32_t)instance->gpus;
   if (!hr__has(entry, "cpu_per_node") && instance->vcpus > 0)
@@ -228,10 +115,8 @@ enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__pool_draft
   return HR_OK;
 }
 
-/* ---- Prices ----------------------------------------------------------------------------------------- */
-
-static enum hr_status ask(const struct hr__builder *builder, const struct hr__pool_draft *draft, enum hr_market market,
-                          struct hr_price_quote *quote, struct hr_error *error) {
+static enum hr_status query_price(const struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                  enum hr_market market, struct hr_price_quote *quote, struct hr_error *error) {
   const cJSON *entry = draft->entry;
   bool is_reserved = market == HR_MARKET_RESERVED;
   const struct hr_price_query query = {.provider = hr__text_of(entry, "provider", NULL),
@@ -245,7 +130,7 @@ static enum hr_status ask(const struct hr__builder *builder, const struct hr__po
   return hr_catalog_price(builder->catalog, &query, quote, error);
 }
 
-/* The names that a price depends on, each told at its own place. */
+/* The names that a price depends on; each error has the place of its name. */
 static enum hr_status check_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);
@@ -261,58 +146,56 @@ static enum hr_status check_names(struct hr__builder *builder, const struct hr__
   return wrap_at(builder, entry, "gpu", status, &inner);
 }
 
-/* A price that no row of the catalogue has as it is rests on assumptions, which a person should see. */
-static enum hr_status take_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
-                                 const struct hr_price_quote *quote) {
+/* A price that is not a row of the catalogue rests on assumptions, which are noted. */
+static enum hr_status use_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
+                                const struct hr_price_quote *quote) {
   char offer[200], origin[700];
   bool is_everywhere = strcmp(quote->region, "*") == 0;
   snprintf(offer, sizeof offer, "%.80s%s%.80s", quote->instance->name, is_everywhere ? "" : " in ",
            is_everywhere ? "" : quote->region);
   snprintf(origin, sizeof origin, "%s: %s", offer, quote->source);
   draft->pool.market.price_uusd_h = hr_price_quote_gpu_uusd_h(quote);
-  enum hr_status status = hr__price_source_set(builder, draft->source, quote->status, quote->as_of, origin);
+  enum hr_status status = set_source(builder, draft->source, quote->status, quote->as_of, origin);
   if (status == HR_OK && (!hr__has(draft->entry, "instance") || (!is_everywhere && !hr__has(draft->entry, "region"))))
-    status = hr__pool_note(builder, draft, "assumed to be priced as %s", offer);
+    status = hr__pool_note(builder, draft->pool.name, "price assumed: that of %s", offer);
   if (status != HR_OK || strcmp(quote->status, "quoted") == 0) return status;
-  return hr__pool_note(builder, draft, "its price is %s: %s", quote->status, quote->source);
+  return hr__pool_note(builder, draft->pool.name, "price %s: %s", quote->status, quote->source);
 }
 
-/* The catalogue's price on a market. */
-static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market) {
+static enum hr_status catalog_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market) {
   struct hr_price_quote quote;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
   if (status == HR_OK) status = check_names(builder, draft);
   if (status != HR_OK) return status;
-  status = ask(builder, draft, market, &quote, &inner);
-  return status == HR_OK ? take_quote(builder, draft, &quote) : hr__build_wrap(builder, false, status, &inner);
+  status = query_price(builder, draft, market, &quote, &inner);
+  return status == HR_OK ? use_quote(builder, draft, &quote) : hr__build_wrap(builder, false, status, &inner);
 }
 
-/* Its on-demand price beside another market's; a note where it has none. */
-static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* The on-demand price that savings are counted against; a note if it is unknown. */
+static enum hr_status catalog_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_price_quote quote;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
-  status = ask(builder, draft, HR_MARKET_ON_DEMAND, &quote, &inner);
+  status = query_price(builder, draft, HR_MARKET_ON_DEMAND, &quote, &inner);
   if (status == HR_BAD_INPUT)
-    return hr__pool_note(builder, draft, "its on-demand price is not known, so no savings are counted: %s", inner.text);
+    return hr__pool_note(builder, draft->pool.name, "on-demand price unknown, so savings are not counted: %s",
+                         inner.text);
   if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
   draft->pool.market.on_demand_uusd_h = hr_price_quote_gpu_uusd_h(&quote);
   return HR_OK;
 }
 
-/* ---- Discounts -------------------------------------------------------------------------------------- */
-
-/* Off the on-demand price that the scenario states. */
-static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* The catalogue's discount off the on-demand price that the scenario states. */
+static enum hr_status catalog_discount(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const struct hr_instance_type *instance = NULL;
   const struct hr_discount *discount;
   struct hr_error inner;
   if (!hr__has(entry, "instance"))
     return hr__build_fail_at(builder, entry, "term",
-                             "'term' takes its discount from the catalogue: 'provider' and 'instance' are wanted");
+                             "'term' takes its discount from the catalogue, which needs 'provider' and 'instance'");
   enum hr_status status = find_instance(builder, draft, &instance);
   if (!instance) return status;
   const struct hr_discount_query query = {.provider = instance->provider,
@@ -323,25 +206,18 @@ static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__
   status = hr_catalog_discount(builder->catalog, &query, &discount, &inner);
   if (status != HR_OK) return wrap_at(builder, entry, "term", status, &inner);
   struct hr_market_spec *market = &draft->pool.market;
-  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, PRICES_MILLION - discount->off_ppm, PRICES_MILLION);
-  return hr__price_source_set(builder, draft->source, discount->status, discount->as_of, discount->source);
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - discount->off_ppm, MILLION);
+  return set_source(builder, draft->source, discount->status, discount->as_of, discount->source);
 }
 
-/*
- * What a GPU-hour of nodes that one owns amortises to, over all hours, used or not:
- *
- *   (purchase / lifetime + power x PUE x price of energy + power x colocation) x (1 + staff share) / GPUs
- *
- * The purchase is written off in a straight line. Colocation is billed for the power that is provided, energy is taken
- * as if the nodes drew that much all the time: both are an upper bound for a cluster that idles.
- */
+/* ---- Cost of ownership ------------------------------------------------------------------------------ */
 
 #define HOURS_PER_YEAR 8760.0
 #define HOURS_PER_MONTH 730.0
 
-/* What is assumed where the scenario does not say. */
-#define HOST_SHARE 0.3 /* of the GPUs' power, for processors, memory, fans and network */
-#define AVERAGE_PUE 1.55
+/* Assumptions for keys that the scenario omits. */
+#define HOST_SHARE 0.3   /* power of CPUs, memory, fans and network, as a share of the power of the GPUs */
+#define AVERAGE_PUE 1.55 /* industry average */
 
 static enum hr_status assume_power(struct hr__builder *builder, struct hr__pool_draft *draft, double *power_kw) {
   const struct hr_gpu_type *gpu;
@@ -350,11 +226,11 @@ static enum hr_status assume_power(struct hr__builder *builder, struct hr__pool_
   if (status != HR_OK) return status;
   status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
   if (status == HR_BAD_INPUT)
-    return hr__build_fail(builder, false, "'power_kw_per_node' is not given, and it cannot be told: %s", inner.text);
+    return hr__build_fail(builder, false, "'power_kw_per_node' is missing and cannot be derived: %s", inner.text);
   if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
   *power_kw = gpu->tdp_w * draft->pool.gpus_per_node * (1 + HOST_SHARE) / 1000;
-  return hr__pool_note(builder, draft,
-                       "assumed to draw %.4g kW a node: %.4g W for each GPU, and %.0f %% more for the host", *power_kw,
+  return hr__pool_note(builder, draft->pool.name,
+                       "power assumed: %.4g kW per node, %.4g W for each GPU and %.0f %% more for the host", *power_kw,
                        gpu->tdp_w, HOST_SHARE * 100);
 }
 
@@ -366,13 +242,12 @@ static enum hr_status power_of(struct hr__builder *builder, struct hr__pool_draf
   return assume_power(builder, draft, power_kw);
 }
 
-/* The price, from what it costs to own the nodes. */
-static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
+static enum hr_status build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *owned = hr__build_enter(builder, draft->entry, "owned");
   double power_kw, pue = hr__number_of(owned, "pue", AVERAGE_PUE);
   enum hr_status status = power_of(builder, draft, owned, &power_kw);
   if (status == HR_OK && hr__has(owned, "usd_per_kwh") && !hr__has(owned, "pue"))
-    status = hr__pool_note(builder, draft, "assumed PUE of %.4g, about the industry's average", pue);
+    status = hr__pool_note(builder, draft->pool.name, "PUE assumed: %.4g, about the industry average", pue);
   if (status != HR_OK) return status;
   double usd_h =
       hr__number_of(owned, "capex_usd_per_node", 0) / (hr__number_of(owned, "lifetime_years", 1) * HOURS_PER_YEAR) +
@@ -385,28 +260,19 @@ static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__po
                           HR_MAX_USD_H);
   draft->pool.market.price_uusd_h = (int64_t)llround(uusd);
   hr__build_leave(builder);
-  return hr__price_source_set(builder, draft->source, "derived", NULL,
-                              "purchase, power, colocation and staff as stated");
+  return set_source(builder, draft->source, "derived", NULL, "purchase, power, colocation and staff as stated");
 }
 
-/* Spot prices that change: read from a record of price changes, or drawn about the price that the pool otherwise has,
-   below the on-demand price. */
+/* ---- Spot prices that change ------------------------------------------------------------------------ */
 
-enum { MOST_STEPS = 1000000 };
+/* Recorded price changes, or a random walk around the price of the pool, below the on-demand price. */
+
+enum { MAX_STEPS = 1000000 };
 static const int64_t year_us = INT64_C(8760) * 3600 * HR_SECOND_US;
 
-enum hr__spot_price_model hr__spot_price_model(const cJSON *entry) {
-  static const char *const models[] = {"fixed", "trace", "ou", NULL};
-  const cJSON *spot = cJSON_GetObjectItemCaseSensitive(entry, "spot");
-  const cJSON *price = cJSON_GetObjectItemCaseSensitive(spot, "price");
-  return (enum hr__spot_price_model)hr__choice_of(price, "model", models, HR__SPOT_PRICE_FIXED);
-}
+enum { TRACE = 1 << SPOT_PRICE_TRACE, OU = 1 << SPOT_PRICE_OU };
 
-/* ---- Keys ------------------------------------------------------------------------------------------- */
-
-enum { TRACE = 1 << HR__SPOT_PRICE_TRACE, OU = 1 << HR__SPOT_PRICE_OU };
-
-static const struct pool_prices_parameter {
+static const struct price_parameter {
   const char *key;
   int model;
   bool required;
@@ -420,10 +286,10 @@ enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *sp
   if (!price) return HR_OK;
   const char *model = hr__text_of(price, "model", "");
   for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
-    const struct pool_prices_parameter *parameter = &parameters[i];
+    const struct price_parameter *parameter = &parameters[i];
     bool belongs = strcmp(model, parameter->model == OU ? "ou" : "trace") == 0;
     if (hr__has(price, parameter->key) && !belongs)
-      return hr__build_fail_at(builder, price, parameter->key, "'%s' is no parameter of the price model '%s'",
+      return hr__build_fail_at(builder, price, parameter->key, "'%s' is not a parameter of the price model '%s'",
                                parameter->key, model);
     if (belongs && parameter->required && !hr__has(price, parameter->key))
       return hr__build_fail(builder, false, "the price model '%s' needs '%s'", model, parameter->key);
@@ -443,8 +309,8 @@ static void leave_price(struct hr__builder *builder) {
 
 /* ---- Recorded prices -------------------------------------------------------------------------------- */
 
-/* `from` as a Unix time: a number, or a date, which is taken to be UTC unless it has a zone. */
-static enum hr_status take_from(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
+/* `from` as a Unix time in seconds: a number, or a date, in UTC unless it has a zone. */
+static enum hr_status read_start(struct hr__builder *builder, const cJSON *price, int64_t *from_s) {
   const cJSON *from = cJSON_GetObjectItemCaseSensitive(price, "from");
   *from_s = HR_UNKNOWN_US;
   if (!from) return HR_OK;
@@ -463,8 +329,8 @@ static enum hr_status take_from(struct hr__builder *builder, const cJSON *price,
                            "'from' is neither a date like 2023-02-15 or 2023-02-15T08:00Z nor a Unix time");
 }
 
-/* The zones that are named with the price, or else the pool's own; none: all of the region. */
-static enum hr_status take_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
+/* The zones of `price`, else the pool's own zone; no zones: all of the region. */
+static enum hr_status read_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
                                  const cJSON *price, const char ***zones, size_t *count) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(price, "zones");
   *zones = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof **zones);
@@ -485,13 +351,13 @@ static enum hr_status read_prices(struct hr__builder *builder, struct hr__pool_d
     draft->pool.market.prices = prices.steps;
     draft->pool.market.n_prices = prices.n_steps;
     draft->pool.market.price_uusd_h = prices.steps[0].uusd_h;
-    status = hr__price_source_set(builder, draft->source, "quoted", NULL, path);
+    status = set_source(builder, draft->source, "quoted", NULL, path);
   }
   free(path);
   return status;
 }
 
-static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__pool_draft *draft) {
+static enum hr_status build_recorded_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *price = enter_price(builder, draft);
   struct hr__spot_price_query query = {.accelerator = hr__text_of(price, "accelerator", NULL),
                                        .region = draft->source->region,
@@ -499,12 +365,12 @@ static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct 
   if (!query.accelerator) query.instance = draft->source->instance;
   if (!query.accelerator && !query.instance)
     return hr__build_fail(builder, false,
-                          "a record of prices is of instances or of accelerators: the pool's 'instance', or the "
-                          "'accelerator' as the record calls it, is wanted");
-  enum hr_status status = take_from(builder, price, &query.from_s);
+                          "recorded prices are per instance type or accelerator; the pool needs 'instance', or "
+                          "'accelerator' with the name in the record");
+  enum hr_status status = read_start(builder, price, &query.from_s);
   if (status != HR_OK) return status;
   const char **zones;
-  status = take_zones(builder, draft, price, &zones, &query.n_zones);
+  status = read_zones(builder, draft, price, &zones, &query.n_zones);
   query.zones = zones;
   if (status == HR_OK) status = read_prices(builder, draft, price, &query);
   free(zones);
@@ -514,23 +380,23 @@ static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct 
 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
-/* As many steps as the horizon has, or a year. */
+/* Steps for the horizon, or for a year if there is none. */
 static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;
   int64_t count = span_us / interval_us + 1;
-  if (count > MOST_STEPS)
+  if (count > MAX_STEPS)
     return hr__build_fail(builder, false,
-                          "%" PRId64 " changes of the price are more than %d; a longer 'interval_s' or a nearer "
-                          "'horizon_s' is wanted",
-                          count, MOST_STEPS);
+                          "%" PRId64 " price changes are more than %d; use a longer 'interval_s' or a shorter "
+                          "'horizon_s'",
+                          count, MAX_STEPS);
   *n_steps = (uint32_t)count;
   if (horizon_us != HR_NEVER_US) return HR_OK;
-  return hr__pool_note(builder, draft, "its price is drawn for a year, and stands after that");
+  return hr__pool_note(builder, draft->pool.name, "price drawn for one year and constant afterwards");
 }
 
-/* The price, from a record of price changes; or about the price that the pool has, as it is drawn. */
-static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* A random walk (Ornstein-Uhlenbeck) around the price that the pool has. */
+static enum hr_status build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *price = enter_price(builder, draft);
   struct hr__price_walk walk = {.mean_uusd_h = market->price_uusd_h,
@@ -541,12 +407,12 @@ static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct h
                                 .interval_us = hr__span_of(price, "interval_s", 3600 * HR_SECOND_US)};
   if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
     return hr__build_fail(builder, false,
-                          "a price that is drawn stays below the on-demand price, which is not known: "
-                          "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
+                          "a drawn price needs the on-demand price as its upper bound, which is unknown; "
+                          "set 'on_demand_usd_per_gpu_hour', or 'provider' and 'instance'");
   if (walk.mean_uusd_h <= walk.min_uusd_h || walk.mean_uusd_h >= walk.max_uusd_h)
     return hr__build_fail(builder, false,
-                          "the pool's price, %.10g $ per GPU-hour, about which it moves, is not between the least, "
-                          "%.10g $, and the on-demand price, %.10g $",
+                          "the mean price, %.10g $ per GPU-hour, is not between the minimum, %.10g $, and the "
+                          "on-demand price, %.10g $",
                           (double)walk.mean_uusd_h / 1e6, (double)walk.min_uusd_h / 1e6, (double)walk.max_uusd_h / 1e6);
   enum hr_status status = count_steps(builder, draft, walk.interval_us, &walk.n_steps);
   if (status == HR_OK)
@@ -557,4 +423,128 @@ static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct h
   builder->scenario->prices_drawn = true;
   leave_price(builder);
   return HR_OK;
+}
+
+/* ---- The price --------------------------------------------------------------------------------------- */
+
+static bool is_stated(const cJSON *entry) {
+  return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
+}
+
+static int64_t stated_price(const struct hr__pool_draft *draft) {
+  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
+  if (gpu != HR_UNKNOWN_UUSD_H) return gpu;
+  return hr__money_scale(hr__micros_of(draft->entry, "usd_per_node_hour", 0), 1, draft->pool.gpus_per_node);
+}
+
+static enum hr_status discounted_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t millionths = hr__micros_of(draft->entry, "discount", 0);
+  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
+    return hr__build_fail_at(builder, draft->entry, "discount",
+                             "'discount' needs the on-demand price, which is unknown; "
+                             "set 'on_demand_usd_per_gpu_hour', or 'provider' and 'instance'");
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
+  return set_source(builder, draft->source, "derived", NULL, "discount off the on-demand price");
+}
+
+static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  static const char *const ways[HR_N_MARKETS] = {
+      [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_RESERVED] = "'provider' and 'term', a 'discount', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_ON_DEMAND] = "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_SPOT] = "'provider', a 'discount', a price ('usd_per_gpu_hour', 'usd_per_node_hour') or 'spot.price'",
+  };
+  enum hr_market market = draft->pool.market.market;
+  return hr__build_fail(builder, false, "the pool has the market %s and no price; it needs %s", hr_market_name(market),
+                        ways[market]);
+}
+
+static enum hr_status preset_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t millionths = (int64_t)llround(draft->preset->discount * (double)MILLION);
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
+  enum hr_status status = set_source(builder, draft->source, "assumed", NULL, "the spot preset's discount");
+  if (status != HR_OK) return status;
+  return hr__pool_note(builder, draft->pool.name,
+                       "price assumed: %.4g %% off the on-demand price, from the spot preset",
+                       draft->preset->discount * 100);
+}
+
+static enum hr_status listed_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *entry = draft->entry;
+  bool has_preset_price =
+      draft->preset && draft->preset->discount >= 0 && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H;
+  if (market->market == HR_MARKET_OWNED) return missing_price(builder, draft);
+  if (market->market == HR_MARKET_RESERVED && !hr__has(entry, "term")) return missing_price(builder, draft);
+  if (market->market == HR_MARKET_RESERVED && states_on_demand) return catalog_discount(builder, draft);
+  if (hr__has(entry, "provider")) return catalog_price(builder, draft, market->market);
+  return has_preset_price ? preset_price(builder, draft) : missing_price(builder, draft);
+}
+
+static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *entry) {
+  static const char *const others[] = {"usd_per_gpu_hour", "usd_per_node_hour", "discount"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (hr__has(entry, others[i]))
+      return hr__build_fail_at(builder, entry, others[i],
+                               "'%s' contradicts the recorded price of 'spot.price'; keep one", others[i]);
+  return HR_OK;
+}
+
+static enum hr_status build_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *entry = draft->entry;
+  if (spot_price_model(entry) == SPOT_PRICE_TRACE) {
+    enum hr_status status = check_recorded(builder, entry);
+    return status == HR_OK ? build_recorded_price(builder, draft) : status;
+  }
+  if (hr__has(entry, "owned")) return build_owned(builder, draft);
+  if (hr__has(entry, "discount")) return discounted_price(builder, draft);
+  if (is_stated(entry))
+    market->price_uusd_h = stated_price(draft);
+  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H)
+    market->price_uusd_h = market->on_demand_uusd_h;
+  else
+    return listed_price(builder, draft, states_on_demand);
+  return set_source(builder, draft->source, "stated", NULL, "this scenario");
+}
+
+static int64_t highest_price(const struct hr_market_spec *market) {
+  int64_t highest = market->price_uusd_h;
+  for (uint32_t i = 0; i < market->n_prices; i++)
+    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
+  return highest;
+}
+
+static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
+  const struct hr_market_spec *market = &draft->pool.market;
+  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H) return HR_OK;
+  int64_t highest = highest_price(market);
+  if (highest <= market->on_demand_uusd_h) return HR_OK;
+  return hr__pool_note(builder, draft->pool.name,
+                       "warning: the spot price, %s%.10g $ per GPU-hour, is above the on-demand price, "
+                       "%.10g $",
+                       market->n_prices ? "at its highest " : "", (double)highest / 1e6,
+                       (double)market->on_demand_uusd_h / 1e6);
+}
+
+/* Whether the catalogue's on-demand price is looked up for comparison. */
+static bool is_compared(const struct hr__pool_draft *draft) {
+  enum hr_market market = draft->pool.market.market;
+  if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
+  return market != HR_MARKET_OWNED || draft->source->instance;
+}
+
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
+  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
+  enum hr_status status = HR_OK;
+  if (!states_on_demand && is_compared(draft)) status = catalog_on_demand(builder, draft);
+  if (status == HR_OK) status = build_price(builder, draft, states_on_demand);
+  if (status == HR_OK && spot_price_model(draft->entry) == SPOT_PRICE_OU) status = build_price_walk(builder, draft);
+  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
+    market->on_demand_uusd_h = market->price_uusd_h;
+  return status == HR_OK ? check_spot_price(builder, draft) : status;
 }

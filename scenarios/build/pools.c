@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What every step in the making of a pool does: the catalogue, where a price comes from. */
+/*
+ * `cluster`: pools that the scenario describes, or nodes that a file lists.
+ *
+ * A pool is built as a draft (pools.h) in steps: shape, market and price, GPU memory, sharing, CPUs, topology. Nodes
+ * are numbered pool by pool. `node_order` is a second order, kept as the place of each node.
+ */
 
 #include "scenarios/build/pools.h"
 
@@ -13,85 +18,51 @@
 #include <string.h>
 #include <strings.h>
 
-enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
-                                    const char *status, const char *as_of, const char *origin) {
-  source->status = strdup(status);
-  source->as_of = as_of ? strdup(as_of) : NULL;
-  source->source = strdup(origin);
-  bool done = source->status && source->source && (source->as_of || !as_of);
-  return done ? HR_OK : hr__build_no_memory(builder);
-}
+/* ---- CPUs ------------------------------------------------------------------------------------------- */
 
-/* ---- The catalogue ---------------------------------------------------------------------------------- */
-
-enum { N_FILES = 8 };
-static const char *const file_keys[N_FILES] = {"gpus_file",         "instances_file",     "prices_file",
-                                               "regions_file",      "discounts_file",     "spot_presets_file",
-                                               "mig_profiles_file", "network_speeds_file"};
-
-static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *names) {
-  char *path[N_FILES] = {NULL};
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < N_FILES && status == HR_OK; i++) {
-    const char *file = hr__text_of(names, file_keys[i], NULL);
-    if (!file) continue;
-    path[i] = hr__resolve(builder, file);
-    if (!path[i]) status = hr__build_no_memory(builder);
-  }
-  const struct hr_catalog_files files = {path[0], path[1], path[2], path[3], path[4], path[5], path[6], path[7]};
-  if (status == HR_OK) status = hr_catalog_load(&files, &builder->catalog, builder->error);
-  for (size_t i = 0; i < N_FILES; i++) free(path[i]);
-  return status;
-}
-
-enum hr_status hr__open_catalog(struct hr__builder *builder) {
-  if (builder->catalog) return HR_OK;
-  return load_catalog(builder, cJSON_GetObjectItemCaseSensitive(builder->source.file.tree, "catalog"));
-}
-
-/* CPUs that go with a pool's GPUs: `cpu_per_gpu`, a number, or "proportional" for a GPU's part of the node's. */
-
-/* CPUs that go with its GPUs, its shape being known. */
-static enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* `cpu_per_gpu`: CPUs that a task gets with each GPU, a number or "proportional" (the GPU's share of the node). Needs
+   the shape of the pool. */
+static enum hr_status build_cpus(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(draft->entry, "cpu_per_gpu");
   if (!value) return HR_OK;
   bool is_part = cJSON_IsString(value) && strcmp(value->valuestring, "proportional") == 0;
   if (!is_part && !(cJSON_IsNumber(value) && value->valuedouble > 0))
-    return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu", "a number above 0 or \"proportional\" is wanted");
+    return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu", "a number above 0 or \"proportional\" is expected");
   if (!pool->cpu_milli_per_node)
     return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu",
-                             "CPUs do not count in a pool without 'cpu_per_node'");
+                             "'cpu_per_gpu' has no effect without 'cpu_per_node'");
   if (!is_part && value->valuedouble * 1000 > pool->cpu_milli_per_node)
-    return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu", "a node has no more than %g CPUs",
+    return hr__build_fail_at(builder, draft->entry, "cpu_per_gpu", "a node has only %g CPUs",
                              pool->cpu_milli_per_node / 1000.0);
   pool->cpu_milli_per_gpu =
       is_part ? pool->cpu_milli_per_node / pool->gpus_per_node : (uint32_t)lround(value->valuedouble * 1000);
   return HR_OK;
 }
 
-static enum hr_status hr__check_cpus(struct hr__builder *builder) {
+static enum hr_status check_cpus(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools && !hr_cluster_spec_by_gpu(cluster); i++)
     if (cluster->pools[i].nodes > 0 && cluster->pools[i].cpu_milli_per_gpu)
       return hr__build_fail(builder, false,
-                            "pool '%.60s' has 'cpu_per_gpu', but CPUs do not count where GPUs are not told apart; "
-                            "'cluster.by_gpu' tells them apart",
+                            "pool '%.60s' has 'cpu_per_gpu', which needs per-GPU allocation; set 'cluster.by_gpu'",
                             cluster->pools[i].name);
   return HR_OK;
 }
 
-/* The order of nodes, as runs of pools' nodes: "POOL" and "POOL*COUNT". Nodes are numbered pool by pool, so the order
-   is kept beside. A run has as many nodes as its pool still has: who changes the size of a pool keeps the order. */
+/* ---- Node order ------------------------------------------------------------------------------------- */
+
+/* `node_order` is a list of runs, "POOL" or "POOL*COUNT". A run takes at most the nodes that its pool has left, so an
+   order stays valid if the size of a pool is overridden. */
 
 struct order {
   const struct hr_cluster_spec *cluster;
-  uint32_t *next, *end; /* [n_pools], nodes of each that have no place yet */
+  uint32_t *next, *end; /* [n_pools], range of nodes without a place */
   uint32_t *place_of;   /* [nodes] */
   uint32_t n_placed;
 };
 
-static bool order_make(struct order *order, const struct hr_cluster_spec *cluster) {
+static bool order_init(struct order *order, const struct hr_cluster_spec *cluster) {
   uint32_t n_nodes = 0;
   *order = (struct order){.cluster = cluster,
                           .next = calloc(cluster->n_pools, sizeof *order->next),
@@ -117,7 +88,7 @@ static uint32_t pool_of(const struct hr_cluster_spec *cluster, const char *name,
   return HR_NONE;
 }
 
-/* 0: no such count. */
+/* The value of decimal digits from 1 to HR_MAX_NODES; 0 for any other text. */
 static uint32_t count_of(const char *digits) {
   uint32_t count = 0;
   if (!digits[0] || digits[strspn(digits, "0123456789")]) return 0;
@@ -128,7 +99,7 @@ static uint32_t count_of(const char *digits) {
   return count;
 }
 
-/* A pool's name may have a star of its own: the whole text is tried first. */
+/* The name of a pool may contain a star, so the whole text is tried first. */
 static enum hr_status place_run(struct hr__builder *builder, struct order *order, const char *run) {
   const char *star = strrchr(run, '*');
   uint32_t pool = pool_of(order->cluster, run, strlen(run)), count = 1;
@@ -138,20 +109,19 @@ static enum hr_status place_run(struct hr__builder *builder, struct order *order
   }
   if (pool == HR_NONE || count == 0)
     return hr__build_fail(builder, false,
-                          "'%.60s' is no run of nodes: POOL or POOL*COUNT is wanted, of a pool of 'pools'", run);
+                          "'%.60s' is not a run of nodes; POOL or POOL*COUNT is expected, with a pool of 'pools'", run);
   place(order, pool, count);
   return HR_OK;
 }
 
-/* In which order nodes are taken, if the scenario says. */
-static enum hr_status hr__build_node_order(struct hr__builder *builder) {
+static enum hr_status build_node_order(struct hr__builder *builder) {
   builder->place.depth = 0;
   const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
   const cJSON *runs = hr__build_enter(builder, cluster, "node_order");
   struct order order;
   uint32_t ordinal = 0;
   if (!runs) return HR_OK;
-  enum hr_status status = order_make(&order, &builder->scenario->cluster) ? HR_OK : hr__build_no_memory(builder);
+  enum hr_status status = order_init(&order, &builder->scenario->cluster) ? HR_OK : hr__build_no_memory(builder);
   for (const cJSON *run = runs->child; run && status == HR_OK; run = run->next) {
     hr__place_enter(&builder->place, ordinal++, NULL);
     status = place_run(builder, &order, run->valuestring);
@@ -167,17 +137,16 @@ static enum hr_status hr__build_node_order(struct hr__builder *builder) {
   return status;
 }
 
-/* The cluster: pools that the scenario describes, or nodes that a file lists. */
-
 /* ---- Shape ------------------------------------------------------------------------------------------ */
 
 static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry, const char *name) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   if (name[0] == '(')
-    return hr__build_fail_at(builder, entry, "name", "a pool's name must not begin with '(', as lines of reports do");
+    return hr__build_fail_at(builder, entry, "name",
+                             "the name of a pool must not begin with '(', which marks summary rows of reports");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (strcmp(cluster->pools[i].name, name) == 0)
-      return hr__build_fail_at(builder, entry, "name", "there already is a pool '%.60s'; each pool has its own name",
+      return hr__build_fail_at(builder, entry, "name", "duplicate pool '%.60s'; each pool needs a name of its own",
                                name);
   return HR_OK;
 }
@@ -185,7 +154,7 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry
 static enum hr_status missing_shape(const struct hr__builder *builder, const char *name) {
   char path[300];
   hr__place_text(&builder->place, path, sizeof path);
-  return hr__build_fail(builder, false, "'%s' lacks the key '%s', or 'provider' and 'instance', which tell it", path,
+  return hr__build_fail(builder, false, "'%s' lacks the key '%s', or 'provider' and 'instance' for the catalogue", path,
                         name);
 }
 
@@ -197,8 +166,8 @@ static uint32_t classes_of(const cJSON *entry) {
   return classes;
 }
 
-/* What the entry says; the catalogue, what it does not say of its instance. */
-static enum hr_status take_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* The keys of the entry, and the catalogue for those that it omits. */
+static enum hr_status build_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
   const cJSON *region = cJSON_GetObjectItemCaseSensitive(entry, "region");
   draft->pool = (struct hr_pool_spec){
@@ -215,14 +184,14 @@ static enum hr_status take_shape(struct hr__builder *builder, struct hr__pool_dr
   };
   const char *as_of = hr__text_of(entry, "as_of", NULL);
   if (as_of && !hr_catalog_is_date(as_of))
-    return hr__build_fail_at(builder, entry, "as_of", "'%.60s' is no date like 2026-07-20, 2026-07 or 2026", as_of);
-  enum hr_status status = hr__list_shape(builder, draft);
+    return hr__build_fail_at(builder, entry, "as_of", "'%.60s' is not a date like 2026-07-20, 2026-07 or 2026", as_of);
+  enum hr_status status = hr__build_shape(builder, draft);
   if (status == HR_OK && !draft->pool.gpu) return missing_shape(builder, "gpu");
   if (status == HR_OK && !draft->pool.gpus_per_node) return missing_shape(builder, "gpus_per_node");
   return status;
 }
 
-/* ---- Where it stands -------------------------------------------------------------------------------- */
+/* ---- Location --------------------------------------------------------------------------------------- */
 
 static bool copy_text(const cJSON *entry, const char *name, char **copy) {
   const char *text = hr__text_of(entry, name, NULL);
@@ -230,7 +199,7 @@ static bool copy_text(const cJSON *entry, const char *name, char **copy) {
   return !text || *copy;
 }
 
-static bool take_source(const cJSON *entry, struct hr_pool_source *source) {
+static bool copy_source(const cJSON *entry, struct hr_pool_source *source) {
   return copy_text(entry, "provider", &source->provider) && copy_text(entry, "instance", &source->instance) &&
          copy_text(entry, "region", &source->region) && copy_text(entry, "zone", &source->zone);
 }
@@ -250,20 +219,21 @@ static bool same_text(const char *a, const char *b) {
   return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool share_fate(const struct hr_scenario *scenario, uint32_t a, const struct hr__pool_draft *draft) {
+static bool share_zone(const struct hr_scenario *scenario, uint32_t a, const struct hr__pool_draft *draft) {
   const struct hr_pool_source *one = &scenario->pool_sources[a], *other = draft->source;
   return strcasecmp(scenario->cluster.pools[a].gpu, draft->pool.gpu) == 0 &&
          same_text(one->provider, other->provider) && same_text(one->region, other->region) &&
          same_text(one->zone, other->zone);
 }
 
-/* Spot pools of one GPU type in one zone have one number; the numbers count from 0 in order of first appearance. */
+/* Spot pools with the same GPU type, provider, region and zone are interrupted together and share a number. Numbers
+   count from 0 in order of first appearance. */
 static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr__pool_draft *draft) {
   uint32_t next = 0;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_market_spec *market = &scenario->cluster.pools[i].market;
     if (market->market != HR_MARKET_SPOT) continue;
-    if (share_fate(scenario, i, draft)) return market->spot.zone;
+    if (share_zone(scenario, i, draft)) return market->spot.zone;
     if (market->spot.zone >= next) next = market->spot.zone + 1;
   }
   return next;
@@ -271,23 +241,23 @@ static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr_
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* Names may be of one's own, as long as no figure of theirs is asked of the catalogue; those that look like misspelt
-   ones are doubted. */
-static enum hr_status doubt_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
+/* GPU types and regions that are not in the catalogue are allowed unless a price or a figure is needed from it. Names
+   that look like misspelt ones get a warning. */
+static enum hr_status warn_misspelt_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const char *provider = draft->source->provider, *region = draft->source->region;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
-  status = hr__catalog_doubt_gpu(builder->catalog, draft->pool.gpu, &inner);
-  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft, "warning: %s", inner.text);
+  status = hr__catalog_check_spelling_gpu(builder->catalog, draft->pool.gpu, &inner);
+  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft->pool.name, "warning: %s", inner.text);
   if (status == HR_OK && provider && region)
-    status = hr__catalog_doubt_region(builder->catalog, provider, region, &inner);
-  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft, "warning: %s", inner.text);
+    status = hr__catalog_check_spelling_region(builder->catalog, provider, region, &inner);
+  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft->pool.name, "warning: %s", inner.text);
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* A GPU's memory is that of its type, unless the entry says otherwise; that of a type of one's own is not known. */
-static enum hr_status take_gpu_memory(struct hr__builder *builder, struct hr__pool_draft *draft) {
+/* The memory of a GPU is that of its type in the catalogue unless the entry sets it; unknown for other types. */
+static enum hr_status set_gpu_memory(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const struct hr_gpu_type *gpu;
   struct hr_error inner;
   if (hr__has(draft->entry, "gpu_mem_gb")) return HR_OK;
@@ -300,16 +270,16 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   struct hr_scenario *scenario = builder->scenario;
   struct hr__pool_draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
   enum hr_status status = check_name(builder, entry, hr__text_of(entry, "name", ""));
-  if (status == HR_OK) status = take_shape(builder, &draft);
-  if (status == HR_OK && !take_source(entry, draft.source)) status = hr__build_no_memory(builder);
+  if (status == HR_OK) status = build_shape(builder, &draft);
+  if (status == HR_OK && !copy_source(entry, draft.source)) status = hr__build_no_memory(builder);
   if (status == HR_OK) {
     draft.zone = zone_number(scenario, &draft);
     status = hr__build_market(builder, &draft);
   }
-  if (status == HR_OK) status = doubt_names(builder, &draft);
-  if (status == HR_OK) status = take_gpu_memory(builder, &draft);
+  if (status == HR_OK) status = warn_misspelt_names(builder, &draft);
+  if (status == HR_OK) status = set_gpu_memory(builder, &draft);
   if (status == HR_OK) status = hr__build_sharing(builder, &draft);
-  if (status == HR_OK) status = hr__build_cpus(builder, &draft);
+  if (status == HR_OK) status = build_cpus(builder, &draft);
   if (status == HR_OK) status = hr__build_topology(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
@@ -346,7 +316,7 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pool
 
 /* ---- The cluster ------------------------------------------------------------------------------------ */
 
-/* Sums stay within the engine's bounds too. */
+/* The bounds of the engine apply to the sums of all pools. */
 static enum hr_status check_totals(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   uint64_t nodes = 0, gpus = 0;
@@ -354,12 +324,12 @@ static enum hr_status check_totals(struct hr__builder *builder) {
     nodes += cluster->pools[i].nodes;
     gpus += (uint64_t)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
   }
-  if (nodes == 0 && hr_notes_add(&builder->scenario->notes, "warning: no pool has a node: every job that asks for GPUs "
+  if (nodes == 0 && hr_notes_add(&builder->scenario->notes, "warning: no pool has a node; every job that requests GPUs "
                                                             "is rejected") != HR_OK)
     return hr__build_no_memory(builder);
   if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) {
     enum hr_status status = hr__check_sharing(builder);
-    return status == HR_OK ? hr__check_cpus(builder) : status;
+    return status == HR_OK ? check_cpus(builder) : status;
   }
   return hr__build_fail(builder, false,
                         "a cluster of %" PRIu64 " nodes and %" PRIu64 " GPUs is too large; at most %" PRIu32
@@ -367,7 +337,7 @@ static enum hr_status check_totals(struct hr__builder *builder) {
                         nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
 }
 
-/* A pool that no market is known of: always there, and costing nothing. */
+/* The market of pools from a file of nodes: always available, without cost. */
 static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_UUSD_H, .to_us = HR_NEVER_US};
 
 static enum hr_status read_nodes(struct hr__builder *builder, const char *file) {
@@ -386,11 +356,11 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
   bool has_file = hr__has(cluster, "nodes_file"), has_pools = hr__has(cluster, "pools");
   if (has_pools == has_file)
     return hr__build_fail(builder, false, "%s",
-                          has_pools ? "'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"
+                          has_pools ? "'cluster' has both 'pools' and 'nodes_file'; keep one"
                                     : "'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)");
   if (has_file && hr__has(cluster, "node_order"))
     return hr__build_fail_at(builder, cluster, "node_order",
-                             "'nodes_file' has an order of its own; leave one of them out");
+                             "'nodes_file' defines an order of nodes; remove one of them");
   enum hr_status status = hr__has(builder->source.file.tree, "catalog") ? hr__open_catalog(builder) : HR_OK;
   if (status != HR_OK) return status;
   if (has_pools)
@@ -398,7 +368,7 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
   else
     status = read_nodes(builder, hr__build_enter(builder, cluster, "nodes_file")->valuestring);
   if (status == HR_OK) status = check_totals(builder);
-  if (status == HR_OK && has_pools) status = hr__build_node_order(builder);
+  if (status == HR_OK && has_pools) status = build_node_order(builder);
   builder->place.depth = 0;
   return status;
 }

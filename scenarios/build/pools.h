@@ -2,49 +2,34 @@
 #ifndef HR_SCENARIOS_BUILD_POOLS_H
 #define HR_SCENARIOS_BUILD_POOLS_H
 
-/* A pool in the making. The builder's place is the pool's entry; each step leaves it there. */
+/* The steps of building one pool, and its draft. The builder's place is the pool's entry before and after each step. */
 
 #include "scenarios/build/builder.h"
 
 struct hr__pool_draft {
   const cJSON *entry;
-  struct hr_pool_spec pool;            /* texts are the tree's or the catalogue's */
-  struct hr_pool_source *source;       /* the scenario's: what is stored here is freed with it */
-  uint32_t zone;                       /* of spot pools: hr_spot_spec's */
-  const struct hr_spot_preset *preset; /* the catalogue's; NULL: none */
+  struct hr_pool_spec pool;            /* its strings belong to the tree or the catalogue */
+  struct hr_pool_source *source;       /* in the scenario, which frees what is stored here */
+  uint32_t zone;                       /* for spot pools: the zone number of hr_spot_spec */
+  const struct hr_spot_preset *preset; /* in the catalogue; NULL: none */
 };
 
-/* Loads the catalogue unless that has been done. */
-enum hr_status hr__open_catalog(struct hr__builder *builder);
+/* Fills in what the entry omits from the catalogue's row of its 'instance': GPU type, GPUs, CPUs and memory of a node.
+ */
+enum hr_status hr__build_shape(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-/* Remembers where a price comes from; no `as_of`: NULL. */
-enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
-                                    const char *status, const char *as_of, const char *origin);
-/* Adds a note on a pool; pools of which the same is said share one. */
-enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__pool_draft *draft, const char *format,
-                             ...) HR_PRINTF(3, 4);
-
-/* The steps in the making of a pool: its shape, its market, its price, how spot is taken away. */
-
-/* What the entry does not say of the shape of its 'instance'. */
-enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-/* Market, time bounds, billing, boot and price; for spot also how it is taken away. */
+/* Market, time bounds, billing, boot time and price; for spot also the interruption model. */
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* The model by which spot nodes are reclaimed, and their notice. */
+/* The price of a GPU-hour and the on-demand price that savings are counted against. */
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-/* How a spot price changes. */
-enum hr__spot_price_model { HR__SPOT_PRICE_FIXED, HR__SPOT_PRICE_TRACE, HR__SPOT_PRICE_OU };
-enum hr__spot_price_model hr__spot_price_model(const cJSON *entry);
-/* Whether 'spot' has the keys that its price model wants, and no others. */
+/* Checks that 'spot.price' has the parameters of its price model and no others. */
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot);
 
-/* How jobs share its GPUs, their number being known. */
+/* How jobs share the GPUs; needs the number of GPUs of a node. */
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* How it hangs together, likewise. */
+/* Islands, NUMA domains, racks and zones; needs the numbers of nodes and GPUs. */
 enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft);
-/* Once all pools are there. */
+/* Checks the sizes of nodes for per-GPU allocation, after all pools are built. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
 
 #endif

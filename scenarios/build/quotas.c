@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Quotas: the cohorts, which a person may list in any order, then the tenants. Shares are shares of the GPUs that the
-   cluster has with all its nodes. */
+/*
+ * `quotas`: a forest of cohorts with tenants as leaves, as in Kueue and KAI.
+ *
+ * Cohorts may be listed in any order; in the spec a parent precedes its children, and tenants follow all cohorts.
+ * Amounts are milli-GPUs; shares refer to the GPUs of all nodes of the cluster.
+ */
 
 #include "scenarios/build/builder.h"
 
@@ -13,11 +17,11 @@ struct quotas {
   const cJSON *object;
   struct hr_quota_spec *spec;
   uint64_t total_milli;
-  /* The cohorts as they are listed. */
+  /* Cohorts in the order of the list. */
   uint32_t n_cohorts;
   const char **names; /* ended by NULL */
   uint32_t *parents;  /* HR_NONE: the root */
-  uint32_t *places;   /* in the spec; HR_NONE until they have one */
+  uint32_t *places;   /* index in the spec; HR_NONE: not placed */
 };
 
 static double gpus(uint64_t milli) {
@@ -30,12 +34,12 @@ static const cJSON *list_of(const struct quotas *quotas, const char *name) {
 
 /* ---- A quota ---------------------------------------------------------------------------------------- */
 
-/* `*milli` stays as it is where there is neither. `share_key` may be NULL. */
+/* Reads an amount as GPUs or as a share; leaves `milli` if there is neither. `share_key` may be NULL. */
 static enum hr_status read_amount(const struct quotas *quotas, const cJSON *object, const char *gpus_key,
                                   const char *share_key, uint64_t *milli) {
   if (hr__has(object, gpus_key) && hr__has(object, share_key))
-    return hr__build_fail_at(quotas->builder, object, share_key, "there are both '%s' and '%s'; one of them is wanted",
-                             gpus_key, share_key);
+    return hr__build_fail_at(quotas->builder, object, share_key, "'%s' and '%s' exclude each other; keep one", gpus_key,
+                             share_key);
   if (hr__has(object, gpus_key)) *milli = (uint64_t)llround(hr__number_of(object, gpus_key, 0) * 1000);
   if (hr__has(object, share_key))
     *milli = (uint64_t)llround(hr__number_of(object, share_key, 0) * (double)quotas->total_milli);
@@ -50,16 +54,16 @@ static enum hr_status check_guarantee(const struct quotas *quotas, const cJSON *
                                       const struct hr_quota_node *node) {
   if (node->guaranteed_milli <= node->max_milli) return HR_OK;
   return hr__build_fail_at(quotas->builder, object, present(object, "guaranteed_gpus", "guaranteed_share"),
-                           "%.10g GPUs are guaranteed, more than the maximum of %.10g; at most that is wanted",
-                           gpus(node->guaranteed_milli), gpus(node->max_milli));
+                           "the guarantee, %.10g GPUs, is larger than the maximum, %.10g", gpus(node->guaranteed_milli),
+                           gpus(node->max_milli));
 }
 
 static enum hr_status check_lending(const struct quotas *quotas, const cJSON *object, uint64_t guaranteed_milli) {
   uint64_t lend_milli = (uint64_t)llround(hr__number_of(object, "lend_gpus", 0) * 1000);
   if (lend_milli <= guaranteed_milli) return HR_OK;
   return hr__build_fail_at(quotas->builder, object, "lend_gpus",
-                           "%.10g GPUs may be lent, but %.10g are guaranteed; at most those can be lent",
-                           gpus(lend_milli), gpus(guaranteed_milli));
+                           "%.10g GPUs may be lent, but only %.10g are guaranteed", gpus(lend_milli),
+                           gpus(guaranteed_milli));
 }
 
 static enum hr_status read_node(const struct quotas *quotas, const cJSON *object, struct hr_quota_node *node) {
@@ -75,7 +79,7 @@ static enum hr_status read_node(const struct quotas *quotas, const cJSON *object
   return status == HR_OK ? check_guarantee(quotas, object, node) : status;
 }
 
-/* Takes the next place in the spec. */
+/* Appends a node to the spec. */
 static enum hr_status add_node(const struct quotas *quotas, struct hr_quota_node node, const char *name) {
   node.name = strdup(name);
   if (!node.name) return hr__build_no_memory(quotas->builder);
@@ -85,7 +89,7 @@ static enum hr_status add_node(const struct quotas *quotas, struct hr_quota_node
 
 /* ---- Cohorts ---------------------------------------------------------------------------------------- */
 
-/* The listed cohort that `object` names as `key`, HR_NONE where it names none. */
+/* Sets `found` to the listed cohort that `object` names as `key`; HR_NONE if it names none. */
 static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *object, const char *key, uint32_t *found) {
   const char *name = hr__text_of(object, key, NULL);
   *found = HR_NONE;
@@ -94,7 +98,7 @@ static enum hr_status find_cohort(const struct quotas *quotas, const cJSON *obje
     if (strcmp(quotas->names[i], name) == 0) *found = i;
   if (*found != HR_NONE) return HR_OK;
   const char *nearest = hr_nearest_word(name, quotas->names);
-  return hr__build_fail_at(quotas->builder, object, key, "there is no cohort '%.60s'%s%.60s%s", name,
+  return hr__build_fail_at(quotas->builder, object, key, "unknown cohort '%.60s'%s%.60s%s", name,
                            nearest ? "; did you mean '" : "; 'quotas.cohorts' lists them", nearest ? nearest : "",
                            nearest ? "'?" : "");
 }
@@ -105,7 +109,7 @@ static enum hr_status read_cohort_names(struct quotas *quotas, const cJSON *list
     hr__place_enter(&quotas->builder->place, quotas->n_cohorts, NULL);
     for (uint32_t i = 0; i < quotas->n_cohorts; i++)
       if (strcmp(quotas->names[i], name) == 0)
-        return hr__build_fail_at(quotas->builder, entry, "name", "there already is a cohort '%.60s'; keep one", name);
+        return hr__build_fail_at(quotas->builder, entry, "name", "duplicate cohort '%.60s'; keep one", name);
     quotas->names[quotas->n_cohorts++] = name;
     hr__build_leave(quotas->builder);
   }
@@ -124,7 +128,7 @@ static enum hr_status read_parents(struct quotas *quotas, const cJSON *list) {
   return HR_OK;
 }
 
-/* Gives the listed cohort its place, if its parent has one. */
+/* Appends a listed cohort to the spec if its parent is there. */
 static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, uint32_t index) {
   uint32_t parent = quotas->parents[index];
   if (quotas->places[index] != HR_NONE || (parent != HR_NONE && quotas->places[parent] == HR_NONE)) return HR_OK;
@@ -138,15 +142,15 @@ static enum hr_status place_cohort(struct quotas *quotas, const cJSON *entry, ui
   return add_node(quotas, node, quotas->names[index]);
 }
 
-/* What has no place lies in a ring, or below one: as many steps up as there are cohorts end in the ring. */
-static enum hr_status fail_at_ring(const struct quotas *quotas, const cJSON *list) {
+/* A cohort without a place is in a cycle or below one; as many steps up as there are cohorts end in the cycle. */
+static enum hr_status fail_at_cycle(const struct quotas *quotas, const cJSON *list) {
   uint32_t index = 0;
   while (quotas->places[index] != HR_NONE) index++;
   for (uint32_t i = 0; i < quotas->n_cohorts; i++) index = quotas->parents[index];
   const cJSON *entry = cJSON_GetArrayItem(list, (int)index);
   hr__place_enter(&quotas->builder->place, index, NULL);
   return hr__build_fail_at(quotas->builder, entry, "parent",
-                           "the cohort '%.60s' is below itself; a parent is wanted that is not below it",
+                           "cohort '%.60s' is its own ancestor; use a parent that is not below it",
                            quotas->names[index]);
 }
 
@@ -160,7 +164,7 @@ static enum hr_status build_cohorts(struct quotas *quotas) {
     for (const cJSON *entry = list ? list->child : NULL; entry && status == HR_OK; entry = entry->next)
       status = place_cohort(quotas, entry, index++);
   }
-  if (status == HR_OK && quotas->spec->n_nodes < quotas->n_cohorts) status = fail_at_ring(quotas, list);
+  if (status == HR_OK && quotas->spec->n_nodes < quotas->n_cohorts) status = fail_at_cycle(quotas, list);
   if (status == HR_OK && list) hr__build_leave(quotas->builder);
   return status;
 }
@@ -183,8 +187,7 @@ static enum hr_status add_tenant(const struct quotas *quotas, const cJSON *entry
   struct hr_quota_node node;
   for (uint32_t i = quotas->n_cohorts; i < quotas->spec->n_nodes; i++)
     if (strcmp(quotas->spec->nodes[i].name, name) == 0)
-      return hr__build_fail_at(quotas->builder, entry, "tenant", "there already is a quota for '%.60s'; keep one",
-                               name);
+      return hr__build_fail_at(quotas->builder, entry, "tenant", "duplicate quota for '%.60s'; keep one", name);
   enum hr_status status = read_tenant(quotas, entry, &node);
   return status == HR_OK ? add_node(quotas, node, name) : status;
 }
@@ -203,7 +206,7 @@ static enum hr_status build_tenants(const struct quotas *quotas) {
 }
 
 static enum hr_status build_default(const struct quotas *quotas) {
-  const cJSON *object = hr__build_enter(quotas->builder, quotas->object, hr__everyone_else);
+  const cJSON *object = hr__build_enter(quotas->builder, quotas->object, hr__default_key);
   enum hr_status status = read_tenant(quotas, object, &quotas->spec->fallback);
   if (status == HR_OK && object) hr__build_leave(quotas->builder);
   return status;
@@ -218,7 +221,7 @@ static enum hr_status check_cohort(const struct quotas *quotas, uint32_t index, 
   hr__place_enter(&quotas->builder->place, index, NULL);
   if (guaranteed_milli > node->max_milli)
     return hr__build_fail_at(quotas->builder, entry, present(entry, "max_gpus", "max_share"),
-                             "the guarantees in cohort '%.60s' come to %.10g GPUs, more than its maximum of %.10g",
+                             "the guarantees in cohort '%.60s' add up to %.10g GPUs, more than its maximum, %.10g",
                              node->name, gpus(guaranteed_milli), gpus(node->max_milli));
   enum hr_status status = check_lending(quotas, entry, guaranteed_milli);
   if (status != HR_OK) return status;
@@ -231,13 +234,13 @@ static enum hr_status note_sum(const struct quotas *quotas, uint64_t guaranteed_
   if (guaranteed_milli <= quotas->total_milli) return HR_OK;
   enum hr_status status =
       hr_notes_add(&quotas->builder->scenario->notes,
-                   "warning: quotas guarantee %.10g GPUs, the cluster has %.10g; not all guarantees "
-                   "can be kept at once",
+                   "warning: quotas guarantee %.10g GPUs, but the cluster has %.10g; not all guarantees "
+                   "can be met at once",
                    gpus(guaranteed_milli), gpus(quotas->total_milli));
   return status == HR_OK ? HR_OK : hr__build_no_memory(quotas->builder);
 }
 
-/* What is guaranteed at and below each cohort, against its limits; and all, against the cluster. */
+/* Compares the guarantees in each cohort with its limits, and all guarantees with the cluster. */
 static enum hr_status check_sums(const struct quotas *quotas) {
   const struct hr_quota_spec *spec = quotas->spec;
   uint64_t *sums = calloc((size_t)spec->n_nodes + 1, sizeof *sums), all = 0;
@@ -254,7 +257,7 @@ static enum hr_status check_sums(const struct quotas *quotas) {
   return status == HR_OK ? note_sum(quotas, all) : status;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The section ------------------------------------------------------------------------------------ */
 
 static bool make_room(struct quotas *quotas, size_t n_cohorts, size_t n_tenants) {
   quotas->spec = calloc(1, sizeof *quotas->spec);

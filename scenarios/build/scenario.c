@@ -1,19 +1,67 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of a scenario for who changes it: what it says somewhere, and the catalogue that it goes by. */
+/*
+ * Loads a scenario: reads the file, applies overrides, checks the keys and builds the sections in a fixed order. The
+ * sections `trace`, `policy`, `replications` and `alerts` are built here, larger ones in files of their own. Later
+ * sections may use earlier ones, for example `classes` and `costs` use the pools of `cluster`.
+ *
+ * Also: single values of a scenario file, its catalogue, properties of a loaded scenario, and a policy written as one
+ * word ("queue:order=sjf") as overrides.
+ */
 
 #include "headroom/scenario.h"
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether the first line of the file has the commas of a CSV header or row, or its name the ending of a trace. */
+static bool looks_like_trace(const char *path) {
+  static const char *const endings[] = {".csv", ".csv.gz", ".csv.zst", ".swf", ".swf.gz", ".hrt"};
+  size_t length = strlen(path);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+    if (length > strlen(endings[i]) && strcmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
+  char line[200] = "";
+  struct stat info;
+  FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  if (!file) return false;
+  bool has_line = fgets(line, sizeof line, file) != NULL;
+  fclose(file);
+  const char *comma = strchr(line, ',');
+  return has_line && !strpbrk(line, "{[\"") && comma && strchr(comma + 1, ',');
+}
+
+static bool has_key(const cJSON *tree, const char *name) {
+  return cJSON_IsObject(tree) && hr__has(tree, name);
+}
+
+/* Reads the file. A trace, a grid or a suite in the place of a scenario is named as such. */
+static enum hr_status read_source(struct hr__source *source, struct hr_error *error) {
+  const char *path = source->path;
+  if (access(path, F_OK) != 0 && errno == ENOENT)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: cannot be read: No such file or directory; 'headroom list scenarios' shows those that ship",
+                   path);
+  enum hr_status status = hr__json_file_read(path, &source->file, error);
+  if (status == HR_BAD_INPUT && looks_like_trace(path))
+    return hr_fail(error, HR_BAD_INPUT, "%s: looks like a trace: give a scenario, and this file with --trace", path);
+  if (status != HR_OK || has_key(source->file.tree, "cluster")) return status;
+  if (has_key(source->file.tree, "axes"))
+    return hr_fail(error, HR_BAD_INPUT, "%s: is the grid of a sweep, not a scenario; 'headroom sweep' reads it", path);
+  if (has_key(source->file.tree, "runs"))
+    return hr_fail(error, HR_BAD_INPUT, "%s: is a suite of runs, not a scenario; 'headroom check' reads it", path);
+  return HR_OK;
+}
 
 static enum hr_status open_source(struct hr__builder *builder, struct hr_error *error) {
-  enum hr_status status = hr__json_file_read(builder->source.path, &builder->source.file, error);
+  enum hr_status status = read_source(&builder->source, error);
   return status == HR_OK ? hr__source_override(&builder->source, error) : status;
 }
 
@@ -27,7 +75,7 @@ static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
-/* The value at the path, as text. */
+/* Sets `json` to the value at the path `key`; leaves it if there is none. */
 static enum hr_status print_part(const cJSON *tree, const char *key, char **json, struct hr_error *error) {
   const cJSON *value = tree;
   char *path = strdup(key), *rest;
@@ -53,7 +101,7 @@ enum hr_status hr_scenario_part(const char *path, const char *const *overrides, 
 
 enum hr_status hr_scenario_catalog(const char *path, const char *const *overrides, size_t n_overrides,
                                    struct hr_catalog **catalog, struct hr_error *error) {
-  struct hr_scenario scenario = {0}; /* takes the files down */
+  struct hr_scenario scenario = {0}; /* the builder lists the files in it */
   struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
                                 .scenario = &scenario,
                                 .error = error};
@@ -69,7 +117,9 @@ enum hr_status hr_scenario_catalog(const char *path, const char *const *override
   return status;
 }
 
-/* A scenario's `replications`. Which figures there are is known above; their names are kept with their places. */
+/* ---- Replications ----------------------------------------------------------------------------------- */
+
+/* Metrics are known to report/ only, so the name of the metric is kept with its place for a later check. */
 
 void hr_replication_spec_init(struct hr_replication_spec *spec) {
   *spec = (struct hr_replication_spec){.confidence = 0.95};
@@ -88,21 +138,20 @@ static enum hr_status build_precision(struct hr__builder *builder, const cJSON *
   hr__build_leave(builder);
   if (status != HR_OK) return status;
   if (hr__has(json, "count"))
-    return hr__build_fail_at(builder, json, "count",
-                             "replications have a 'count', or a 'metric' that is to be known so well, not both");
+    return hr__build_fail_at(builder, json, "count", "'replications' has both 'count' and 'metric'; keep one");
   if (!hr__has(json, "relative"))
-    return hr__build_fail(builder, false, "'metric' wants 'relative', half the width of its interval as a share of it");
+    return hr__build_fail(builder, false,
+                          "'metric' needs 'relative', the half width of its confidence interval as a share of it");
   spec->relative = hr__number_of(json, "relative", 0);
   spec->most = (uint32_t)hr__number_of(json, "max", HR_MOST_REPLICATIONS);
   spec->least = (uint32_t)hr__number_of(json, "min", HR_LEAST_REPLICATIONS);
   if (!hr__has(json, "min") && spec->least > spec->most) spec->least = spec->most;
   if (spec->least > spec->most)
-    return hr__build_fail_at(builder, json, "min", "'min' is %u, more than 'max', which is %u", spec->least,
-                             spec->most);
+    return hr__build_fail_at(builder, json, "min", "'min' (%u) is larger than 'max' (%u)", spec->least, spec->most);
   return HR_OK;
 }
 
-static enum hr_status hr__build_replications(struct hr__builder *builder) {
+static enum hr_status build_replications(struct hr__builder *builder) {
   static const char *const words[] = {"none", "days", "weeks", NULL};
   struct hr_replication_spec *spec = &builder->scenario->replications;
   hr_replication_spec_init(spec);
@@ -115,12 +164,75 @@ static enum hr_status hr__build_replications(struct hr__builder *builder) {
   spec->workload.growth = hr__number_of(workload, "growth", 1);
   enum hr_status status = hr__has(json, "metric") ? build_precision(builder, json, spec) : HR_OK;
   if (status == HR_OK && !spec->metric.text && hr__has(json, "relative"))
-    status = hr__build_fail_at(builder, json, "relative", "'relative' wants a 'metric', the figure that is meant");
+    status = hr__build_fail_at(builder, json, "relative", "'relative' needs 'metric', the metric to which it applies");
   hr__build_leave(builder);
   return status;
 }
 
-/* What a scenario has, told from what was built. */
+/* ---- Alerts ---- */
+
+static const char *const alert_keys[HR_N_ALERTS] = {
+#define ALERT_KEY(name, text, key) key,
+    HR_ALERT_TABLE(ALERT_KEY)
+#undef ALERT_KEY
+};
+
+/* Limits of waiting by class: `above_s` for all, then "default" for those that are not listed. */
+static enum hr_status build_waits(struct hr__builder *builder, const cJSON *rule, struct hr_alert_rules *rules) {
+  const cJSON *classes = hr__build_enter(builder, rule, "classes");
+  bool named[HR_N_CLASSES] = {false};
+  uint32_t ordinal = 0;
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) rules->waiting_us[i] = hr__span_of(rule, "above_s", rules->waiting_us[i]);
+  if (!classes) return HR_OK;
+  for (const cJSON *member = classes->child; member; member = member->next) {
+    unsigned class_ = hr__class_of(member->string);
+    hr__place_enter(&builder->place, ordinal++, member->string);
+    if (class_ == HR_CLASS_UNKNOWN) return hr__unknown_class(builder, member->string);
+    if (class_ < HR_N_CLASSES) named[class_] = true;
+    if (class_ < HR_N_CLASSES) rules->waiting_us[class_] = hr__span_of(classes, member->string, 0);
+    hr__build_leave(builder);
+  }
+  for (unsigned i = 0; i < HR_N_CLASSES; i++)
+    if (!named[i]) rules->waiting_us[i] = hr__span_of(classes, hr__default_key, rules->waiting_us[i]);
+  hr__build_leave(builder);
+  return HR_OK;
+}
+
+static const cJSON *rule_of(const cJSON *alerts, enum hr_alert_rule rule) {
+  return cJSON_GetObjectItemCaseSensitive(alerts, alert_keys[rule]);
+}
+
+static void build_figures(const cJSON *alerts, struct hr_alert_rules *rules) {
+  const cJSON *underused = rule_of(alerts, HR_ALERT_UNDERUSED), *saturated = rule_of(alerts, HR_ALERT_SATURATED);
+  const cJSON *reclaims = rule_of(alerts, HR_ALERT_RECLAIMS);
+  rules->underused_below = hr__number_of(underused, "below", rules->underused_below);
+  rules->underused_for_us = hr__span_of(underused, "for_s", rules->underused_for_us);
+  rules->saturated_above = hr__number_of(saturated, "above", rules->saturated_above);
+  rules->saturated_for_us = hr__span_of(saturated, "for_s", rules->saturated_for_us);
+  rules->reclaims_above = hr__number_of(reclaims, "above", rules->reclaims_above);
+  rules->reclaims_within_us = hr__span_of(reclaims, "within_s", rules->reclaims_within_us);
+  rules->unsaved_us = hr__span_of(rule_of(alerts, HR_ALERT_UNSAVED), "for_s", rules->unsaved_us);
+  rules->budget_above = hr__number_of(rule_of(alerts, HR_ALERT_BUDGET), "above", rules->budget_above);
+}
+
+static enum hr_status build_alerts(struct hr__builder *builder) {
+  struct hr_alert_rules *rules = &builder->scenario->alerts;
+  hr_alert_rules_init(rules);
+  const cJSON *alerts = hr__build_enter(builder, builder->source.file.tree, "alerts");
+  if (!alerts) return HR_OK;
+  build_figures(alerts, rules);
+  for (unsigned i = 0; i < HR_N_ALERTS; i++) {
+    const cJSON *on = cJSON_GetObjectItemCaseSensitive(rule_of(alerts, (enum hr_alert_rule)i), "on");
+    rules->is_off[i] = on && cJSON_IsFalse(on);
+  }
+  const cJSON *waits = hr__build_enter(builder, alerts, alert_keys[HR_ALERT_WAITING]);
+  enum hr_status status = waits ? build_waits(builder, waits, rules) : HR_OK;
+  if (status == HR_OK && waits) hr__build_leave(builder);
+  if (status == HR_OK) hr__build_leave(builder);
+  return status;
+}
+
+/* ---- Properties ------------------------------------------------------------------------------------- */
 
 bool hr_scenario_has_prices(const struct hr_scenario *scenario) {
   const struct hr_cost_spec *costs = &scenario->costs;
@@ -158,16 +270,14 @@ bool hr_scenario_is_random(const struct hr_scenario *scenario) {
   return scenario->prices_drawn;
 }
 
-/* A scenario from its file: its head, trace and policy; the other parts have files of their own. */
-
 /* ---- Trace ------------------------------------------------------------------------------------------ */
 
 static enum hr_status build_format(struct hr__builder *builder, const cJSON *trace) {
-  enum { MOST_FORMATS = 32 };
-  const char *names[MOST_FORMATS + 1], *wanted = hr__text_of(trace, "format", "auto");
+  enum { MAX_FORMATS = 32 };
+  const char *names[MAX_FORMATS + 1], *wanted = hr__text_of(trace, "format", "auto");
   const struct hr_trace_format *formats = hr_trace_formats();
   size_t count = 0;
-  for (; formats[count].name && count < MOST_FORMATS; count++) names[count] = formats[count].name;
+  for (; formats[count].name && count < MAX_FORMATS; count++) names[count] = formats[count].name;
   names[count] = NULL;
   if (hr_trace_format_find(wanted))
     return (builder->scenario->trace_format = strdup(wanted)) ? HR_OK : hr__build_no_memory(builder);
@@ -261,7 +371,8 @@ static enum hr_status build_policy(struct hr__builder *builder) {
   return status;
 }
 
-/* Jobs on nodes that come and go must be on known nodes; a count of a pool's GPUs knows none. */
+/* Nodes of elastic or time-bounded pools come and go, so each job must be on known nodes. The placement 'pool' counts
+   GPUs of a pool and knows no nodes. */
 static enum hr_status check_placement(struct hr__builder *builder) {
   const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
   const cJSON *placement = cJSON_GetObjectItemCaseSensitive(policy, "placement");
@@ -274,29 +385,29 @@ static enum hr_status check_placement(struct hr__builder *builder) {
     if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded)) continue;
     return hr__build_fail_at(builder, policy, "placement",
                              "the placement 'pool' counts GPUs, but the nodes of pool '%.60s' (%s) come and go; "
-                             "first-fit, best-fit or worst-fit is wanted",
+                             "use first-fit, best-fit or worst-fit",
                              cluster->pools[i].name, hr_market_name(market->market));
   }
   hr__build_leave(builder);
   return HR_OK;
 }
 
-/* What is guaranteed is for quotas to say. */
-static enum hr_status doubt_reclaim(struct hr__builder *builder) {
+/* Only quotas define guarantees that can be reclaimed. */
+static enum hr_status warn_reclaim(struct hr__builder *builder) {
   struct hr_scenario *scenario = builder->scenario;
   const struct hr_policy_choice *policy = &scenario->policy;
   char buffer[32];
   for (size_t i = 0; i < policy->n_params && !policy->library && !scenario->quotas; i++) {
     if (strcmp(policy->ops->params[i].key, "preemption") != 0) continue;
     if (strcmp(hr_policy_choice_text(policy, i, buffer), "reclaim") != 0) continue;
-    if (hr_notes_add(&scenario->notes, "warning: the preemption 'reclaim' stops nobody without 'quotas' that guarantee "
-                                       "something") != HR_OK)
+    if (hr_notes_add(&scenario->notes, "warning: preemption 'reclaim' has no effect: no 'quotas' guarantee GPUs") !=
+        HR_OK)
       return hr__build_no_memory(builder);
   }
   return HR_OK;
 }
 
-/* ---- The rest --------------------------------------------------------------------------------------- */
+/* ---- Loading ---------------------------------------------------------------------------------------- */
 
 /* "demo" for "scenarios/demo.json". */
 static char *stem(const char *path) {
@@ -325,7 +436,7 @@ static enum hr_status build_head(struct hr__builder *builder) {
 static enum hr_status build(struct hr__builder *builder) {
   enum hr_status status = hr__source_override(&builder->source, builder->error);
   if (status == HR_OK)
-    status = hr__source_validate(&builder->source, hr__scenario_keys(), "the scenario", builder->error);
+    status = hr__source_validate(&builder->source, hr__scenario_keys, "the scenario", builder->error);
   if (status == HR_OK) status = build_head(builder);
   if (status == HR_OK) status = build_trace(builder);
   if (status == HR_OK) status = build_policy(builder);
@@ -336,10 +447,10 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_network_speeds(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
-  if (status == HR_OK) status = hr__build_alerts(builder);
-  if (status == HR_OK) status = hr__build_replications(builder);
+  if (status == HR_OK) status = build_alerts(builder);
+  if (status == HR_OK) status = build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
-  return status == HR_OK ? doubt_reclaim(builder) : status;
+  return status == HR_OK ? warn_reclaim(builder) : status;
 }
 
 enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
@@ -347,8 +458,11 @@ enum hr_status hr_scenario_load(const char *path, const char *const *overrides, 
   struct hr__builder builder = {.source = {.path = path, .overrides = overrides, .n_overrides = n_overrides},
                                 .error = error};
   *scenario = NULL;
-  enum hr_status status = hr__json_file_read(path, &builder.source.file, error);
-  if (status != HR_OK) return status;
+  enum hr_status status = read_source(&builder.source, error);
+  if (status != HR_OK) {
+    hr__json_file_finish(&builder.source.file);
+    return status;
+  }
   builder.scenario = calloc(1, sizeof *builder.scenario);
   status = builder.scenario ? build(&builder) : hr__build_no_memory(&builder);
   hr_catalog_destroy(builder.catalog);
@@ -382,4 +496,74 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_notes_finish(&scenario->notes);
   hr_notes_finish(&scenario->files);
   free(scenario);
+}
+
+/* ---- Policies as one word ----------------------------------------------------------------------------
+   "NAME[:KEY=VALUE,...]" as overrides of a scenario. */
+
+struct override_list {
+  char **at;
+  size_t count;
+};
+
+static enum hr_status add(struct override_list *list, const char *key, const char *value, struct hr_error *error) {
+  char **grown = realloc(list->at, (list->count + 1) * sizeof *grown);
+  if (grown) list->at = grown;
+  size_t bytes = sizeof "policy.=" + strlen(key) + strlen(value);
+  char *text = grown ? malloc(bytes) : NULL;
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  snprintf(text, bytes, "policy.%s=%s", key, value);
+  grown[list->count++] = text;
+  return HR_OK;
+}
+
+static bool is_set(const struct override_list *list, const char *key) {
+  static const char head[] = "policy.";
+  size_t length = strlen(key);
+  for (size_t i = 0; i < list->count; i++) {
+    const char *has = list->at[i] + sizeof head - 1;
+    if (strncmp(has, key, length) == 0 && has[length] == '=') return true;
+  }
+  return false;
+}
+
+/* One "key=value", checked against the policy. */
+static enum hr_status add_param(struct override_list *list, struct hr_policy_choice *choice, char *pair,
+                                struct hr_error *error) {
+  char *value = strchr(pair, '=');
+  if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s': key=value expected", pair);
+  *value++ = '\0';
+  enum hr_status status = hr_policy_choice_set(choice, pair, value, error);
+  if (status != HR_OK) return status;
+  if (is_set(list, pair)) return hr_fail(error, HR_BAD_INPUT, "duplicate parameter '%s'; keep one", pair);
+  return add(list, pair, value, error);
+}
+
+static enum hr_status add_parts(struct override_list *list, char *text, struct hr_error *error) {
+  struct hr_policy_choice choice = {0};
+  char *pairs = strchr(text, ':');
+  if (pairs) *pairs++ = '\0';
+  char *path =
+      strchr(text, '/') ? realpath(text, NULL) : NULL; /* absolute, because paths in a scenario are relative to it */
+  const char *name = path ? path : text;
+  enum hr_status status = hr_policy_choice_init(&choice, name, error);
+  if (status == HR_OK) status = add(list, "name", name, error);
+  for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
+    next = strchr(pair, ',');
+    if (next) *next++ = '\0';
+    status = add_param(list, &choice, pair, error);
+  }
+  hr_policy_choice_finish(&choice);
+  free(path);
+  return status;
+}
+
+enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error) {
+  struct override_list list = {0};
+  char *text = strdup(policy);
+  enum hr_status status = text ? add_parts(&list, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  free(text);
+  *overrides = list.at;
+  *count = list.count;
+  return status;
 }

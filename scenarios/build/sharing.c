@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How jobs share the GPUs of a pool: `sharing`, and what belongs to each way. */
+/*
+ * `sharing` of a pool: whole GPUs, MPS, time-slicing or MIG, with interference between jobs on one GPU, and `mig`: the
+ * partitions of its GPUs.
+ *
+ * Keys that have no effect with the chosen kind of sharing or MIG mode are reported as mistakes.
+ */
 
 #include "headroom/gpu_inventory.h"
 #include "scenarios/build/pools.h"
@@ -15,7 +20,7 @@ static enum hr_sharing sharing_of(const cJSON *entry) {
   return (enum hr_sharing)hr__choice_of(entry, "sharing", sharings, HR_SHARING_WHOLE);
 }
 
-/* Under time-slicing nobody keeps memory for anybody, unless the scenario says so. */
+/* Time-slicing does not reserve memory unless the scenario says so. */
 static enum hr_gpu_memory memory_of(const cJSON *entry, enum hr_sharing sharing) {
   static const char *const memories[] = {HR_GPU_MEMORY_TABLE(WORD) NULL};
   enum hr_gpu_memory usual = sharing == HR_SHARING_TIME_SLICE ? HR_GPU_MEMORY_FIRST_COME : HR_GPU_MEMORY_RESERVED;
@@ -23,23 +28,23 @@ static enum hr_gpu_memory memory_of(const cJSON *entry, enum hr_sharing sharing)
 }
 #undef WORD
 
-/* Keys that say nothing for the way of sharing that is chosen are taken for mistakes. */
 static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry, enum hr_sharing sharing) {
-  bool parted = sharing == HR_SHARING_MPS || sharing == HR_SHARING_TIME_SLICE;
-  if (hr__has(entry, "replicas") && !parted)
+  bool divided = sharing == HR_SHARING_MPS || sharing == HR_SHARING_TIME_SLICE;
+  if (hr__has(entry, "replicas") && !divided)
     return hr__build_fail_at(builder, entry, "replicas", "only GPUs shared by 'mps' or 'time-slice' have replicas");
   if (hr__has(entry, "clients") && sharing != HR_SHARING_MPS)
     return hr__build_fail_at(builder, entry, "clients", "only GPUs shared by 'mps' have clients");
-  static const char *const meetings[] = {"interference", "interference_pairs"};
-  for (size_t i = 0; i < sizeof meetings / sizeof *meetings && sharing == HR_SHARING_WHOLE; i++)
-    if (hr__has(entry, meetings[i]))
-      return hr__build_fail_at(builder, entry, meetings[i], "jobs do not meet on GPUs that are not shared");
+  static const char *const pairings[] = {"interference", "interference_pairs"};
+  for (size_t i = 0; i < sizeof pairings / sizeof *pairings && sharing == HR_SHARING_WHOLE; i++)
+    if (hr__has(entry, pairings[i]))
+      return hr__build_fail_at(builder, entry, pairings[i], "'%s' has no effect: the GPUs are not shared", pairings[i]);
   if (sharing != HR_SHARING_TIME_SLICE && memory_of(entry, sharing) == HR_GPU_MEMORY_FIRST_COME)
     return hr__build_fail_at(builder, entry, "memory",
-                             "only memory of GPUs shared by 'time-slice' is 'first-come'; with '%s' it is 'reserved'",
+                             "'first-come' memory needs 'sharing' 'time-slice'; with '%s' memory is 'reserved'",
                              hr_sharing_name(sharing));
   if (sharing == HR_SHARING_TIME_SLICE && !hr__has(entry, "replicas"))
-    return hr__build_fail_at(builder, entry, "sharing", "'time-slice' wants 'replicas', the jobs that take turns");
+    return hr__build_fail_at(builder, entry, "sharing",
+                             "'time-slice' needs 'replicas', the number of jobs that share a GPU");
   return HR_OK;
 }
 
@@ -55,7 +60,7 @@ static enum hr_status build_interference(struct hr__builder *builder, struct hr_
                                            (uint32_t)lround(hr__number_of(step, "speed", 0) * 1e6)};
     if (pool->n_interference > 1 && taken->up_to_milli <= taken[-1].up_to_milli)
       return hr__build_fail_at(builder, draft->entry, "interference",
-                               "'up_to' rises from each to the next, by a thousandth of a GPU at least");
+                               "'up_to' must increase from entry to entry, by at least 0.001 GPU");
   }
   return HR_OK;
 }
@@ -74,8 +79,8 @@ static enum hr_status build_pairs(struct hr__builder *builder, struct hr__pool_d
     if (!pair->model || !pair->with) return hr__build_no_memory(builder);
     for (const struct hr_pair_speed *before = pool->pairs; before < pair; before++)
       if (strcmp(before->model, pair->model) == 0 && strcmp(before->with, pair->with) == 0)
-        return hr__build_fail_at(builder, draft->entry, "interference_pairs", "'%.60s' with '%.60s' stands twice",
-                                 pair->model, pair->with);
+        return hr__build_fail_at(builder, draft->entry, "interference_pairs",
+                                 "duplicate pair '%.60s' with '%.60s'; keep one", pair->model, pair->with);
   }
   return HR_OK;
 }
@@ -86,56 +91,40 @@ enum hr_status hr__check_sharing(struct hr__builder *builder) {
   for (uint32_t i = 0; by_gpu && i < cluster->n_pools; i++)
     if (cluster->pools[i].nodes > 0 && cluster->pools[i].gpus_per_node > HR_MAX_STOCK_GPUS)
       return hr__build_fail(builder, false,
-                            "pool '%.60s' has %u GPUs a node; where GPUs are told apart, nodes have at most %u",
+                            "pool '%.60s' has %u GPUs per node; with per-GPU allocation a node has at most %u",
                             cluster->pools[i].name, cluster->pools[i].gpus_per_node, HR_MAX_STOCK_GPUS);
   return HR_OK;
 }
 
-static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__pool_draft *draft);
-
-enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
-  struct hr_pool_spec *pool = &draft->pool;
-  pool->sharing = sharing_of(draft->entry);
-  pool->memory = memory_of(draft->entry, pool->sharing);
-  pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
-  pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
-  enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
-  if (status == HR_OK) status = build_interference(builder, draft);
-  if (status == HR_OK) status = build_pairs(builder, draft);
-  return status == HR_OK ? hr__build_mig(builder, draft) : status;
-}
-
-/* How a pool's GPUs are split by MIG: `mig`, where `sharing` says so. */
+/* ---- MIG -------------------------------------------------------------------------------------------- */
 
 static enum hr_mig_mode mode_of(const cJSON *mig) {
-#define SPLIT_WORD(name, text) text,
-  static const char *const modes[] = {HR_MIG_MODE_TABLE(SPLIT_WORD) NULL};
-#undef SPLIT_WORD
+#define WORD(name, text) text,
+  static const char *const modes[] = {HR_MIG_MODE_TABLE(WORD) NULL};
+#undef WORD
   return (enum hr_mig_mode)hr__choice_of(mig, "mode", modes, HR_MIG_STATIC);
 }
 
-/* Keys that say nothing in the mode that is chosen are taken for mistakes. */
-static enum hr_status split_check_keys(struct hr__builder *builder, const cJSON *mig, enum hr_mig_mode mode) {
+static enum hr_status check_mig_keys(struct hr__builder *builder, const cJSON *mig, enum hr_mig_mode mode) {
   static const struct {
     const char *key;
-    unsigned modes; /* that it is for: bits 1 << mode */
+    unsigned modes; /* mask of the modes that it belongs to: 1 << mode */
     const char *error;
   } keys[] = {
-      {"layout", 1U << HR_MIG_STATIC | 1U << HR_MIG_DYNAMIC, "instances that are made on demand have no layout"},
-      {"layout_of_gpus", 1U << HR_MIG_STATIC | 1U << HR_MIG_DYNAMIC,
-       "instances that are made on demand have no layout"},
-      {"layouts", 1U << HR_MIG_DYNAMIC, "only GPUs that are split in mode 'dynamic' choose from layouts"},
-      {"repartition_s", 1U << HR_MIG_DYNAMIC, "only GPUs that are split in mode 'dynamic' are split anew"},
-      {"create_s", 1U << HR_MIG_ON_DEMAND, "only in mode 'on-demand' instances are made one by one"},
+      {"layout", 1U << HR_MIG_STATIC | 1U << HR_MIG_DYNAMIC, "mode 'on-demand' has no layout"},
+      {"layout_of_gpus", 1U << HR_MIG_STATIC | 1U << HR_MIG_DYNAMIC, "mode 'on-demand' has no layout"},
+      {"layouts", 1U << HR_MIG_DYNAMIC, "'layouts' needs mode 'dynamic'"},
+      {"repartition_s", 1U << HR_MIG_DYNAMIC, "'repartition_s' needs mode 'dynamic'"},
+      {"create_s", 1U << HR_MIG_ON_DEMAND, "'create_s' needs mode 'on-demand'"},
   };
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (hr__has(mig, keys[i].key) && !(keys[i].modes >> mode & 1))
       return hr__build_fail_at(builder, mig, keys[i].key, "%s", keys[i].error);
   if (hr__has(mig, "layout") && hr__has(mig, "layout_of_gpus"))
-    return hr__build_fail_at(builder, mig, "layout_of_gpus", "'layout' tells it for all GPUs; leave one of them out");
+    return hr__build_fail_at(builder, mig, "layout_of_gpus",
+                             "'layout' and 'layout_of_gpus' exclude each other; keep one");
   if (mode == HR_MIG_STATIC && !hr__has(mig, "layout") && !hr__has(mig, "layout_of_gpus"))
-    return hr__build_fail(builder, false,
-                          "GPUs that are split want 'layout', e.g. \"all-1g.10gb\", or 'mode' dynamic or on-demand");
+    return hr__build_fail(builder, false, "'mig' needs 'layout', e.g. \"all-1g.10gb\", or 'mode' dynamic or on-demand");
   return HR_OK;
 }
 
@@ -151,7 +140,7 @@ static enum hr_status add_layout(struct hr__builder *builder, const cJSON *mig, 
   return hr_mig_spec_add(spec, text, &gpu, number) == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
-/* Volcano's groups. */
+/* The groups of Volcano's MIG support are the default choice. */
 static enum hr_status add_groups(struct hr__builder *builder, struct hr_mig_spec *spec) {
   struct hr_mig_gpu gpu;
   uint32_t unused;
@@ -174,13 +163,13 @@ static enum hr_status add_choices(struct hr__builder *builder, const cJSON *mig,
   return status;
 }
 
-/* The layout that each GPU has at first. */
-static enum hr_status add_first(struct hr__builder *builder, const cJSON *mig, uint32_t n_gpus,
-                                struct hr_mig_spec *spec) {
+/* The initial layout of each GPU. */
+static enum hr_status add_initial(struct hr__builder *builder, const cJSON *mig, uint32_t n_gpus,
+                                  struct hr_mig_spec *spec) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(mig, "layout_of_gpus"), *text = list ? list->child : NULL;
   if (spec->mode == HR_MIG_ON_DEMAND) return HR_OK;
   if (list && (uint32_t)cJSON_GetArraySize(list) != n_gpus)
-    return hr__build_fail_at(builder, mig, "layout_of_gpus", "a node has %u GPUs; one layout is wanted for each",
+    return hr__build_fail_at(builder, mig, "layout_of_gpus", "a node has %u GPUs; one layout for each is expected",
                              (unsigned)n_gpus);
   spec->layout_of_gpu = calloc(n_gpus, sizeof *spec->layout_of_gpu);
   if (!spec->layout_of_gpu) return hr__build_no_memory(builder);
@@ -195,17 +184,15 @@ static enum hr_status add_first(struct hr__builder *builder, const cJSON *mig, u
   return HR_OK;
 }
 
-/* ---- The pool --------------------------------------------------------------------------------------- */
-
-/* Shares of instances are counted along the axis of slices, so these must lie beside each other on it. */
+/* Shares of instances are counted along the axis of slices, so the compute slices of an instance must be adjacent. */
 static enum hr_status check_type(struct hr__builder *builder, const struct hr_mig_type *type) {
   for (uint32_t i = 0; i < type->n_profiles; i++) {
     const struct hr_mig_profile *profile = &type->profiles[i];
     uint32_t last = 31U - (uint32_t)__builtin_clz(profile->starts | 1U);
     if (profile->compute_slices > profile->memory_slices || last + profile->compute_slices > type->compute_slices)
       return hr__build_fail(builder, false,
-                            "profile '%.23s' of %.60s in the catalogue has more compute slices than there is room for "
-                            "from one of its starts on",
+                            "profile '%.23s' of %.60s in the catalogue has more compute slices than fit after one of "
+                            "its starts",
                             profile->name, type->gpu);
   }
   return HR_OK;
@@ -216,10 +203,10 @@ static int64_t lead_us_of(const cJSON *mig) {
   return (int64_t)llround(lead_s * (double)HR_SECOND_US);
 }
 
-static enum hr_status build(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *mig) {
+static enum hr_status build_partitions(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *mig) {
   const struct hr_mig_type *type;
   struct hr_error inner;
-  enum hr_status status = split_check_keys(builder, mig, mode_of(mig));
+  enum hr_status status = check_mig_keys(builder, mig, mode_of(mig));
   if (status == HR_OK && hr_catalog_mig(builder->catalog, draft->pool.gpu, &type, &inner) != HR_OK)
     status = hr__build_fail(builder, false, "%s", inner.text);
   if (status == HR_OK) status = check_type(builder, type);
@@ -228,20 +215,31 @@ static enum hr_status build(struct hr__builder *builder, struct hr__pool_draft *
   if (!spec) return hr__build_no_memory(builder);
   spec->lead_us = lead_us_of(mig);
   status = add_choices(builder, mig, spec);
-  return status == HR_OK ? add_first(builder, mig, draft->pool.gpus_per_node, spec) : status;
+  return status == HR_OK ? add_initial(builder, mig, draft->pool.gpus_per_node, spec) : status;
 }
 
-/* How MIG splits them, where that is how they are shared. */
-static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__pool_draft *draft) {
+static enum hr_status build_mig(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *mig = hr__has(draft->entry, "mig") ? hr__build_enter(builder, draft->entry, "mig") : NULL;
   if (!mig && draft->pool.sharing != HR_SHARING_MIG) return HR_OK;
   if (!mig)
     return hr__build_fail_at(builder, draft->entry, "sharing",
-                             "'mig' wants 'mig', how the GPUs are split, e.g. "
-                             "{ \"layout\": \"all-balanced\" }");
-  if (draft->pool.sharing != HR_SHARING_MIG)
-    return hr__build_fail(builder, false, "only GPUs whose 'sharing' is 'mig' are split");
-  enum hr_status status = build(builder, draft, mig);
+                             "sharing 'mig' needs the key 'mig', e.g. { \"layout\": \"all-balanced\" }");
+  if (draft->pool.sharing != HR_SHARING_MIG) return hr__build_fail(builder, false, "'mig' needs 'sharing' 'mig'");
+  enum hr_status status = build_partitions(builder, draft, mig);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
+}
+
+/* ---- The section ------------------------------------------------------------------------------------ */
+
+enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
+  struct hr_pool_spec *pool = &draft->pool;
+  pool->sharing = sharing_of(draft->entry);
+  pool->memory = memory_of(draft->entry, pool->sharing);
+  pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
+  pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
+  enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
+  if (status == HR_OK) status = build_interference(builder, draft);
+  if (status == HR_OK) status = build_pairs(builder, draft);
+  return status == HR_OK ? build_mig(builder, draft) : status;
 }

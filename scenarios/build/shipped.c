@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The scenarios that ship with Headroom, found beside the program: installed, or in the tree it was built from. */
+/*
+ * Lists the scenarios that ship with Headroom: in the folder scenarios of $HEADROOM_DATA, else beside the running
+ * program, which is installed (../share/headroom/scenarios) or in its build folder.
+ */
 
 #include "headroom/scenario.h"
 #include "traces/json/json_file.h"
@@ -12,15 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LONGEST_FOLDER = 4096 };
+enum { MAX_FOLDER = 4096 };
 
 static bool is_folder(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* From a path to its folder; false when it has none above it. */
-static bool go_up(char *path) {
+/* Cuts a path to its folder; false if it has none. */
+static bool cut_to_folder(char *path) {
   char *slash = strrchr(path, '/');
   if (slash) *slash = '\0';
   return slash != NULL;
@@ -28,12 +31,12 @@ static bool go_up(char *path) {
 
 /* `tail` in the folder `levels` above the running program. */
 static bool find_beside_program(unsigned levels, const char *tail, char *found, size_t size) {
-  char program[LONGEST_FOLDER];
+  char program[MAX_FOLDER];
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   if (length <= 0) return false;
   program[length] = '\0';
   for (unsigned i = 0; i <= levels; i++)
-    if (!go_up(program)) return false;
+    if (!cut_to_folder(program)) return false;
   snprintf(found, size, "%s/%s", program, tail);
   return is_folder(found);
 }
@@ -43,12 +46,13 @@ static bool find_folder(char *found, size_t size, struct hr_error *error) {
   if (data && data[0]) {
     snprintf(found, size, "%s/scenarios", data);
     if (is_folder(found)) return true;
-    hr_fail(error, HR_BAD_INPUT, "%s: is not there; HEADROOM_DATA names the folder above it", found);
+    hr_fail(error, HR_BAD_INPUT, "%s: no such folder; HEADROOM_DATA is the folder that contains it", found);
     return false;
   }
   if (find_beside_program(1, "share/headroom/scenarios", found, size)) return true;
   if (find_beside_program(2, "scenarios", found, size)) return true;
-  hr_fail(error, HR_BAD_INPUT, "no shipped scenarios beside the program; HEADROOM_DATA may name the folder above them");
+  hr_fail(error, HR_BAD_INPUT,
+          "no shipped scenarios beside the program; set HEADROOM_DATA to the folder that contains 'scenarios'");
   return false;
 }
 
@@ -101,7 +105,7 @@ static int by_path(const void *a, const void *b) {
 }
 
 enum hr_status hr_scenario_list(struct hr_scenario_entry **entries, size_t *count, struct hr_error *error) {
-  char folder[LONGEST_FOLDER + 64];
+  char folder[MAX_FOLDER + 64];
   *entries = NULL;
   *count = 0;
   if (!find_folder(folder, sizeof folder, error)) return HR_BAD_INPUT;

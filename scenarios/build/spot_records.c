@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Three kinds of records become steps of one kind. JSON is read as scenarios are; the others line by line. */
+/*
+ * Reads recorded spot capacity (three formats, one list of steps) and recorded spot prices.
+ *
+ * Steps are sorted by time and strictly change the level. Price changes of the selected zones are collected, sorted by
+ * time and reduced to the lowest price at each time. Names are interned, because a file of a million changes has about
+ * a thousand of them.
+ */
 
 #include "scenarios/build/spot_records.h"
 
@@ -18,21 +24,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HIGHEST_COUNT = 16000000 };
+enum { MAX_COUNT = 16000000 };
 
 struct record {
   const char *path;
   struct hr_error *error;
   struct hr_level_step *steps;
   uint32_t count, capacity;
-  int64_t end_us; /* so far */
+  int64_t end_us; /* time of the last entry */
 };
 
 static enum hr_status no_memory(const struct record *record) {
   return hr_fail(record->error, HR_NO_MEMORY, "%s: out of memory", record->path);
 }
 
-/* Steps of one time are one, the last; a step to the level that stands is none. */
+/* The last of several steps at one time counts; a step to the current level is dropped. */
 static enum hr_status add_step(struct record *record, int64_t at_us, uint32_t level) {
   record->end_us = at_us;
   if (record->count && record->steps[record->count - 1].at_us == at_us) record->count--;
@@ -54,14 +60,14 @@ static enum hr_status read_counts(struct record *record, const cJSON *data, doub
   for (const cJSON *each = data->child; each; each = each->next, place++, at_us += gap_us) {
     if (at_us > HR_MAX_INPUT_US - gap_us)
       return hr_fail(record->error, HR_BAD_INPUT,
-                     "%s: entry %zu of 'data' is 3,000 years on at %.10g s an entry; 'metadata.gap_seconds' is the "
-                     "time from one entry to the next",
+                     "%s: entry %zu of 'data' is 3,000 years after the start at %.10g s per entry; "
+                     "'metadata.gap_seconds' is the time between entries",
                      record->path, place, gap_s);
     double value = each->valuedouble;
-    if (!cJSON_IsNumber(each) || value != floor(value) || value < 0 || value > HIGHEST_COUNT)
+    if (!cJSON_IsNumber(each) || value != floor(value) || value < 0 || value > MAX_COUNT)
       return hr_fail(record->error, HR_BAD_INPUT,
-                     "%s: entry %zu of 'data' is no whole number from 0 to %d; each is how many nodes there were",
-                     record->path, place, HIGHEST_COUNT);
+                     "%s: entry %zu of 'data' is not a whole number from 0 to %d; an entry is a number of nodes",
+                     record->path, place, MAX_COUNT);
     enum hr_status status = add_step(record, at_us, (uint32_t)value);
     if (status != HR_OK) return status;
   }
@@ -75,14 +81,12 @@ static enum hr_status read_json_tree(struct record *record, const cJSON *tree) {
   const cJSON *data = cJSON_GetObjectItemCaseSensitive(tree, "data");
   if (!cJSON_IsNumber(gap) || !(gap->valuedouble >= 1e-6 && gap->valuedouble <= 1e9))
     return hr_fail(record->error, HR_BAD_INPUT,
-                   "%s: 'metadata.gap_seconds' is missing or no number of seconds above 0; a record is "
+                   "%s: 'metadata.gap_seconds' is missing or not a number of seconds above 0; a record is "
                    "{\"metadata\": {\"gap_seconds\": 300}, \"data\": [1, 0, ...]}",
                    record->path);
   if (!cJSON_IsArray(data) || !data->child)
     return hr_fail(record->error, HR_BAD_INPUT,
-                   "%s: 'data' is missing, no list, or empty; it lists how many nodes "
-                   "there were, gap by gap",
-                   record->path);
+                   "%s: 'data' is missing, empty or not a list; it is the list of numbers of nodes", record->path);
   return read_counts(record, data, gap->valuedouble);
 }
 
@@ -100,10 +104,10 @@ static enum hr_status read_json(struct record *record) {
 struct lines {
   struct record *record;
   struct hr__input *input;
-  bool dated;       /* the first line is a count; else it is a change of a fleet */
-  int64_t first_us; /* of dated counts */
-  uint64_t n_late;  /* lines that are earlier than the one before */
-  uint32_t alive;   /* of a fleet */
+  bool dated;       /* dated counts; else changes of a fleet */
+  int64_t first_us; /* of dated counts: time of the first line */
+  uint64_t n_late;  /* lines that are earlier than the line before */
+  uint32_t alive;   /* of a fleet: nodes now */
 };
 
 static enum hr_status bad_line(const struct lines *lines, struct hr_text line, const char *right) {
@@ -138,22 +142,22 @@ static bool is_word(struct hr_text text, const char *word) {
   return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
 }
 
-static enum hr_status take_change(struct lines *lines, struct hr_text line, const struct hr_text field[3]) {
+static enum hr_status add_change(struct lines *lines, struct hr_text line, const struct hr_text field[3]) {
   static const struct hr__number_rule milliseconds = {1000, (uint64_t)HR_MAX_INPUT_US, false};
   uint64_t at_us;
   bool add = is_word(field[1], "add"), remove = is_word(field[1], "remove");
   if (hr__number_parse(field[0], &milliseconds, &at_us) != HR__NUMBER_FINE || (!add && !remove))
     return bad_line(lines, line, "MILLISECONDS,add|remove,NODE");
   if ((int64_t)at_us < lines->record->end_us)
-    return bad_line(lines, line, "in order: its time is before that of the line above");
-  if (remove && lines->alive == 0) return bad_line(lines, line, "possible: no node is there to be removed");
+    return bad_line(lines, line, "in order: its time is earlier than that of the line before");
+  if (remove && lines->alive == 0) return bad_line(lines, line, "possible: there is no node to remove");
   lines->alive += add ? 1 : (uint32_t)-1;
   return add_step(lines->record, (int64_t)at_us, lines->alive);
 }
 
-/* A line that is earlier than the one before it is left out, and counted. */
-static enum hr_status take_count(struct lines *lines, struct hr_text line, const struct hr_text field[3]) {
-  static const struct hr__number_rule count_rule = {1, HIGHEST_COUNT, true};
+/* A line that is earlier than the line before is ignored and counted. */
+static enum hr_status add_count(struct lines *lines, struct hr_text line, const struct hr_text field[3]) {
+  static const struct hr__number_rule count_rule = {1, MAX_COUNT, true};
   char date[64];
   int64_t at_us;
   bool zoned;
@@ -173,16 +177,16 @@ static enum hr_status take_count(struct lines *lines, struct hr_text line, const
   return HR_OK;
 }
 
-static enum hr_status take_line(struct lines *lines, struct hr_text line) {
+static enum hr_status add_line(struct lines *lines, struct hr_text line) {
   struct hr_text field[3], text = trim(line);
   if (!text.length) return HR_OK;
   if (!three_fields(text, field)) return bad_line(lines, text, "MILLISECONDS,add|remove,NODE nor DATE, TIME, COUNT");
   if (!lines->record->count) {
     lines->dated = memchr(field[0].at, '-', field[0].length) != NULL;
-    enum hr_status status = lines->dated ? HR_OK : add_step(lines->record, 0, 0); /* no node is there at first */
+    enum hr_status status = lines->dated ? HR_OK : add_step(lines->record, 0, 0); /* a fleet starts empty */
     if (status != HR_OK) return status;
   }
-  return lines->dated ? take_count(lines, text, field) : take_change(lines, text, field);
+  return lines->dated ? add_count(lines, text, field) : add_change(lines, text, field);
 }
 
 static enum hr_status read_lines(struct record *record, struct hr__input *input, struct hr_notes *notes) {
@@ -190,16 +194,16 @@ static enum hr_status read_lines(struct record *record, struct hr__input *input,
   struct hr_text line;
   enum hr_status status;
   while ((status = hr__input_line(input, &line, record->error)) == HR_OK && line.at) {
-    status = take_line(&lines, line);
+    status = add_line(&lines, line);
     if (status != HR_OK) return status;
   }
   if (status != HR_OK || !lines.n_late) return status;
-  status = hr_notes_add(notes, "%s: %llu lines are earlier than the line before them and are left out", record->path,
+  status = hr_notes_add(notes, "%s: %llu lines ignored: earlier than the line before them", record->path,
                         (unsigned long long)lines.n_late);
   return status == HR_OK ? HR_OK : no_memory(record);
 }
 
-/* ---- All -------------------------------------------------------------------------------------------- */
+/* ---- The record ------------------------------------------------------------------------------------- */
 
 static bool begins_with_brace(const struct hr__input *input) {
   struct hr_text text = hr__input_peek(input);
@@ -217,7 +221,7 @@ static enum hr_status read_record(struct record *record, struct hr_notes *notes)
   return json ? read_json(record) : status;
 }
 
-/* To levels of a pool: the highest count is all its nodes. */
+/* Scales counts so that the highest one is the number of nodes of the pool. */
 static void scale(struct record *record, uint32_t n_nodes, uint32_t highest) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < record->count; i++) {
@@ -228,15 +232,15 @@ static void scale(struct record *record, uint32_t n_nodes, uint32_t highest) {
   record->count = kept;
 }
 
-static enum hr_status settle(struct record *record, uint32_t n_nodes) {
+static enum hr_status finish_record(struct record *record, uint32_t n_nodes) {
   uint32_t highest = 0;
   if (record->count && record->steps[record->count - 1].at_us == record->end_us && record->count > 1) record->count--;
   for (uint32_t i = 0; i < record->count; i++)
     if (record->steps[i].level > highest) highest = record->steps[i].level;
   if (record->end_us <= 0)
-    return hr_fail(record->error, HR_BAD_INPUT, "%s: the record covers no time; two lines at least are wanted",
+    return hr_fail(record->error, HR_BAD_INPUT, "%s: the record covers no time; at least two lines are expected",
                    record->path);
-  if (highest == 0) return hr_fail(record->error, HR_BAD_INPUT, "%s: the record has no node at any time", record->path);
+  if (highest == 0) return hr_fail(record->error, HR_BAD_INPUT, "%s: the record never has a node", record->path);
   scale(record, n_nodes, highest);
   return HR_OK;
 }
@@ -245,7 +249,7 @@ enum hr_status hr__spot_levels_read(const char *path, uint32_t n_nodes, struct h
                                     struct hr_notes *notes, struct hr_error *error) {
   struct record record = {.path = path, .error = error};
   enum hr_status status = read_record(&record, notes);
-  if (status == HR_OK) status = settle(&record, n_nodes);
+  if (status == HR_OK) status = finish_record(&record, n_nodes);
   if (status != HR_OK) {
     free(record.steps);
     return status;
@@ -254,17 +258,16 @@ enum hr_status hr__spot_levels_read(const char *path, uint32_t n_nodes, struct h
   return HR_OK;
 }
 
-/* Price changes of the wanted zones are collected, put in order of time, and folded into the lowest price at each time.
-   Names are interned: a file of a million changes has a thousand of them. */
+/* ---- Recorded prices -------------------------------------------------------------------------------- */
 
-#define SILENCE_US (INT64_C(48) * 3600 * HR_SECOND_US)
+#define GAP_US (INT64_C(48) * 3600 * HR_SECOND_US)
 
-struct spot_records_row {
+struct price_row {
   int64_t at_us;
   struct hr_text instance, accelerator, accelerators, region, zone, price;
 };
 
-#define ROW(member) offsetof(struct spot_records_row, member)
+#define ROW(member) offsetof(struct price_row, member)
 static const struct hr__csv_column columns[] = {
     {"unix_time", NULL, HR__INSTANT, true, true, ROW(at_us), (uint64_t)HR_SECOND_US},
     {"instance_type", NULL, HR__TEXT, true, false, ROW(instance), 0},
@@ -275,7 +278,7 @@ static const struct hr__csv_column columns[] = {
     {"spot_usd_per_h", NULL, HR__TEXT, true, false, ROW(price), 0}};
 #undef ROW
 
-struct spot_records_change {
+struct price_change {
   int64_t at_us;
   int64_t uusd_h; /* per GPU */
   uint32_t zone, order;
@@ -284,10 +287,10 @@ struct spot_records_change {
 struct collector {
   struct hr__reader *reader;
   const struct hr__spot_price_query *query;
-  struct hr__name_table offers;         /* all instance types or accelerators */
-  struct hr__name_table regions, zones; /* in which the wanted one was seen */
-  struct spot_records_change *changes;
-  uint32_t count, capacity, n_priceless, n_bare; /* bare: of no instance type */
+  struct hr__name_table offers;         /* all instance types or accelerators of the file */
+  struct hr__name_table regions, zones; /* of rows of the selected one */
+  struct price_change *changes;
+  uint32_t count, capacity, n_priceless, n_bare; /* bare: rows without an instance type */
 };
 
 /* ---- Collecting ------------------------------------------------------------------------------------- */
@@ -296,12 +299,12 @@ static bool is_text(struct hr_text text, const char *wanted) {
   return text.at && text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
 }
 
-static const char *wanted_offer(const struct hr__spot_price_query *query) {
+static const char *selected_offer(const struct hr__spot_price_query *query) {
   return query->accelerator ? query->accelerator : query->instance;
 }
 
-/* Counts are written as 8 and as 8.0. */
-static bool is_wanted_offer(const struct hr__spot_price_query *query, const struct spot_records_row *row) {
+/* Accelerator counts are written as 8 or as 8.0. */
+static bool is_selected_offer(const struct hr__spot_price_query *query, const struct price_row *row) {
   static const struct hr__number_rule count = {1000, UINT64_C(1000000000), false};
   if (!query->accelerator) return is_text(row->instance, query->instance);
   uint64_t thousandths;
@@ -310,39 +313,39 @@ static bool is_wanted_offer(const struct hr__spot_price_query *query, const stru
          thousandths == query->gpus * UINT64_C(1000);
 }
 
-static bool is_wanted_zone(const struct hr__spot_price_query *query, struct hr_text zone) {
+static bool is_selected_zone(const struct hr__spot_price_query *query, struct hr_text zone) {
   for (size_t i = 0; i < query->n_zones; i++)
     if (is_text(zone, query->zones[i])) return true;
   return query->n_zones == 0;
 }
 
-static enum hr_status keep(struct collector *collector, const struct spot_records_row *row, uint32_t zone,
-                           int64_t uusd_h) {
+static enum hr_status add_price_change(struct collector *collector, const struct price_row *row, uint32_t zone,
+                                       int64_t uusd_h) {
   if (collector->count == collector->capacity) {
-    struct spot_records_change *changes = hr__grown(collector->changes, &collector->capacity, sizeof *changes);
+    struct price_change *changes = hr__grown(collector->changes, &collector->capacity, sizeof *changes);
     if (!changes) return hr__reader_no_memory(collector->reader);
     collector->changes = changes;
   }
   uint32_t order = collector->count++;
-  collector->changes[order] = (struct spot_records_change){row->at_us, uusd_h, zone, order};
+  collector->changes[order] = (struct price_change){row->at_us, uusd_h, zone, order};
   return HR_OK;
 }
 
 static enum hr_status on_change(void *self, const void *data, uint64_t line) {
   static const struct hr__number_rule dollars = {1000000, HR_MAX_USD_H * UINT64_C(1000000), false};
   struct collector *collector = self;
-  const struct spot_records_row *row = data;
+  const struct price_row *row = data;
   const struct hr__spot_price_query *query = collector->query;
   struct hr_text offer = query->accelerator ? row->accelerator : row->instance;
   if (hr__names_intern(&collector->offers, offer.at ? offer.at : "", offer.length) == HR_NONE)
     return hr__reader_no_memory(collector->reader);
-  if (!is_wanted_offer(query, row)) return HR_OK;
+  if (!is_selected_offer(query, row)) return HR_OK;
   if (hr__names_intern(&collector->regions, row->region.at ? row->region.at : "", row->region.length) == HR_NONE)
     return hr__reader_no_memory(collector->reader);
   if (query->region && !is_text(row->region, query->region)) return HR_OK;
   uint32_t zone = hr__names_intern(&collector->zones, row->zone.at ? row->zone.at : "", row->zone.length);
   if (zone == HR_NONE) return hr__reader_no_memory(collector->reader);
-  if (!is_wanted_zone(query, row->zone)) return HR_OK;
+  if (!is_selected_zone(query, row->zone)) return HR_OK;
   if (!row->price.length) {
     collector->n_priceless++;
     return HR_OK;
@@ -356,13 +359,13 @@ static enum hr_status on_change(void *self, const void *data, uint64_t line) {
     return hr__reader_bad_row(collector->reader, &fault);
   }
   collector->n_bare += row->instance.length == 0;
-  return keep(collector, row, zone, (int64_t)((uusd_h + query->gpus / 2) / query->gpus));
+  return add_price_change(collector, row, zone, (int64_t)((uusd_h + query->gpus / 2) / query->gpus));
 }
 
 static enum hr_status collect(struct collector *collector) {
   static const char *const ignored[] = {"on_demand_usd_per_h", NULL};
-  static const struct spot_records_row blank;
-  struct spot_records_row row;
+  static const struct price_row blank;
+  struct price_row row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = ignored,
@@ -376,7 +379,7 @@ static enum hr_status collect(struct collector *collector) {
   return hr__csv_read_rows(collector->reader, &schema);
 }
 
-/* ---- Nothing found ---------------------------------------------------------------------------------- */
+/* ---- Unknown names ---------------------------------------------------------------------------------- */
 
 static enum hr_status fail_near(const struct collector *collector, const char *what, const char *wanted,
                                 const struct hr__name_table *names) {
@@ -396,12 +399,12 @@ static bool has_name(const struct hr__name_table *names, const char *wanted) {
 
 static enum hr_status check_found(const struct collector *collector) {
   const struct hr__spot_price_query *query = collector->query;
-  const char *offer = wanted_offer(query);
+  const char *offer = selected_offer(query);
   if (collector->regions.count == 0) {
     if (!has_name(&collector->offers, offer))
       return fail_near(collector, query->accelerator ? "accelerator" : "instance type", offer, &collector->offers);
-    return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of %u x '%.60s'",
-                   collector->reader->path, (unsigned)query->gpus, offer);
+    return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: no prices of %u x '%.60s'", collector->reader->path,
+                   (unsigned)query->gpus, offer);
   }
   if (query->region && !has_name(&collector->regions, query->region))
     return fail_near(collector, "region with such prices", query->region, &collector->regions);
@@ -411,77 +414,78 @@ static enum hr_status check_found(const struct collector *collector) {
   return HR_OK;
 }
 
-/* ---- Folding ---------------------------------------------------------------------------------------- */
+/* ---- Lowest price at each time ---------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b) {
-  const struct spot_records_change *x = a, *y = b;
+  const struct price_change *x = a, *y = b;
   if (x->at_us != y->at_us) return x->at_us < y->at_us ? -1 : 1;
   return (x->order > y->order) - (x->order < y->order);
 }
 
 static int64_t lowest(const int64_t *price, uint32_t n_zones) {
-  int64_t least = HR_NEVER_US;
+  int64_t lowest_price = HR_NEVER_US;
   for (uint32_t i = 0; i < n_zones; i++)
-    if (price[i] < least) least = price[i];
-  return least;
+    if (price[i] < lowest_price) lowest_price = price[i];
+  return lowest_price;
 }
 
-/* Where a zone's series falls silent; the first such place is told, with how many there are. */
-static enum hr_status note_silence(const struct collector *collector, const int64_t *seen_us,
-                                   const struct spot_records_change *change, int64_t from_us, uint32_t *n_silent) {
+/* Notes the first gap of more than 48 hours in the series of a zone. */
+static enum hr_status note_gap(const struct collector *collector, const int64_t *seen_us,
+                               const struct price_change *change, int64_t from_us, uint32_t *n_gaps) {
   if (change->at_us <= from_us) return HR_OK; /* before the run */
-  if (seen_us[change->zone] == HR_UNKNOWN_US || change->at_us - seen_us[change->zone] <= SILENCE_US) return HR_OK;
-  if ((*n_silent)++ > 0) return HR_OK;
+  if (seen_us[change->zone] == HR_UNKNOWN_US || change->at_us - seen_us[change->zone] <= GAP_US) return HR_OK;
+  if ((*n_gaps)++ > 0) return HR_OK;
   enum hr_status status =
       hr_notes_add(collector->reader->notes,
-                   "%s: the price of '%s' in zone '%s' is not told from Unix time %" PRId64 " to %" PRId64
-                   "; it is carried forward, here and wherever a price is silent for more than 48 h",
-                   collector->reader->path, wanted_offer(collector->query), collector->zones.text[change->zone],
+                   "%s: no price of '%s' in zone '%s' from Unix time %" PRId64 " to %" PRId64
+                   "; the last price applies, here and in all other gaps of more than 48 h",
+                   collector->reader->path, selected_offer(collector->query), collector->zones.text[change->zone],
                    seen_us[change->zone] / HR_SECOND_US, change->at_us / HR_SECOND_US);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
-/* A change to no price tells that the offer was gone, or nothing: the price before it stands. */
+/* A change without a price may mean that the offer was withdrawn, or nothing; the price before it still applies. */
 static enum hr_status note_priceless(const struct collector *collector) {
   if (!collector->n_priceless) return HR_OK;
   enum hr_status status =
-      hr_notes_add(collector->reader->notes, "%s: %" PRIu32 " changes of '%s' have no spot price and are left out",
-                   collector->reader->path, collector->n_priceless, wanted_offer(collector->query));
+      hr_notes_add(collector->reader->notes, "%s: %" PRIu32 " changes of '%s' ignored: no spot price",
+                   collector->reader->path, collector->n_priceless, selected_offer(collector->query));
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
 static enum hr_status note_bare(const struct collector *collector) {
   if (!collector->n_bare) return HR_OK;
-  enum hr_status status = hr_notes_add(collector->reader->notes,
-                                       "%s: its prices of '%s' are of no instance type: what the machine around the "
-                                       "accelerators costs is not in them",
-                                       collector->reader->path, wanted_offer(collector->query));
+  enum hr_status status =
+      hr_notes_add(collector->reader->notes,
+                   "%s: prices of '%s' have no instance type, so they exclude the cost of the machine "
+                   "around the accelerators",
+                   collector->reader->path, selected_offer(collector->query));
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
-/* What the run knows of prices: from when, and until when. */
+/* Notes the part of the run for which prices are recorded. */
 static enum hr_status note_ends(const struct collector *collector) {
   int64_t first_us = collector->changes[0].at_us, last_us = collector->changes[collector->count - 1].at_us;
   int64_t from_us = collector->query->from_s == HR_UNKNOWN_US ? first_us : collector->query->from_s * HR_SECOND_US;
-  const char *path = collector->reader->path, *offer = wanted_offer(collector->query);
+  const char *path = collector->reader->path, *offer = selected_offer(collector->query);
   enum hr_status status;
   if (from_us < first_us)
     status = hr_notes_add(collector->reader->notes,
-                          "%s: the run begins %.1f h before the first price of '%s', which is carried back", path,
+                          "%s: the run starts %.1f h before the first price of '%s', which applies until then", path,
                           (double)(first_us - from_us) / (3600.0 * (double)HR_SECOND_US), offer);
   else if (from_us > last_us)
     status = hr_notes_add(collector->reader->notes,
-                          "%s: the run begins after the last price of '%s', which is carried forward", path, offer);
+                          "%s: the run starts after the last price of '%s', which applies throughout", path, offer);
   else
     status =
         hr_notes_add(collector->reader->notes,
-                     "%s: prices of '%s' are told for the first %.1f h of the run; the last one is carried forward",
+                     "%s: prices of '%s' are recorded for the first %.1f h of the run; the last one applies afterwards",
                      path, offer, (double)(last_us - from_us) / (3600.0 * (double)HR_SECOND_US));
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
 static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uusd_h) {
-  if (at_us <= 0) { /* what stands at the beginning */
+  if (at_us <= 0) { /* the price at the start of the run */
     prices->steps[0] = (struct hr_price_step){0, uusd_h};
     prices->n_steps = 1;
     return;
@@ -492,14 +496,14 @@ static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uus
   prices->steps[prices->n_steps++] = step;
 }
 
-/* The prices of all zones at the time at hand. */
+/* The current prices of all zones, and when they were last recorded. */
 struct board {
   int64_t *price, *seen_us; /* by zone */
 };
 
-static enum hr_status observer_on(const struct collector *collector, struct board board,
-                                  struct hr__spot_prices *prices) {
-  uint32_t n_zones = collector->zones.count, n_silent = 0;
+static enum hr_status fold_changes(const struct collector *collector, struct board board,
+                                   struct hr__spot_prices *prices) {
+  uint32_t n_zones = collector->zones.count, n_gaps = 0;
   int64_t from_s = collector->query->from_s;
   int64_t from_us = from_s == HR_UNKNOWN_US ? collector->changes[0].at_us : from_s * HR_SECOND_US;
   for (uint32_t i = 0; i < n_zones; i++) {
@@ -507,8 +511,8 @@ static enum hr_status observer_on(const struct collector *collector, struct boar
     board.seen_us[i] = HR_UNKNOWN_US;
   }
   for (uint32_t i = 0; i < collector->count; i++) {
-    const struct spot_records_change *change = &collector->changes[i];
-    enum hr_status status = note_silence(collector, board.seen_us, change, from_us, &n_silent);
+    const struct price_change *change = &collector->changes[i];
+    enum hr_status status = note_gap(collector, board.seen_us, change, from_us, &n_gaps);
     if (status != HR_OK) return status;
     board.seen_us[change->zone] = change->at_us;
     board.price[change->zone] = change->uusd_h;
@@ -517,13 +521,13 @@ static enum hr_status observer_on(const struct collector *collector, struct boar
   return HR_OK;
 }
 
-static enum hr_status observer(const struct collector *collector, struct hr__spot_prices *prices) {
+static enum hr_status fold_prices(const struct collector *collector, struct hr__spot_prices *prices) {
   struct board board = {malloc(collector->zones.count * sizeof *board.price),
                         malloc(collector->zones.count * sizeof *board.seen_us)};
   prices->steps = calloc((size_t)collector->count + 1, sizeof *prices->steps);
   enum hr_status status = HR_NO_MEMORY;
   if (board.price && board.seen_us && prices->steps)
-    status = observer_on(collector, board, prices);
+    status = fold_changes(collector, board, prices);
   else
     hr__reader_no_memory(collector->reader);
   free(board.price);
@@ -540,11 +544,11 @@ enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_pric
   if (status == HR_OK) status = collect(&collector);
   if (status == HR_OK) status = check_found(&collector);
   if (status == HR_OK && collector.count == 0)
-    status =
-        hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in what was asked for", path, wanted_offer(query));
+    status = hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in the selected region and zones", path,
+                     selected_offer(query));
   if (status == HR_OK) {
     qsort(collector.changes, collector.count, sizeof *collector.changes, by_time);
-    status = observer(&collector, prices);
+    status = fold_prices(&collector, prices);
     if (status == HR_OK) status = note_priceless(&collector);
     if (status == HR_OK) status = note_bare(&collector);
     if (status == HR_OK) status = note_ends(&collector);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A loaded scenario under stress. All that could be refused is looked at first, so a scenario is changed wholly or not
- * at all. More reclaims are time that runs faster: what is drawn stays what it was, so a node that would be reclaimed
- * after ten hours is, twice as often, reclaimed after five.
+ * Applies stress to a loaded scenario: more spot interruptions, other prices, a GPU type that is not available.
+ *
+ * Everything that can fail is checked first, so a scenario is changed completely or not at all. More interruptions
+ * scale the time axis: random draws stay the same, and with a factor of 2 a node that was interrupted after ten hours
+ * is interrupted after five.
  */
 
 #include "headroom/unstable/stress.h"
@@ -15,72 +17,72 @@
 #include <strings.h>
 
 #define MILLION INT64_C(1000000)
-#define LEAST_RECLAIMS 1e-3
-#define MOST_TIMES 1e3
-#define MOST_RATE_PER_H 3600.0 /* what a scenario may state: a reclaim a second */
-#define LEAST_ROUND_S 1.0      /* likewise of `up` and `down` together */
-#define LEAST_LIFE_H 1e-6
+#define MIN_RECLAIMS 1e-3
+#define MAX_FACTOR 1e3
+#define MAX_RATE_PER_H 3600.0 /* as in a scenario: one interruption per second */
+#define MIN_CYCLE_S 1.0       /* as in a scenario: mean of `up` plus mean of `down` */
+#define MIN_LIFE_H 1e-6
 
 void hr_stress_init(struct hr_stress *stress) {
   *stress = (struct hr_stress){.spot_reclaims = 1, .spot_price = 1, .on_demand_price = 1};
 }
 
-/* ---- Reclaims --------------------------------------------------------------------------------------- */
+/* ---- Interruptions ---------------------------------------------------------------------------------- */
 
-static void hasten_duration(struct hr_duration *duration, double times) {
+static void scale_duration(struct hr_duration *duration, double factor) {
   switch (duration->kind) {
   case HR_DURATION_FIXED:
   case HR_DURATION_EXPONENTIAL:
-    duration->a /= times;
+    duration->a /= factor;
     return;
   case HR_DURATION_LOG_NORMAL:
-    duration->a -= log(times);
+    duration->a -= log(factor);
     return;
   case HR_DURATION_WEIBULL:
-    duration->b /= times;
+    duration->b /= factor;
     return;
   }
 }
 
-static void hasten_bathtub(struct hr_bathtub *bathtub, double times) {
-  bathtub->tau1_h /= times;
-  bathtub->tau2_h /= times;
-  bathtub->b_h /= times;
-  bathtub->last_h /= times;
+static void scale_bathtub(struct hr_bathtub *bathtub, double factor) {
+  bathtub->tau1_h /= factor;
+  bathtub->tau2_h /= factor;
+  bathtub->b_h /= factor;
+  bathtub->last_h /= factor;
 }
 
-static int64_t hastened_us(int64_t us, double times) {
-  return (int64_t)llround((double)us / times);
+static int64_t scaled_us(int64_t us, double factor) {
+  return (int64_t)llround((double)us / factor);
 }
 
-/* Steps that would fall on one microsecond follow one another. */
-static void hasten_record(struct hr_spot_spec *spot, double times) {
+/* Steps that coincide after scaling are moved one microsecond apart. */
+static void scale_record(struct hr_spot_spec *spot, double factor) {
   int64_t before_us = -1;
   if (spot->period_us <= 0) return;
-  spot->offset_us = hastened_us(spot->offset_us % spot->period_us, times);
-  spot->period_us = hastened_us(spot->period_us, times);
+  spot->offset_us = scaled_us(spot->offset_us % spot->period_us, factor);
+  spot->period_us = scaled_us(spot->period_us, factor);
   for (uint32_t i = 0; i < spot->n_levels; i++) {
-    int64_t at_us = hastened_us(spot->levels[i].at_us, times);
+    int64_t at_us = scaled_us(spot->levels[i].at_us, factor);
     before_us = spot->levels[i].at_us = at_us > before_us ? at_us : before_us + 1;
   }
   if (spot->period_us <= before_us) spot->period_us = before_us + 1;
 }
 
-static void hasten(struct hr_spot_spec *spot, double times) {
+static void scale_interruptions(struct hr_spot_spec *spot, double factor) {
   switch (spot->model) {
   case HR_SPOT_TRACE:
-    hasten_record(spot, times);
+    scale_record(spot, factor);
     return;
   case HR_SPOT_ON_OFF:
-    hasten_duration(&spot->up, times);
-    hasten_duration(&spot->down, times);
+    scale_duration(&spot->up, factor);
+    scale_duration(&spot->down, factor);
     return;
   case HR_SPOT_EXPONENTIAL:
   case HR_SPOT_ADVISOR:
-    spot->rate_per_h *= times;
+    spot->rate_per_h *= factor;
     return;
   case HR_SPOT_BATHTUB:
-    hasten_bathtub(&spot->bathtub, times);
+    scale_bathtub(&spot->bathtub, factor);
     return;
   case HR_SPOT_NONE:
   case HR_N_SPOT_MODELS:
@@ -88,70 +90,70 @@ static void hasten(struct hr_spot_spec *spot, double times) {
   }
 }
 
-/* Bounds of what a scenario may state hold of what becomes of it, too: beyond them a run takes for ever. */
-static enum hr_status check_pace(const struct hr_scenario *scenario, const struct hr_pool_spec *pool, double times,
-                                 struct hr_error *error) {
+/* The bounds of a scenario apply to the scaled values too; beyond them a run would not end. */
+static enum hr_status check_interruptions(const struct hr_scenario *scenario, const struct hr_pool_spec *pool,
+                                          double factor, struct hr_error *error) {
   const struct hr_spot_spec *spot = &pool->market.spot;
-  double round_s = (hr__duration_mean_s(&spot->up) + hr__duration_mean_s(&spot->down)) / times;
+  double cycle_s = (hr__duration_mean_s(&spot->up) + hr__duration_mean_s(&spot->down)) / factor;
   bool is_drawn = spot->model == HR_SPOT_EXPONENTIAL || spot->model == HR_SPOT_ADVISOR;
-  if (is_drawn && spot->rate_per_h * times > MOST_RATE_PER_H)
-    return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s', reclaims %.10g times: %.4g an hour are more than %g",
-                   scenario->path, pool->name, times, spot->rate_per_h * times, MOST_RATE_PER_H);
-  if (spot->model == HR_SPOT_ON_OFF && round_s < LEAST_ROUND_S)
+  if (is_drawn && spot->rate_per_h * factor > MAX_RATE_PER_H)
+    return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s', interruptions x %.10g: %.4g per hour are more than %g",
+                   scenario->path, pool->name, factor, spot->rate_per_h * factor, MAX_RATE_PER_H);
+  if (spot->model == HR_SPOT_ON_OFF && cycle_s < MIN_CYCLE_S)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: pool '%.60s', reclaims %.10g times: 'up' and 'down' together would last %.4g s on average; a "
-                   "second is the least",
-                   scenario->path, pool->name, times, round_s);
-  if (spot->model == HR_SPOT_BATHTUB && spot->bathtub.last_h / times < LEAST_LIFE_H)
-    return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s', reclaims %.10g times: no node would live for %g h",
-                   scenario->path, pool->name, times, LEAST_LIFE_H);
-  if (spot->model == HR_SPOT_TRACE && (double)spot->period_us / times > (double)HR_MAX_INPUT_US)
+                   "%s: pool '%.60s', interruptions x %.10g: the means of 'up' and 'down' would add up to %.4g s; the "
+                   "minimum is one second",
+                   scenario->path, pool->name, factor, cycle_s);
+  if (spot->model == HR_SPOT_BATHTUB && spot->bathtub.last_h / factor < MIN_LIFE_H)
+    return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s', interruptions x %.10g: no node would live for %g h",
+                   scenario->path, pool->name, factor, MIN_LIFE_H);
+  if (spot->model == HR_SPOT_TRACE && (double)spot->period_us / factor > (double)HR_MAX_INPUT_US)
     return hr_fail(error, HR_BAD_INPUT,
-                   "%s: pool '%.60s', reclaims %.10g times: its record would last for more than 3,000 years",
-                   scenario->path, pool->name, times);
+                   "%s: pool '%.60s', interruptions x %.10g: its record would last for more than 3,000 years",
+                   scenario->path, pool->name, factor);
   return HR_OK;
 }
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-static int64_t millionths(double times) {
-  return (int64_t)llround(times * (double)MILLION);
+static int64_t millionths(double factor) {
+  return (int64_t)llround(factor * (double)MILLION);
 }
 
-static int64_t scaled(int64_t uusd_h, double times) {
-  return uusd_h == HR_UNKNOWN_UUSD_H ? uusd_h : hr__money_scale(uusd_h, millionths(times), MILLION);
+static int64_t scaled(int64_t uusd_h, double factor) {
+  return uusd_h == HR_UNKNOWN_UUSD_H ? uusd_h : hr__money_scale(uusd_h, millionths(factor), MILLION);
 }
 
-/* How many times its price a pool has; 1 where neither factor is of its market. */
-static double price_times(const struct hr_market_spec *market, const struct hr_stress *stress) {
+/* The price factor of a pool's market; 1 for owned and reserved capacity. */
+static double price_factor(const struct hr_market_spec *market, const struct hr_stress *stress) {
   if (market->market == HR_MARKET_SPOT) return stress->spot_price;
   return market->market == HR_MARKET_ON_DEMAND ? stress->on_demand_price : 1;
 }
 
 static void change_prices(struct hr_market_spec *market, const struct hr_stress *stress) {
-  double times = price_times(market, stress);
-  market->price_uusd_h = scaled(market->price_uusd_h, times);
-  for (uint32_t i = 0; i < market->n_prices; i++) market->prices[i].uusd_h = scaled(market->prices[i].uusd_h, times);
+  double factor = price_factor(market, stress);
+  market->price_uusd_h = scaled(market->price_uusd_h, factor);
+  for (uint32_t i = 0; i < market->n_prices; i++) market->prices[i].uusd_h = scaled(market->prices[i].uusd_h, factor);
   market->on_demand_uusd_h = scaled(market->on_demand_uusd_h, stress->on_demand_price);
 }
 
 static enum hr_status check_prices(const struct hr_scenario *scenario, const struct hr_pool_spec *pool,
                                    const struct hr_stress *stress, struct hr_error *error) {
   const struct hr_market_spec *market = &pool->market;
-  double times = price_times(market, stress);
-  int64_t highest = scaled(market->price_uusd_h, times),
+  double factor = price_factor(market, stress);
+  int64_t highest = scaled(market->price_uusd_h, factor),
           on_demand = scaled(market->on_demand_uusd_h, stress->on_demand_price);
   for (uint32_t i = 0; i < market->n_prices; i++)
-    if (scaled(market->prices[i].uusd_h, times) > highest) highest = scaled(market->prices[i].uusd_h, times);
+    if (scaled(market->prices[i].uusd_h, factor) > highest) highest = scaled(market->prices[i].uusd_h, factor);
   if (on_demand > highest) highest = on_demand;
   if (highest <= HR_MAX_USD_H * MILLION) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s': a price of %.10g $ per GPU-hour is too high; at most %d $",
                  scenario->path, pool->name, (double)highest / 1e6, HR_MAX_USD_H);
 }
 
-/* ---- A type that cannot be had ---------------------------------------------------------------------- */
+/* ---- A GPU type that is not available --------------------------------------------------------------- */
 
-static bool is_wanted(const struct hr_pool_spec *pool, const struct hr_stress *stress) {
+static bool is_removed(const struct hr_pool_spec *pool, const struct hr_stress *stress) {
   return stress->without_gpu && strcasecmp(pool->gpu, stress->without_gpu) == 0;
 }
 
@@ -167,7 +169,7 @@ static enum hr_status check_gpu(const struct hr_scenario *scenario, const struct
   size_t count = 0;
   struct hr_error inner;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (is_wanted(&cluster->pools[i], stress)) return HR_OK;
+    if (is_removed(&cluster->pools[i], stress)) return HR_OK;
   const char **names = calloc((size_t)cluster->n_pools + 1, sizeof *names);
   if (!names) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -177,9 +179,9 @@ static enum hr_status check_gpu(const struct hr_scenario *scenario, const struct
   return hr_fail(error, status, "%s: %s", scenario->path, inner.text);
 }
 
-/* The order of the nodes that are left, by their new numbers; NULL where there is none. */
-static enum hr_status order_rest(const struct hr_cluster_spec *cluster, const struct hr_stress *stress,
-                                 uint32_t **place_of, struct hr_error *error) {
+/* The node order without the removed nodes, by new node number; NULL if the cluster has no order of its own. */
+static enum hr_status order_remaining(const struct hr_cluster_spec *cluster, const struct hr_stress *stress,
+                                      uint32_t **place_of, struct hr_error *error) {
   size_t n_nodes = 0, n_left = 0, node = 0;
   *place_of = NULL;
   if (!cluster->node_order) return HR_OK;
@@ -193,7 +195,7 @@ static enum hr_status order_rest(const struct hr_cluster_spec *cluster, const st
   }
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     for (size_t end = node + cluster->pools[i].nodes; node < end; node++)
-      number_at[cluster->node_order[node]] = is_wanted(&cluster->pools[i], stress) ? HR_NONE : (uint32_t)n_left++;
+      number_at[cluster->node_order[node]] = is_removed(&cluster->pools[i], stress) ? HR_NONE : (uint32_t)n_left++;
   uint32_t place = 0;
   for (size_t at = 0; at < n_nodes; at++)
     if (number_at[at] != HR_NONE) (*place_of)[number_at[at]] = place++;
@@ -201,33 +203,33 @@ static enum hr_status order_rest(const struct hr_cluster_spec *cluster, const st
   return HR_OK;
 }
 
-static void take_away(struct hr_cluster_spec *cluster, const struct hr_stress *stress, uint32_t *place_of) {
+static void remove_gpu(struct hr_cluster_spec *cluster, const struct hr_stress *stress, uint32_t *place_of) {
   cluster->by_gpu = hr_cluster_spec_by_gpu(cluster);
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (is_wanted(&cluster->pools[i], stress)) cluster->pools[i].nodes = 0;
+    if (is_removed(&cluster->pools[i], stress)) cluster->pools[i].nodes = 0;
   free(cluster->node_order);
   cluster->node_order = place_of;
 }
 
-/* ---- All -------------------------------------------------------------------------------------------- */
+/* ---- Stress ----------------------------------------------------------------------------------------- */
 
-static enum hr_status check_times(const struct hr_scenario *scenario, const char *name, double times, double least,
-                                  struct hr_error *error) {
-  if (times >= least && times <= MOST_TIMES) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: %s, %.10g, is out of bounds; a number from %g to %g is wanted",
-                 scenario->path, name, times, least, MOST_TIMES);
+static enum hr_status check_factor(const struct hr_scenario *scenario, const char *name, double factor, double min,
+                                   struct hr_error *error) {
+  if (factor >= min && factor <= MAX_FACTOR) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: %s is %.10g; a number from %g to %g is expected", scenario->path, name,
+                 factor, min, MAX_FACTOR);
 }
 
 static enum hr_status check(const struct hr_scenario *scenario, const struct hr_stress *stress,
                             struct hr_error *error) {
-  enum hr_status status = check_times(scenario, "spot_reclaims", stress->spot_reclaims, LEAST_RECLAIMS, error);
-  if (status == HR_OK) status = check_times(scenario, "spot_price", stress->spot_price, 0, error);
-  if (status == HR_OK) status = check_times(scenario, "on_demand_price", stress->on_demand_price, 0, error);
+  enum hr_status status = check_factor(scenario, "spot_reclaims", stress->spot_reclaims, MIN_RECLAIMS, error);
+  if (status == HR_OK) status = check_factor(scenario, "spot_price", stress->spot_price, 0, error);
+  if (status == HR_OK) status = check_factor(scenario, "on_demand_price", stress->on_demand_price, 0, error);
   for (uint32_t i = 0; i < scenario->cluster.n_pools && status == HR_OK; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
     status = check_prices(scenario, pool, stress, error);
     if (status == HR_OK && pool->market.market == HR_MARKET_SPOT && stress->spot_reclaims != 1)
-      status = check_pace(scenario, pool, stress->spot_reclaims, error);
+      status = check_interruptions(scenario, pool, stress->spot_reclaims, error);
   }
   return status == HR_OK && stress->without_gpu ? check_gpu(scenario, stress, error) : status;
 }
@@ -237,13 +239,14 @@ enum hr_status hr_scenario_stress(struct hr_scenario *scenario, const struct hr_
   struct hr_cluster_spec *cluster = &scenario->cluster;
   uint32_t *place_of = NULL;
   enum hr_status status = check(scenario, stress, error);
-  if (status == HR_OK && stress->without_gpu) status = order_rest(cluster, stress, &place_of, error);
+  if (status == HR_OK && stress->without_gpu) status = order_remaining(cluster, stress, &place_of, error);
   if (status != HR_OK) return status;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     struct hr_market_spec *market = &cluster->pools[i].market;
     change_prices(market, stress);
-    if (market->market == HR_MARKET_SPOT && stress->spot_reclaims != 1) hasten(&market->spot, stress->spot_reclaims);
+    if (market->market == HR_MARKET_SPOT && stress->spot_reclaims != 1)
+      scale_interruptions(&market->spot, stress->spot_reclaims);
   }
-  if (stress->without_gpu) take_away(cluster, stress, place_of);
+  if (stress->without_gpu) remove_gpu(cluster, stress, place_of);
   return HR_OK;
 }

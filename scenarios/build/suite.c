@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A tolerance of a suite as people write it in one word. */
+/*
+ * A suite of runs for `headroom check`: from its file, or of one scenario. Metrics are known to report/ only, so the
+ * names in tolerances are kept with their places for a later check.
+ */
 
 #include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
-#include "scenarios/build/grid.h"
-#include "scenarios/schema/experiment_keys.h"
+#include "scenarios/schema/keys.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "2%" is a share, "30" is in the figure's unit. */
+/* "2%" is a share, "30" is in the unit of the metric. */
 static bool parse_by(const char *text, struct hr_tolerance *tolerance) {
   char *end;
   double value = strtod(text, &end);
@@ -28,8 +30,8 @@ enum hr_status hr_suite_add_tolerance(struct hr_suite *suite, const char *text, 
   const char *equals = strrchr(text, '=');
   if (!equals || equals == text || !parse_by(equals + 1, &fresh))
     return hr_fail(error, HR_BAD_INPUT,
-                   "--tolerance %.200s: FIGURE=BY is wanted, BY a share as 2%% or a number of at least 0 in the "
-                   "figure's unit",
+                   "--tolerance %.200s: FIGURE=BY is expected; BY is a share like 2%% or a number of at least 0 in "
+                   "the unit of the metric",
                    text);
   struct hr_tolerance *grown = realloc(tolerances->at, (tolerances->count + 1) * sizeof *grown);
   if (grown) tolerances->at = grown;
@@ -49,8 +51,6 @@ void hr_suite_set_only_worse(struct hr_suite *suite) {
   suite->tolerances.only_worse = true;
   suite->tolerances.said_only_worse = true;
 }
-
-/* A suite of runs from its file. Which figures there are is known above; their names are kept with their places. */
 
 #define WORD(name, text) text,
 static const char *const worse[] = {HR_WORSE_TABLE(WORD) NULL};
@@ -72,7 +72,7 @@ static void build_words(const cJSON *json, struct hr_tolerances *tolerances) {
   tolerances->loose_digest = strcmp(digest, "any") == 0;
 }
 
-/* All members that are objects; the others have fixed names. */
+/* Members that are objects are tolerances of metrics; the other keys are fixed. */
 static enum hr_status build_tolerances(struct hr__builder *builder, const cJSON *object,
                                        struct hr_tolerances *tolerances) {
   const cJSON *json = hr__build_enter(builder, object, "tolerances");
@@ -102,7 +102,7 @@ static void tolerances_finish(struct hr_tolerances *tolerances) {
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-/* "path=value" of each member. */
+/* Each member becomes an override "path=value". */
 static enum hr_status build_set(const struct hr__builder *builder, const cJSON *json, struct hr_suite_run *run) {
   const cJSON *set = cJSON_GetObjectItemCaseSensitive(json, "set");
   run->set = calloc((size_t)cJSON_GetArraySize(set) + 1, sizeof *run->set);
@@ -135,7 +135,7 @@ static enum hr_status check_policies(struct hr__builder *builder, const cJSON *j
   for (size_t i = 0; i < run->n_policies; i++)
     for (size_t k = 0; k < i; k++)
       if (strcmp(run->policies[i], run->policies[k]) == 0)
-        return hr__build_fail_at(builder, json, "policies", "'%.200s' is there twice; keep one", run->policies[i]);
+        return hr__build_fail_at(builder, json, "policies", "duplicate policy '%.200s'; keep one", run->policies[i]);
   return HR_OK;
 }
 
@@ -143,8 +143,7 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *json,
   const struct hr_suite_run *last = &suite->runs[suite->n_runs - 1];
   for (const struct hr_suite_run *run = suite->runs; run < last; run++)
     if (strcmp(run->name, last->name) == 0)
-      return hr__build_fail_at(builder, json, "name", "a run is called '%.200s' already; another name is wanted",
-                               last->name);
+      return hr__build_fail_at(builder, json, "name", "duplicate run '%.200s'; use another name", last->name);
   return check_policies(builder, json, last);
 }
 
@@ -163,10 +162,10 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_suite *s
   return HR_OK;
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------- */
+/* ---- The suite -------------------------------------------------------------------------------------- */
 
 static enum hr_status build(struct hr__builder *builder, struct hr_suite *suite) {
-  enum hr_status status = hr__source_validate(&builder->source, hr__suite_keys(), "the suite", builder->error);
+  enum hr_status status = hr__source_validate(&builder->source, hr__suite_keys, "the suite", builder->error);
   if (status != HR_OK) return status;
   suite->path = strdup(builder->source.path);
   status = suite->path ? build_runs(builder, suite) : hr__build_no_memory(builder);
@@ -197,7 +196,7 @@ enum hr_status hr_suite_recognise(const char *path, bool *is_suite, struct hr_er
   return HR_OK;
 }
 
-/* "demo" of "scenarios/demo.json". */
+/* "demo" for "scenarios/demo.json". */
 static char *name_of(const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
   return strndup(base, dot && dot != base ? (size_t)(dot - base) : strlen(base));

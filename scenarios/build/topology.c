@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a pool hangs together: `topology`. */
+/*
+ * `topology` of a pool (islands, NUMA domains, racks, zones and the networks that join them), and `network_speeds`: the
+ * speed of jobs whose GPUs are joined by a network.
+ *
+ * Sizes of tiers nest: each divides the next wider one. The table of speeds is sorted by network, model and GPUs. Rows
+ * of the scenario for a model and a network replace all rows of the catalogue for them.
+ */
 
 #include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
@@ -13,7 +19,6 @@ static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
 static const char *const networks[] = {HR_NETWORK_TABLE(WORD) NULL};
 #undef WORD
 
-/* Sizes within a node: each divides the next wider one. */
 static enum hr_status check_gpus(struct hr__builder *builder, const cJSON *entry, const struct hr_pool_spec *pool) {
   const struct hr_topology *topology = &pool->topology;
   uint32_t wider = hr_topology_gpus(topology, HR_TIER_NUMA, pool->gpus_per_node);
@@ -30,24 +35,24 @@ static enum hr_status check_gpus(struct hr__builder *builder, const cJSON *entry
 static enum hr_status check_nodes(struct hr__builder *builder, const cJSON *entry, const struct hr_topology *topology) {
   if (!topology->racks_per_zone || topology->nodes_per_rack) return HR_OK;
   return hr__build_fail_at(builder, entry, "racks_per_zone",
-                           "'racks_per_zone' says nothing without 'nodes_per_rack', the nodes of a rack");
+                           "'racks_per_zone' has no effect without 'nodes_per_rack', the nodes of a rack");
 }
 
-/* The size that makes a tier, by tier. */
+/* The key that creates a tier. */
 static const char *const sizes[HR_N_TIERS] = {[HR_TIER_ISLAND] = "island_gpus",
                                               [HR_TIER_NUMA] = "numa_gpus",
                                               [HR_TIER_RACK] = "nodes_per_rack",
                                               [HR_TIER_ZONE] = "racks_per_zone"};
 
-/* Links of a tier that the pool does not have would never be looked at. */
-static enum hr_status take_network(struct hr__builder *builder, const cJSON *entry, struct hr_topology *topology) {
+/* A network of a tier that the pool does not have would have no effect. */
+static enum hr_status build_network(struct hr__builder *builder, const cJSON *entry, struct hr_topology *topology) {
   const cJSON *network = hr__build_enter(builder, entry, "network");
   if (!network) return HR_OK;
   for (unsigned tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++) {
     if (!hr__has(network, tiers[tier])) continue;
     topology->network[tier] = (uint8_t)hr__choice_of(network, tiers[tier], networks, HR_NETWORK_NONE);
     if (!hr_topology_has(topology, (enum hr_tier)tier))
-      return hr__build_fail_at(builder, network, tiers[tier], "the pool has no tier '%s': '%s' makes it", tiers[tier],
+      return hr__build_fail_at(builder, network, tiers[tier], "the pool has no tier '%s'; set '%s'", tiers[tier],
                                sizes[tier]);
   }
   hr__build_leave(builder);
@@ -64,24 +69,19 @@ enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_d
   topology->racks_per_zone = (uint32_t)hr__number_of(entry, "racks_per_zone", 0);
   enum hr_status status = check_gpus(builder, entry, &draft->pool);
   if (status == HR_OK) status = check_nodes(builder, entry, topology);
-  if (status == HR_OK) status = take_network(builder, entry, topology);
+  if (status == HR_OK) status = build_network(builder, entry, topology);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
 }
 
-/*
- * How fast jobs are whose GPUs are joined by a network: the scenario's own rows, and those of the catalogue for
- * families and networks of which the scenario says nothing.
- */
+/* ---- Speeds by network ------------------------------------------------------------------------------ */
 
-static bool any_links(const struct hr_cluster_spec *cluster) {
+static bool any_network(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     for (unsigned tier = 0; tier < HR_N_TIERS; tier++)
       if (cluster->pools[i].topology.network[tier] != HR_NETWORK_NONE) return true;
   return false;
 }
-
-/* ---- Rows ------------------------------------------------------------------------------------------- */
 
 static enum hr_status add_row(const struct hr__builder *builder, const char *model, struct hr_network_speed row) {
   struct hr_network_speeds *speeds = builder->scenario->network_speeds;
@@ -95,16 +95,14 @@ static bool is_same(const struct hr_network_speed *a, const struct hr_network_sp
   return a->network == b->network && a->gpus == b->gpus && strcasecmp(a->model, b->model) == 0;
 }
 
-/* Which of them would hold is for nobody to guess. */
-static bool stands_twice(const struct hr_network_speeds *speeds) {
+static bool is_duplicate(const struct hr_network_speeds *speeds) {
   const struct hr_network_speed *last = &speeds->rows[speeds->n_rows - 1];
   for (const struct hr_network_speed *before = speeds->rows; before < last; before++)
     if (is_same(before, last)) return true;
   return false;
 }
 
-static enum hr_status take_own(struct hr__builder *builder, const cJSON *list) {
-#undef SPEEDS_WORD
+static enum hr_status add_own_rows(struct hr__builder *builder, const cJSON *list) {
   uint32_t ordinal = 0;
   for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next) {
     hr__place_enter(&builder->place, ordinal++, NULL);
@@ -115,27 +113,27 @@ static enum hr_status take_own(struct hr__builder *builder, const cJSON *list) {
     const char *model = hr__text_of(entry, "model", "*");
     enum hr_status status = add_row(builder, model, row);
     if (status != HR_OK) return status;
-    if (stands_twice(builder->scenario->network_speeds))
-      return hr__build_fail(builder, false, "there already is a speed of '%.60s' on %u GPUs over %s", model,
+    if (is_duplicate(builder->scenario->network_speeds))
+      return hr__build_fail(builder, false, "duplicate speed of '%.60s' on %u GPUs over %s; keep one", model,
                             (unsigned)row.gpus, hr_network_name(row.network));
     hr__build_leave(builder);
   }
   return HR_OK;
 }
 
-static bool is_stated(const struct hr_network_speeds *speeds, uint32_t n_own, const struct hr_network_entry *entry) {
+static bool has_own_rows(const struct hr_network_speeds *speeds, uint32_t n_own, const struct hr_network_entry *entry) {
   for (uint32_t i = 0; i < n_own; i++)
     if (speeds->rows[i].network == entry->network && strcasecmp(speeds->rows[i].model, entry->model) == 0) return true;
   return false;
 }
 
-static enum hr_status take_listed(const struct hr__builder *builder) {
+static enum hr_status add_catalog_rows(const struct hr__builder *builder) {
   const struct hr_catalog *catalog = builder->catalog;
   uint32_t n_own = builder->scenario->network_speeds->n_rows;
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < catalog->n_network_speeds && status == HR_OK; i++) {
     const struct hr_network_entry *entry = &catalog->network_speeds[i];
-    if (is_stated(builder->scenario->network_speeds, n_own, entry)) continue;
+    if (has_own_rows(builder->scenario->network_speeds, n_own, entry)) continue;
     status =
         add_row(builder, entry->model,
                 (struct hr_network_speed){
@@ -143,8 +141,6 @@ static enum hr_status take_listed(const struct hr__builder *builder) {
   }
   return status;
 }
-
-/* ---- The table -------------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b) {
   const struct hr_network_speed *x = a, *y = b;
@@ -163,23 +159,22 @@ static enum hr_status make(struct hr__builder *builder, const cJSON *list) {
   struct hr_network_speeds *speeds = scenario->network_speeds;
   speeds->rows = calloc(n_rows + 1, sizeof *speeds->rows);
   if (!speeds->rows) return hr__build_no_memory(builder);
-  status = take_own(builder, list);
-  if (status == HR_OK) status = take_listed(builder);
+  status = add_own_rows(builder, list);
+  if (status == HR_OK) status = add_catalog_rows(builder);
   if (speeds->n_rows) qsort(speeds->rows, speeds->n_rows, sizeof *speeds->rows, compare);
   return status;
 }
 
 enum hr_status hr__build_network_speeds(struct hr__builder *builder) {
   const cJSON *list = hr__build_enter(builder, builder->source.file.tree, "network_speeds");
-  bool looked_at = any_links(&builder->scenario->cluster);
+  bool is_used = any_network(&builder->scenario->cluster);
   enum hr_status status = HR_OK;
-  if (list || looked_at) status = make(builder, list);
-  if (status == HR_OK && list && !looked_at)
-    status =
-        hr_notes_add(&builder->scenario->notes,
-                     "warning: 'network_speeds' says nothing, as no pool has a 'network' in its 'topology'") == HR_OK
-            ? HR_OK
-            : hr__build_no_memory(builder);
+  if (list || is_used) status = make(builder, list);
+  if (status == HR_OK && list && !is_used)
+    status = hr_notes_add(&builder->scenario->notes,
+                          "warning: 'network_speeds' has no effect: no pool has a 'network' in its 'topology'") == HR_OK
+                 ? HR_OK
+                 : hr__build_no_memory(builder);
   if (status == HR_OK && list) hr__build_leave(builder);
   return status;
 }

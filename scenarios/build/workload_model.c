@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Workload models as JSON files: their keys, reading and writing. MODEL_NUMBERS and SIZE_NUMBERS list the numbers that
- * a key each holds, alone or as a list; the table of keys, the reader and the writer are generated from them. A new key
- * is a line there, and one in docs/reference/schemas/like.schema.json.
+ * Workload models as JSON files: their hr__workload_model_keys, reading and writing. MODEL_NUMBERS and SIZE_NUMBERS
+ * list the numbers that a key each holds, alone or as a list; the table of hr__workload_model_keys, the reader and the
+ * writer are generated from them. A new key is a line there, and one in docs/reference/schemas/like.schema.json.
  */
 
 #include "headroom/unstable/workload_model.h"
@@ -52,7 +52,7 @@ static const char *const classes[] = {HR_JOB_CLASS_TABLE(WORD) NULL};
 #define SIZE_ONE(key, required, min, max) {SIZE "." #key, HR__KEY_REAL, required, min, max, NULL},
 #define SIZE_MANY(key, n, required, min, max) NUMBERS(SIZE "." #key, required, n, n, min, max),
 
-static const struct hr__key keys[] = {
+const struct hr__key hr__workload_model_keys[] = {
     OBJECT(""),
     REQUIRED_WHOLE("headroom_workload", HR_WORKLOAD_MODEL_VERSION, HR_WORKLOAD_MODEL_VERSION),
     TEXT("$schema", 0, MAX_TEXT),
@@ -76,10 +76,6 @@ static const struct hr__key keys[] = {
     TEXT(REQUEST ".gpu_type", 1, 100000.0),
     CHOICE(REQUEST ".class", classes),
     {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};
-
-const struct hr__key *hr__workload_model_keys(void) {
-  return keys;
-}
 
 /* Where the numbers of a key are in their struct. */
 struct numbers {
@@ -201,7 +197,8 @@ static enum hr_status build(struct hr__builder *builder, struct hr_workload_mode
     return hr__build_fail_at(builder, root, "headroom_workload",
                              "workload models of version 1 are no longer read; fit the model again to its trace with "
                              "'headroom trace generate --like TRACE --model-out FILE'");
-  enum hr_status status = hr__source_validate(&builder->source, keys, "the workload model", builder->error);
+  enum hr_status status =
+      hr__source_validate(&builder->source, hr__workload_model_keys, "the workload model", builder->error);
   if (status != HR_OK) return status;
   model->name = strdup(hr__text_of(root, "name", ""));
   model->source = strdup(hr__text_of(root, "source", ""));

@@ -1,88 +1,86 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of the catalogue by name. Tables are short enough to be searched from end to end. */
+/*
+ * The catalogue: loads its tables, checks references between them, and finds rows by name.
+ *
+ * A table is the built-in rows, then the rows of a file, which replace rows with the same key. Names that a row refers
+ * to must exist in the other table. Tables are searched linearly: they are short. Names ignore case.
+ */
 
 #include "scenarios/catalog/catalog_tables.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_NAMES_TOLD = 8, LEAST_ABBREVIATION = 3 };
+enum { MAX_NAMES = 8, MIN_ABBREVIATION = 3 };
 
-bool hr__is_everywhere(const char *region) {
-  return strcmp(region, "*") == 0;
-}
+/* ---- Unknown names ---------------------------------------------------------------------------------- */
 
-bool hr_catalog_is_date(const char *as_of) {
-  return hr__is_day_or_span((struct hr_text){as_of, strlen(as_of)});
-}
-
-bool hr__is_of(const char *row_as_of, const char *as_of) {
-  return !as_of || strncmp(row_as_of, as_of, strlen(as_of)) <= 0;
-}
-
-/* ---- What is not there ------------------------------------------------------------------------------ */
-
-static bool is_short_for(const char *word, const char *name) {
+static bool is_prefix(const char *word, const char *name) {
   return word[0] && strncasecmp(word, name, strlen(word)) == 0;
 }
 
-static bool is_told_before(const char *const *known, size_t at) {
+static bool is_duplicate(const char *const *known, size_t at) {
   for (size_t i = 0; i < at; i++)
     if (strcmp(known[i], known[at]) == 0) return true;
   return false;
 }
 
-/* "a, b, c and 5 more", of the names that `word` is short for; of all for NULL. How many there are. */
+/* Writes "a, b, c and 5 more" of the names that start with `word`, or of all if it is NULL. Returns their number. */
 static size_t list_names(const char *word, const char *const *known, char *text, size_t size) {
   size_t count = 0, used = 0;
   text[0] = '\0';
   for (size_t i = 0; known[i]; i++) {
-    if ((word && !is_short_for(word, known[i])) || is_told_before(known, i)) continue;
-    if (count++ < MOST_NAMES_TOLD && used < size)
+    if ((word && !is_prefix(word, known[i])) || is_duplicate(known, i)) continue;
+    if (count++ < MAX_NAMES && used < size)
       used += (size_t)snprintf(text + used, size - used, "%s%.60s", count > 1 ? ", " : "", known[i]);
   }
-  if (count > MOST_NAMES_TOLD && used < size)
-    snprintf(text + used, size - used, " and %zu more", count - MOST_NAMES_TOLD);
+  if (count > MAX_NAMES && used < size) snprintf(text + used, size - used, " and %zu more", count - MAX_NAMES);
   return count;
 }
 
-/* The longest name that the word begins with; NULL for none. */
-static const char *longest_beginning(const char *word, const char *const *known) {
+/* The longest name that is a prefix of the word; NULL for none. */
+static const char *longest_prefix(const char *word, const char *const *known) {
   const char *longest = NULL;
   for (; *known; known++)
-    if (is_short_for(*known, word) && (!longest || strlen(*known) > strlen(longest))) longest = *known;
+    if (is_prefix(*known, word) && (!longest || strlen(*known) > strlen(longest))) longest = *known;
   return longest;
 }
 
-/* One name that may have been meant, though the word is not short for it; NULL for none. */
+/* The most likely name of a misspelt word; NULL for none. A name that the word begins with, up to a separator, has
+   precedence over a similar name that begins differently: "H100-80" is an H100, although "A100-80" differs in one
+   letter.
+ */
 static const char *nearest_name(const char *word, const char *const *known) {
-  const char *nearest = hr_nearest_word(word, known);
-  return nearest ? nearest : longest_beginning(word, known);
+  const char *prefix = longest_prefix(word, known), *nearest = hr_nearest_word(word, known);
+  if (!prefix || !nearest) return prefix ? prefix : nearest;
+  size_t length = strlen(prefix);
+  bool differs = !isalnum((unsigned char)word[length]) && strncasecmp(nearest, prefix, length) != 0;
+  return differs ? prefix : nearest;
 }
 
-/* Whether a word that is none of the names may be a misspelt or abbreviated one. */
+/* Whether an unknown word may be a misspelt or abbreviated name. */
 static bool is_near(const char *word, const char *const *known) {
   char names[1];
-  if (strlen(word) < LEAST_ABBREVIATION) return false;
+  if (strlen(word) < MIN_ABBREVIATION) return false;
   return list_names(word, known, names, sizeof names) > 0 || nearest_name(word, known);
 }
 
 enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
                                    const char *const *known) {
-  char names[MOST_NAMES_TOLD * 62 + 40];
+  char names[MAX_NAMES * 62 + 40];
   size_t near = list_names(word, known, names, sizeof names);
   const char *nearest = nearest_name(word, known);
   if (near == 1 || (!near && nearest))
     return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; did you mean '%s'?", what, word,
                    near ? names : nearest);
   if (!near && list_names(NULL, known, names, sizeof names) == 0) snprintf(names, sizeof names, "none");
-  return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; %s: %s", what, word, near ? "the nearest" : "there are",
-                 names);
+  return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; %s: %s", what, word, near ? "similar" : "known", names);
 }
 
-/* Frees `known`; NULL: there was no memory for it. */
+/* Frees `known`; if it is NULL, memory ran out. */
 static enum hr_status fail_among(struct hr_error *error, const char *what, const char *word, const char **known) {
   enum hr_status status =
       known ? hr__catalog_unknown(error, what, word, known) : hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -98,7 +96,7 @@ static const struct hr_gpu_type *find_gpu(const struct hr_catalog *catalog, cons
   return NULL;
 }
 
-/* The caller frees the list; NULL: no memory. */
+/* The caller frees the list; NULL: out of memory. */
 static const char **gpu_names(const struct hr_catalog *catalog) {
   const char **names = calloc(catalog->n_gpus + 1, sizeof *names);
   for (size_t i = 0; names && i < catalog->n_gpus; i++) names[i] = catalog->gpus[i].name;
@@ -111,7 +109,8 @@ enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name
   return *gpu ? HR_OK : fail_among(error, "GPU type", name, gpu_names(catalog));
 }
 
-enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const char *name, struct hr_error *error) {
+enum hr_status hr__catalog_check_spelling_gpu(const struct hr_catalog *catalog, const char *name,
+                                              struct hr_error *error) {
   if (find_gpu(catalog, name)) return HR_OK;
   const char **known = gpu_names(catalog);
   if (!known || is_near(name, known)) return fail_among(error, "GPU type", name, known);
@@ -131,7 +130,7 @@ enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu,
   char names[200] = "";
   for (size_t i = 0, used = 0; i < catalog->n_mig_types && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", catalog->mig_types[i].gpu);
-  return hr_fail(error, HR_BAD_INPUT, "MIG does not split GPUs of type '%.60s'; it splits: %s", known->name, names);
+  return hr_fail(error, HR_BAD_INPUT, "GPU type '%.60s' does not support MIG; these do: %s", known->name, names);
 }
 
 enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, const char *name,
@@ -181,7 +180,7 @@ enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char 
 
 /* ---- Regions ---------------------------------------------------------------------------------------- */
 
-/* The provider's regions, of the table of regions and of prices; the caller frees them. NULL: no memory. */
+/* The provider's regions in the tables of regions and prices; the caller frees the list. NULL: out of memory. */
 static const char **region_names(const struct hr_catalog *catalog, const char *provider) {
   const char **known = calloc(catalog->n_regions + catalog->n_prices + 1, sizeof *known);
   size_t count = 0;
@@ -189,7 +188,7 @@ static const char **region_names(const struct hr_catalog *catalog, const char *p
     if (strcasecmp(catalog->regions[i].provider, provider) == 0) known[count++] = catalog->regions[i].name;
   for (size_t i = 0; known && i < catalog->n_prices; i++) {
     const struct hr_price *price = &catalog->prices[i];
-    bool adds = strcasecmp(price->provider, provider) == 0 && !hr__is_everywhere(price->region);
+    bool adds = strcasecmp(price->provider, provider) == 0 && !hr__catalog_is_any(price->region);
     if (adds && (!count || known[count - 1] != price->region)) known[count++] = price->region;
   }
   return known;
@@ -213,8 +212,8 @@ enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const c
   return HR_OK;
 }
 
-enum hr_status hr__catalog_doubt_region(const struct hr_catalog *catalog, const char *provider, const char *region,
-                                        struct hr_error *error) {
+enum hr_status hr__catalog_check_spelling_region(const struct hr_catalog *catalog, const char *provider,
+                                                 const char *region, struct hr_error *error) {
   const char **known = region_names(catalog, provider);
   char what[100];
   snprintf(what, sizeof what, "region of %.60s", provider);
@@ -225,8 +224,8 @@ enum hr_status hr__catalog_doubt_region(const struct hr_catalog *catalog, const 
 
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
-/* How well a family fits an instance type: the length of the beginning they share, ahead of its GPU type, ahead of any;
-   0: not at all. */
+/* How well the family of a discount fits an instance type: 2 + the length of a prefix of its name; 2 for its GPU type;
+   1 for "*"; 0 if it does not fit. */
 static size_t fit_of(const struct hr_discount *discount, const struct hr_instance_type *type) {
   size_t length = strlen(discount->family);
   bool begins = strncasecmp(discount->family, type->name, length) == 0;
@@ -235,19 +234,19 @@ static size_t fit_of(const struct hr_discount *discount, const struct hr_instanc
   return strcmp(discount->family, "*") == 0;
 }
 
-/* Whether a discount's family is one of instance types, or a GPU type, or "*". */
-static enum hr_status hr__catalog_check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
-                                               struct hr_error *error) {
+/* Whether a discount's family is a prefix of instance types, a GPU type, or "*". */
+static enum hr_status check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
+                                   struct hr_error *error) {
   for (size_t i = 0; i < catalog->n_instances; i++) {
     const struct hr_instance_type *type = &catalog->instances[i];
     if (strcasecmp(type->provider, discount->provider) == 0 && fit_of(discount, type)) return HR_OK;
   }
   return hr_fail(error, HR_BAD_INPUT,
-                 "family '%.60s' of %.60s: no instance type begins like this, or has such GPUs; '*' stands for all",
+                 "family '%.60s' of %.60s: no instance type has this prefix or GPU type; '*' is all instance types",
                  discount->family, discount->provider);
 }
 
-/* The row that fits the type best, of the best the newest; `upfront` NULL: any. NULL: none fits. */
+/* The newest of the rows that fit the type best; `upfront` NULL: any. NULL: no row fits. */
 static const struct hr_discount *best_discount(const struct hr_catalog *catalog, const struct hr_instance_type *type,
                                                const struct hr_discount_query *query, const char *upfront,
                                                size_t *best_fit) {
@@ -257,7 +256,7 @@ static const struct hr_discount *best_discount(const struct hr_catalog *catalog,
     const struct hr_discount *at = &catalog->discounts[i];
     bool upfront_fits = !upfront || !at->upfront[0] || strcmp(at->upfront, upfront) == 0;
     if (strcasecmp(at->provider, type->provider) != 0 || strcmp(at->term, query->term) != 0 || !upfront_fits) continue;
-    size_t fit = hr__is_of(at->as_of, query->as_of) ? fit_of(at, type) : 0;
+    size_t fit = hr__catalog_is_valid_at(at->as_of, query->as_of) ? fit_of(at, type) : 0;
     bool newer = best && fit == *best_fit && strcmp(at->as_of, best->as_of) > 0;
     if (fit <= *best_fit && !newer) continue;
     *best_fit = fit;
@@ -266,8 +265,8 @@ static const struct hr_discount *best_discount(const struct hr_catalog *catalog,
   return best;
 }
 
-/* A row of the type's own family that is paid otherwise bounds one of all types: who pays less upfront never gets more
-   off. */
+/* A more specific row with another upfront payment is an upper bound: paying less upfront never gives a larger
+   discount. */
 enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                    const struct hr_discount **discount, struct hr_error *error) {
   const struct hr_instance_type *type;
@@ -278,23 +277,20 @@ enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struc
   const struct hr_discount *other = best_discount(catalog, type, query, NULL, &other_fit);
   if (*discount && other_fit > fit && other->off_ppm < (*discount)->off_ppm) *discount = other;
   if (*discount) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "no discount of %s for '%s'%s%.20s is in the catalogue%s%s", type->provider,
+  return hr_fail(error, HR_BAD_INPUT, "the catalogue has no discount of %s for '%s'%s%.20s%s%s", type->provider,
                  query->term, query->upfront ? ", paid upfront: " : "", query->upfront ? query->upfront : "",
                  query->as_of && query->as_of[0] ? " as of " : "", query->as_of ? query->as_of : "");
 }
 
-/* The catalogue: its tables are read when they are asked for, the built-in rows first, then a file's. What a row names
-   in another table must be there. */
+/* ---- Loading ---------------------------------------------------------------------------------------- */
 
 struct catalog {
-  struct hr_catalog shown; /* first: what the caller holds */
+  struct hr_catalog shown; /* first member: hr_catalog_destroy casts back */
   struct hr__name_table texts;
   struct hr__table table[HR__N_CATALOG_TABLES];
   struct hr_mig_type *mig_types;
-  struct hr_mig_profile *mig_profiles; /* of all types, one behind the other */
+  struct hr_mig_profile *mig_profiles; /* of all types, contiguous for each type */
 };
-
-/* ---- Tables ----------------------------------------------------------------------------------------- */
 
 static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table table, const char *path,
                                  struct hr_error *error) {
@@ -305,9 +301,9 @@ static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table
   return hr__table_add_file(&catalog->table[table], path, &catalog->texts, error);
 }
 
-/* ---- What rows name in other tables ----------------------------------------------------------------- */
+/* ---- References between tables ---------------------------------------------------------------------- */
 
-/* Where a row of a file stands; built-in rows are those of a table that a file made unfit. */
+/* The place of a row for messages. A built-in row can be wrong too, if a file replaced a row that it refers to. */
 static const char *place_of(const struct hr__table *table, size_t row, const char *path, char *text, size_t size) {
   if (path && table->line[row])
     snprintf(text, size, "%s:%u", path, (unsigned)table->line[row]);
@@ -316,7 +312,7 @@ static const char *place_of(const struct hr__table *table, size_t row, const cha
   return text;
 }
 
-/* Whether what a row names is there. */
+/* Checks that the names of a row exist in other tables. */
 typedef enum hr_status check_row(const struct hr_catalog *shown, size_t row, struct hr_error *error);
 
 static enum hr_status check_instance(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
@@ -324,7 +320,7 @@ static enum hr_status check_instance(const struct hr_catalog *shown, size_t row,
   return hr_catalog_gpu(shown, shown->instances[row].gpu, &gpu, error);
 }
 
-/* Prices of an instance stand together, and one look does for them. */
+/* Prices of an instance type are contiguous, so only the first one is checked. */
 static enum hr_status check_price(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
   const struct hr_price *price = &shown->prices[row];
   const struct hr_instance_type *type;
@@ -335,15 +331,15 @@ static enum hr_status check_price(const struct hr_catalog *shown, size_t row, st
 static enum hr_status check_discount(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
   const struct hr_discount *discount = &shown->discounts[row];
   enum hr_status status = hr_catalog_check_provider(shown, discount->provider, error);
-  return status == HR_OK ? hr__catalog_check_family(shown, discount, error) : status;
+  return status == HR_OK ? check_family(shown, discount, error) : status;
 }
 
 static enum hr_status check_preset(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
   const struct hr_spot_preset *preset = &shown->spot_presets[row];
   const struct hr_gpu_type *gpu;
   enum hr_status status = HR_OK;
-  if (!hr__is_everywhere(preset->provider)) status = hr_catalog_check_provider(shown, preset->provider, error);
-  return status == HR_OK && !hr__is_everywhere(preset->gpu) ? hr_catalog_gpu(shown, preset->gpu, &gpu, error) : status;
+  if (!hr__catalog_is_any(preset->provider)) status = hr_catalog_check_provider(shown, preset->provider, error);
+  return status == HR_OK && !hr__catalog_is_any(preset->gpu) ? hr_catalog_gpu(shown, preset->gpu, &gpu, error) : status;
 }
 
 static enum hr_status check_mig(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
@@ -371,13 +367,13 @@ static enum hr_status check_rows(const struct catalog *catalog, enum hr__catalog
 
 /* ---- MIG types -------------------------------------------------------------------------------------- */
 
-static bool is_met_before(const struct hr_catalog *shown, size_t row) {
+static bool is_known_gpu(const struct hr_catalog *shown, size_t row) {
   for (size_t i = 0; i < row; i++)
     if (strcasecmp(shown->mig_profiles[i].gpu, shown->mig_profiles[row].gpu) == 0) return true;
   return false;
 }
 
-/* Rows of one GPU type, wherever they stand, become its profiles. */
+/* Collects the rows of each GPU type, which need not be adjacent. */
 static enum hr_status make_mig_types(struct catalog *catalog, struct hr_error *error) {
   struct hr_catalog *shown = &catalog->shown;
   size_t n_rows = shown->n_mig_profiles;
@@ -388,7 +384,7 @@ static enum hr_status make_mig_types(struct catalog *catalog, struct hr_error *e
   for (size_t i = 0; i < n_rows; i++) {
     const struct hr_mig_entry *first = &shown->mig_profiles[i];
     struct hr_mig_profile *own = next;
-    if (is_met_before(shown, i)) continue;
+    if (is_known_gpu(shown, i)) continue;
     for (size_t k = i; k < n_rows; k++)
       if (strcasecmp(shown->mig_profiles[k].gpu, first->gpu) == 0) *next++ = shown->mig_profiles[k].profile;
     hr_mig_type_init(&catalog->mig_types[shown->n_mig_types++], first->gpu, own, (uint32_t)(next - own));
@@ -397,7 +393,7 @@ static enum hr_status make_mig_types(struct catalog *catalog, struct hr_error *e
   return HR_OK;
 }
 
-/* ---- Whole ------------------------------------------------------------------------------------------ */
+/* ---- The catalogue ---------------------------------------------------------------------------------- */
 
 static void show(struct catalog *catalog) {
   const struct hr__table *table = catalog->table;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What an instance costs in a region on a day. Price lists are read on different days and for some regions only; where
- * a list price moved since a row was read (in June 2025 AWS took a third to nearly half off its larger instances), the
- * row is moved by the same factor, and a region without a row takes the base region's price times its multiplier.
+ * The price of an instance type in a region at a date.
+ *
+ * The rows of the catalogue have different dates and cover some regions only. If the list price of the base region has
+ * changed since a row was recorded (in June 2025 AWS reduced the prices of its larger instances by a third to nearly
+ * half), the row is scaled by the same factor. A region without a row has the price of the base region times its
+ * multiplier.
  */
 
 #include "scenarios/catalog/catalog_tables.h"
@@ -14,7 +17,7 @@
 
 #define MILLION INT64_C(1000000)
 
-struct catalog_price_search {
+struct price_search {
   const struct hr_catalog *catalog;
   const struct hr_instance_type *type;
   const char *region;
@@ -28,38 +31,38 @@ static int64_t scale(int64_t price, int64_t numerator, int64_t denominator) {
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-struct wanted {
+struct offer {
   enum hr_market market;
   const char *term, *upfront; /* upfront NULL: any */
 };
-static const struct wanted on_demand = {HR_MARKET_ON_DEMAND, "", ""};
+static const struct offer on_demand = {HR_MARKET_ON_DEMAND, "", ""};
 
-static bool fits(const struct catalog_price_search *search, const struct wanted *wanted, const struct hr_price *price) {
-  return price->market == wanted->market && strcasecmp(price->instance, search->type->name) == 0 &&
-         strcasecmp(price->provider, search->type->provider) == 0 && strcmp(price->term, wanted->term) == 0 &&
-         (!wanted->upfront || strcmp(price->upfront, wanted->upfront) == 0) &&
-         (hr__is_everywhere(price->region) || strcasecmp(price->region, search->region) == 0) &&
-         hr__is_of(price->as_of, search->as_of);
+static bool fits(const struct price_search *search, const struct offer *offer, const struct hr_price *price) {
+  return price->market == offer->market && strcasecmp(price->instance, search->type->name) == 0 &&
+         strcasecmp(price->provider, search->type->provider) == 0 && strcmp(price->term, offer->term) == 0 &&
+         (!offer->upfront || strcmp(price->upfront, offer->upfront) == 0) &&
+         (hr__catalog_is_any(price->region) || strcasecmp(price->region, search->region) == 0) &&
+         hr__catalog_is_valid_at(price->as_of, search->as_of);
 }
 
-/* Of two that fit: the newer; of one day, the region's own; then the cheaper. */
-static bool goes_before(const struct hr_price *a, const struct hr_price *b) {
+/* Order of rows that fit: newer first, then rows of the region itself, then cheaper. */
+static bool precedes(const struct hr_price *a, const struct hr_price *b) {
   int newer = strcmp(a->as_of, b->as_of);
   if (newer) return newer > 0;
-  bool a_own = !hr__is_everywhere(a->region), b_own = !hr__is_everywhere(b->region);
+  bool a_own = !hr__catalog_is_any(a->region), b_own = !hr__catalog_is_any(b->region);
   return a_own != b_own ? a_own : a->uusd_h < b->uusd_h;
 }
 
-static const struct hr_price *newest(const struct catalog_price_search *search, const struct wanted *wanted) {
+static const struct hr_price *newest(const struct price_search *search, const struct offer *offer) {
   const struct hr_price *found = NULL;
   for (size_t i = 0; i < search->catalog->n_prices; i++) {
     const struct hr_price *price = &search->catalog->prices[i];
-    if (fits(search, wanted, price) && (!found || goes_before(price, found))) found = price;
+    if (fits(search, offer, price) && (!found || precedes(price, found))) found = price;
   }
   return found;
 }
 
-static const struct hr_region *find_region(const struct catalog_price_search *search) {
+static const struct hr_region *find_region(const struct price_search *search) {
   for (size_t i = 0; i < search->catalog->n_regions; i++) {
     const struct hr_region *region = &search->catalog->regions[i];
     if (strcasecmp(region->provider, search->type->provider) == 0 && strcasecmp(region->name, search->region) == 0)
@@ -68,7 +71,7 @@ static const struct hr_region *find_region(const struct catalog_price_search *se
   return NULL;
 }
 
-/* The region that others are compared with; "*" where a provider has one price for all. */
+/* The region that multipliers refer to; "*" if a provider has the same price everywhere. */
 static const char *base_region(const struct hr_catalog *catalog, const char *provider) {
   for (size_t i = 0; i < catalog->n_regions; i++)
     if (strcasecmp(catalog->regions[i].provider, provider) == 0) return catalog->regions[i].base;
@@ -95,29 +98,30 @@ static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const ch
   va_end(args);
 }
 
-/* The price of the base region moved since `own` was read: so did this one. False when it did not. */
-static bool quote_moved(const struct catalog_price_search *base, const struct hr_price *own, const struct hr_price *now,
-                        struct hr_price_quote *quote) {
+/* Scales `own` by the change of the base region's price since its date; false if that did not change. */
+static bool quote_scaled(const struct price_search *base, const struct hr_price *own, const struct hr_price *now,
+                         struct hr_price_quote *quote) {
   if (strcmp(now->as_of, own->as_of) <= 0) return false;
-  struct catalog_price_search before = *base;
+  struct price_search before = *base;
   before.as_of = own->as_of;
   const struct hr_price *then = newest(&before, &on_demand);
   if (!then || then->uusd_h == now->uusd_h || then->uusd_h == 0) return false;
   quote_derived(quote, scale(own->uusd_h, now->uusd_h, then->uusd_h), now->as_of,
-                "the price of %s moved as %s's has since: %s; %s", own->as_of, base->region, own->source, now->source);
+                "price of %s, scaled by the change in %s since: %s; %s", own->as_of, base->region, own->source,
+                now->source);
   return true;
 }
 
-static bool quote_on_demand(const struct catalog_price_search *search, struct hr_price_quote *quote) {
+static bool quote_on_demand(const struct price_search *search, struct hr_price_quote *quote) {
   const struct hr_region *region = find_region(search);
   const struct hr_price *own = newest(search, &on_demand), *now = NULL;
-  struct catalog_price_search base = *search;
+  struct price_search base = *search;
   if (region && strcmp(region->base, region->name) != 0) {
     base.region = region->base;
     now = newest(&base, &on_demand);
   }
   if (own) {
-    if (!now || !quote_moved(&base, own, now, quote)) quote_row(own, quote);
+    if (!now || !quote_scaled(&base, own, now, quote)) quote_row(own, quote);
     return true;
   }
   if (!now) return false;
@@ -126,13 +130,13 @@ static bool quote_on_demand(const struct catalog_price_search *search, struct hr
   return true;
 }
 
-/* So much off the on-demand price; false where no discount or no such price is known. */
-static bool quote_discounted(const struct catalog_price_search *search, const struct wanted *wanted,
+/* A discount off the on-demand price; false if either is unknown. */
+static bool quote_discounted(const struct price_search *search, const struct offer *offer,
                              struct hr_price_quote *quote) {
   const struct hr_discount_query query = {.provider = search->type->provider,
                                           .instance = search->type->name,
-                                          .term = wanted->market == HR_MARKET_SPOT ? "spot" : wanted->term,
-                                          .upfront = wanted->market == HR_MARKET_SPOT ? NULL : wanted->upfront,
+                                          .term = offer->market == HR_MARKET_SPOT ? "spot" : offer->term,
+                                          .upfront = offer->market == HR_MARKET_SPOT ? NULL : offer->upfront,
                                           .as_of = search->as_of};
   const struct hr_discount *discount;
   struct hr_price_quote list;
@@ -145,60 +149,58 @@ static bool quote_discounted(const struct catalog_price_search *search, const st
   return true;
 }
 
-/* A commitment follows the list price; capacity that is bought for a window, and terms that are not told, do not. */
-static bool quote_reserved(const struct catalog_price_search *search, const struct wanted *wanted,
-                           struct hr_price_quote *quote) {
-  const struct hr_price *own = newest(search, wanted);
-  bool follows = strcmp(wanted->term, "1y") == 0 || strcmp(wanted->term, "3y") == 0;
-  if (!own) return follows && quote_discounted(search, wanted, quote);
+/* Prices of commitments (1y, 3y) follow the list price; those of capacity blocks and unknown terms do not. */
+static bool quote_reserved(const struct price_search *search, const struct offer *offer, struct hr_price_quote *quote) {
+  const struct hr_price *own = newest(search, offer);
+  bool follows = strcmp(offer->term, "1y") == 0 || strcmp(offer->term, "3y") == 0;
+  if (!own) return follows && quote_discounted(search, offer, quote);
   struct hr_price_quote now, then;
-  struct catalog_price_search before = *search;
+  struct price_search before = *search;
   before.as_of = own->as_of;
   bool moved = follows && quote_on_demand(search, &now) && quote_on_demand(&before, &then) &&
                strcmp(now.as_of, own->as_of) > 0 && then.uusd_h != now.uusd_h && then.uusd_h > 0;
   if (moved)
     quote_derived(quote, scale(own->uusd_h, now.uusd_h, then.uusd_h), now.as_of,
-                  "the price of %s moved as on-demand has since: %s; on-demand: %s", own->as_of, own->source,
+                  "price of %s, scaled by the change of on-demand since: %s; on-demand: %s", own->as_of, own->source,
                   now.source);
   else
     quote_row(own, quote);
   return true;
 }
 
-static bool quote_market(const struct catalog_price_search *search, const struct wanted *wanted,
-                         struct hr_price_quote *quote) {
+static bool quote_market(const struct price_search *search, const struct offer *offer, struct hr_price_quote *quote) {
   quote->instance = search->type;
   quote->region = search->region;
-  switch (wanted->market) {
+  switch (offer->market) {
   case HR_MARKET_ON_DEMAND:
     return quote_on_demand(search, quote);
   case HR_MARKET_RESERVED:
-    return quote_reserved(search, wanted, quote);
+    return quote_reserved(search, offer, quote);
   default: {
-    const struct hr_price *own = newest(search, wanted);
+    const struct hr_price *own = newest(search, offer);
     if (own) quote_row(own, quote);
-    return own || quote_discounted(search, wanted, quote);
+    return own || quote_discounted(search, offer, quote);
   }
   }
 }
 
 /* ---- Queries ---------------------------------------------------------------------------------------- */
 
-static enum hr_status no_price(const struct catalog_price_search *search, const struct wanted *wanted, const char *what,
+static enum hr_status no_price(const struct price_search *search, const struct offer *offer, const char *what,
                                struct hr_error *error) {
   const struct hr_price *first = NULL;
-  struct catalog_price_search any = *search;
+  struct price_search any = *search;
   any.as_of = NULL;
   for (size_t i = 0; i < search->catalog->n_prices; i++) {
     const struct hr_price *price = &search->catalog->prices[i];
-    if (fits(&any, wanted, price) && (!first || strcmp(price->as_of, first->as_of) < 0)) first = price;
+    if (fits(&any, offer, price) && (!first || strcmp(price->as_of, first->as_of) < 0)) first = price;
   }
-  bool everywhere = hr__is_everywhere(search->region);
+  bool everywhere = hr__catalog_is_any(search->region);
   const char *as_of = search->as_of && search->as_of[0] ? search->as_of : NULL;
-  return hr_fail(error, HR_BAD_INPUT, "no %s price%s%.10s of %s %s%s%s is in the catalogue%s%s%s%s%s",
-                 hr_market_name(wanted->market), wanted->term[0] ? " for " : "", wanted->term, search->type->provider,
+  return hr_fail(error, HR_BAD_INPUT, "the catalogue has no %s price%s%.10s of %s %s%s%s%s%s%s%s%s",
+                 hr_market_name(offer->market), offer->term[0] ? " for " : "", offer->term, search->type->provider,
                  what, everywhere ? "" : " in ", everywhere ? "" : search->region, as_of ? " as of " : "",
-                 as_of ? as_of : "", first ? " (its first is of " : "", first ? first->as_of : "", first ? ")" : "");
+                 as_of ? as_of : "", first ? " (the first is of " : "", first ? first->as_of : "", first ? ")" : "");
 }
 
 static bool is_cheaper(const struct hr_price_quote *a, const struct hr_price_quote *b) {
@@ -206,9 +208,8 @@ static bool is_cheaper(const struct hr_price_quote *a, const struct hr_price_quo
   return (wide)a->uusd_h * (int64_t)b->instance->gpus < (wide)b->uusd_h * (int64_t)a->instance->gpus;
 }
 
-static enum hr_status quote_cheapest(struct catalog_price_search *search, const struct wanted *wanted,
-                                     const char *provider, const char *gpu, struct hr_price_quote *quote,
-                                     struct hr_error *error) {
+static enum hr_status quote_cheapest(struct price_search *search, const struct offer *offer, const char *provider,
+                                     const char *gpu, struct hr_price_quote *quote, struct hr_error *error) {
   const struct hr_gpu_type *type;
   enum hr_status status = hr_catalog_gpu(search->catalog, gpu, &type, error);
   if (status != HR_OK) return status;
@@ -219,33 +220,33 @@ static enum hr_status quote_cheapest(struct catalog_price_search *search, const 
     search->type = &search->catalog->instances[i];
     if (strcasecmp(search->type->provider, provider) != 0 || strcmp(search->type->gpu, type->name) != 0) continue;
     last = search->type;
-    if (!quote_market(search, wanted, &candidate) || (found && !is_cheaper(&candidate, quote))) continue;
+    if (!quote_market(search, offer, &candidate) || (found && !is_cheaper(&candidate, quote))) continue;
     *quote = candidate;
     found = true;
   }
   if (found) return HR_OK;
   if (!last) return hr_fail(error, HR_BAD_INPUT, "%s has no instance type with the GPU '%s'", provider, type->name);
   search->type = last;
-  return no_price(search, wanted, type->name, error);
+  return no_price(search, offer, type->name, error);
 }
 
 enum hr_status hr_catalog_price(const struct hr_catalog *catalog, const struct hr_price_query *query,
                                 struct hr_price_quote *quote, struct hr_error *error) {
-  struct catalog_price_search search = {.catalog = catalog, .as_of = query->as_of};
+  struct price_search search = {.catalog = catalog, .as_of = query->as_of};
   bool reserved = query->market == HR_MARKET_RESERVED;
-  const struct wanted wanted = {query->market, reserved && query->term ? query->term : "",
-                                reserved ? query->upfront : ""};
+  const struct offer offer = {query->market, reserved && query->term ? query->term : "",
+                              reserved ? query->upfront : ""};
   bool has_price = reserved || hr_market_is_elastic(query->market);
   if (!has_price)
-    return hr_fail(error, HR_BAD_INPUT, "the catalogue has prices of reserved, on-demand and spot capacity");
+    return hr_fail(error, HR_BAD_INPUT, "the catalogue has prices of reserved, on-demand and spot capacity only");
   search.region = query->region ? query->region : base_region(catalog, query->provider);
   enum hr_status status = query->region ? hr_catalog_check_region(catalog, query->provider, query->region, error)
                                         : hr_catalog_check_provider(catalog, query->provider, error);
   if (status != HR_OK) return status;
-  if (!query->instance) return quote_cheapest(&search, &wanted, query->provider, query->gpu, quote, error);
+  if (!query->instance) return quote_cheapest(&search, &offer, query->provider, query->gpu, quote, error);
   status = hr_catalog_instance(catalog, query->provider, query->instance, &search.type, error);
   if (status != HR_OK) return status;
-  return quote_market(&search, &wanted, quote) ? HR_OK : no_price(&search, &wanted, search.type->name, error);
+  return quote_market(&search, &offer, quote) ? HR_OK : no_price(&search, &offer, search.type->name, error);
 }
 
 int64_t hr_price_quote_gpu_uusd_h(const struct hr_price_quote *quote) {

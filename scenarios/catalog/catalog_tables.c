@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the catalogue's CSV files hold, column by column. */
+/*
+ * The columns of the catalogue's CSV files, and how a row becomes a struct. A table of structs is read directly at the
+ * offsets of its members; presets and MIG profiles have drafts with more fields, from which `finish` completes the row.
+ */
 
 #include "scenarios/catalog/catalog_tables.h"
-
-#include "scenarios/catalog/embedded.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,15 +25,15 @@
   { .name = column, .cell = HR__CELL_WORD, .offset = offsetof(struct type, member), .words = (known) }
 #define DATE(type, column, member, is_key)                                                                             \
   { .name = column, .cell = HR__CELL_DATE, .offset = offsetof(struct type, member), .key = is_key }
-#define NUMBER(type, column, member, least, most)                                                                      \
-  { .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .min = least, .max = most }
-#define MAYBE(type, column, member, least, most)                                                                       \
+#define NUMBER(type, column, member, low, high)                                                                        \
+  { .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .min = low, .max = high }
+#define MAYBE(type, column, member, low, high)                                                                         \
   {                                                                                                                    \
-    .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .optional = true, .min = least,  \
-    .max = most                                                                                                        \
+    .name = column, .cell = HR__CELL_NUMBER, .offset = offsetof(struct type, member), .optional = true, .min = low,    \
+    .max = high                                                                                                        \
   }
-#define MICROS(type, column, member, most)                                                                             \
-  { .name = column, .cell = HR__CELL_MICROS, .offset = offsetof(struct type, member), .max = most }
+#define MICROS(type, column, member, high)                                                                             \
+  { .name = column, .cell = HR__CELL_MICROS, .offset = offsetof(struct type, member), .max = high }
 #define ORIGIN(type)                                                                                                   \
   {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct type, status)}, {                              \
     .name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct type, source)                                 \
@@ -71,8 +72,8 @@ static const char *finish_instance(void *row) {
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-#define MARKET_TEXT(name, text) text,
-static const char *const markets[] = {HR_MARKET_TABLE(MARKET_TEXT) NULL};
+#define ENUM_TEXT(name, text) text,
+static const char *const markets[] = {HR_MARKET_TABLE(ENUM_TEXT) NULL};
 static const char *const price_terms[] = {"", "1y", "3y", "block", "untold", NULL};
 static const char *const upfronts[] = {"", "none", "partial", "all", NULL};
 
@@ -95,7 +96,7 @@ static const char *finish_price(void *row) {
   bool reserved = price->market == HR_MARKET_RESERVED;
   if (!reserved && !hr_market_is_elastic(price->market)) return "column 'market': is not reserved, on-demand or spot";
   if (reserved && !price->term[0]) return "a reserved price needs a 'term': 1y, 3y, block or untold";
-  if (!reserved && (price->term[0] || price->upfront[0])) return "'term' and 'upfront' go with reserved prices alone";
+  if (!reserved && (price->term[0] || price->upfront[0])) return "'term' and 'upfront' belong to reserved prices";
   return NULL;
 }
 
@@ -120,7 +121,7 @@ static const struct hr__table_column discounts[] = {KEY(hr_discount, "provider",
 
 /* ---- Spot presets ----------------------------------------------------------------------------------- */
 
-/* As the table tells a preset: lengths of time in hours, the figures of a model that is not this one's empty. */
+/* A row of spot_presets.csv: durations in hours; figures of other models are empty. */
 struct preset_draft {
   struct hr_spot_preset preset;
   enum hr_duration_kind up, down;
@@ -128,15 +129,14 @@ struct preset_draft {
   double notice_s, rate_per_h, batch_mean, monthly_interruption;
 };
 
-#define SPOT_MODEL_TEXT(name, text) text,
-static const char *const models[] = {HR_SPOT_MODEL_TABLE(SPOT_MODEL_TEXT) NULL};
+static const char *const models[] = {HR_SPOT_MODEL_TABLE(ENUM_TEXT) NULL};
 static const char *const durations[] = {[HR_DURATION_FIXED] = "",
                                         [HR_DURATION_EXPONENTIAL] = "exponential",
                                         [HR_DURATION_LOG_NORMAL] = "log-normal",
                                         [HR_DURATION_WEIBULL] = "weibull",
                                         NULL};
 
-#define PRESET(column, member, least, most) MAYBE(preset_draft, column, member, least, most)
+#define PRESET(column, member, low, high) MAYBE(preset_draft, column, member, low, high)
 #define DURATION(column, member)                                                                                       \
   {                                                                                                                    \
     .name = column, .cell = HR__CELL_WORD, .offset = offsetof(struct preset_draft, member), .optional = true,          \
@@ -167,7 +167,7 @@ static const struct hr__table_column spot_presets[] = {
     {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct preset_draft, preset.status)},
     {.name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct preset_draft, preset.source)}};
 
-/* From hours to seconds; false when the distribution's parameters are not all there. */
+/* Converts hours to seconds; false if a parameter of the distribution is missing. */
 static bool make_duration(enum hr_duration_kind kind, double a, double b, struct hr_duration *duration) {
   *duration = (struct hr_duration){.kind = kind, .a = a, .b = b};
   switch (kind) {
@@ -197,7 +197,7 @@ static const char *finish_preset(void *row) {
     if (make_duration(draft->up, draft->up_a, draft->up_b, &spec->up) &&
         make_duration(draft->down, draft->down_a, draft->down_b, &spec->down))
       return NULL;
-    return "the model on-off needs 'up' and 'down', each with what its distribution needs in '_a' and '_b'";
+    return "the model on-off needs 'up' and 'down', each with the parameters of its distribution in '_a' and '_b'";
   case HR_SPOT_EXPONENTIAL:
     return draft->rate_per_h >= 0 ? NULL : "the model exponential needs 'rate_per_h'";
   case HR_SPOT_ADVISOR:
@@ -209,7 +209,7 @@ static const char *finish_preset(void *row) {
                ? NULL
                : "the model bathtub needs all of 'bathtub_a' to 'bathtub_last_h'";
   case HR_SPOT_TRACE:
-    return "a preset cannot hold the record that the model trace needs";
+    return "the model trace needs a record, which a preset cannot contain";
   default:
     return NULL;
   }
@@ -217,7 +217,7 @@ static const char *finish_preset(void *row) {
 
 /* ---- MIG profiles ----------------------------------------------------------------------------------- */
 
-/* As the table tells a profile: counts as numbers, starts as "0;2;4". */
+/* A row of mig_profiles.csv: counts as numbers, starts as "0;2;4". */
 struct mig_draft {
   struct hr_mig_entry entry;
   double compute_slices, memory_slices, mem_mib, sms, max_instances;
@@ -236,7 +236,7 @@ static const struct hr__table_column mig_profiles[] = {
     {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct mig_draft, entry.status)},
     {.name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct mig_draft, entry.source)}};
 
-/* "3g.40gb" or "1g.10gb+me", with so many compute slices. */
+/* "3g.40gb" or "1g.10gb+me", with the number of compute slices before the "g". */
 static bool is_mig_name(const char *name, double compute_slices, bool *media) {
   size_t length = strlen(name), slices = strspn(name, "0123456789");
   if (slices != 1 || name[0] - '0' != compute_slices || strncmp(name + 1, "g.", 2) != 0) return false;
@@ -246,7 +246,7 @@ static bool is_mig_name(const char *name, double compute_slices, bool *media) {
   return digits > 0 && length < HR_MIG_NAME_BYTES && (*media || strcmp(tail, "gb") == 0);
 }
 
-/* Digits between semicolons, each a slice behind which an instance has room; 0: it is none. */
+/* The mask of the first slices that an instance may have, from digits separated by semicolons; 0: not such a list. */
 static uint8_t parse_starts(const char *text, unsigned memory_slices) {
   unsigned starts = 0;
   for (;; text += 2) {
@@ -271,16 +271,15 @@ static const char *finish_mig(void *row) {
   profile->sms = (uint16_t)draft->sms;
   profile->max_instances = (uint8_t)draft->max_instances;
   profile->starts = parse_starts(draft->starts, profile->memory_slices);
-  if (!profile->starts) return "column 'starts': is not a list like 0;2;4 of memory slices, each with room behind it";
+  if (!profile->starts) return "column 'starts': is not a list like 0;2;4 of memory slices at which the instance fits";
   return is_mig_name(profile->name, draft->compute_slices, &profile->media)
              ? NULL
-             : "column 'profile': is no name like 3g.40gb or 1g.10gb+me, with as many g as compute slices";
+             : "column 'profile': is not a name like 3g.40gb or 1g.10gb+me, with as many g as compute slices";
 }
 
 /* ---- Speeds by network ------------------------------------------------------------------------------ */
 
-#define NETWORK_WORD(name, text) text,
-static const char *const networks[] = {HR_NETWORK_TABLE(NETWORK_WORD) NULL};
+static const char *const networks[] = {HR_NETWORK_TABLE(ENUM_TEXT) NULL};
 
 static const struct hr__table_column network_speeds[] = {KEY(hr_network_entry, "model", model),
                                                          {.name = "network",
@@ -304,7 +303,7 @@ static const char *finish_network_speed(void *row) {
   return entry->gpus == floor(entry->gpus) ? NULL : "column 'gpus' is not a whole number";
 }
 
-/* ---- All of them ------------------------------------------------------------------------------------ */
+/* ---- The tables ------------------------------------------------------------------------------------- */
 
 #define FORMAT(title, set, row, draft, end)                                                                            \
   {                                                                                                                    \
@@ -322,8 +321,8 @@ const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES] = {
     [HR__CATALOG_NETWORK_SPEEDS] =
         FORMAT("speeds by network", network_speeds, hr_network_entry, hr_network_entry, finish_network_speed),
 };
-_Static_assert(LENGTH(spot_presets) <= HR__MOST_COLUMNS, "the widest table");
-_Static_assert(sizeof(struct preset_draft) <= HR__LONGEST_DRAFT, "the longest draft");
+_Static_assert(LENGTH(spot_presets) <= HR__MAX_COLUMNS, "the widest table");
+_Static_assert(sizeof(struct preset_draft) <= HR__MAX_DRAFT, "the longest draft");
 
 struct hr__table_text hr__catalog_text(enum hr__catalog_table table) {
 #define EMBEDDED(name)                                                                                                 \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cells are written into a draft of a row through the columns' offsets as libcsv finds them. A hash of a row's
-   key finds the row that a new one replaces. */
+/*
+ * Parses a table with libcsv, line by line so that errors can name the line. Each cell is written into a draft of a row
+ * at the offset of its column. A hash table by key finds the row that a new row replaces; it is at most half full.
+ */
 
 #include "scenarios/catalog/table.h"
 
@@ -16,19 +18,19 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_ROWS = 10000000 };
+enum { MAX_ROWS = 10000000 };
 
 struct table_reader {
   struct hr__table *table;
   const struct hr__table_text *text;
   struct hr__name_table *names;
   struct hr_error *error;
-  enum hr_status status;                                  /* HR_OK until something is wrong */
-  const struct hr__table_column *order[HR__MOST_COLUMNS]; /* of the file's columns */
+  enum hr_status status;                                 /* of the first error */
+  const struct hr__table_column *order[HR__MAX_COLUMNS]; /* columns of the file, in its order */
   size_t n_order, n_cells;
   bool past_header;
-  uint32_t line, row_line; /* at hand; where the row at hand begins */
-  _Alignas(max_align_t) unsigned char draft[HR__LONGEST_DRAFT];
+  uint32_t line, row_line; /* current line; first line of the current row */
+  _Alignas(max_align_t) unsigned char draft[HR__MAX_DRAFT];
 };
 
 /* ---- Errors ----------------------------------------------------------------------------------------- */
@@ -69,7 +71,7 @@ static void fail_range(struct table_reader *reader, const struct hr__table_colum
   fail_cell(reader, column, cell, fault);
 }
 
-/* Units of `scale` parts; false when the text is no number or out of the column's bounds. */
+/* Parses a number as a multiple of 1 / scale; false if it is not a number or out of bounds. */
 static bool parse_scaled(const struct hr__table_column *column, struct hr_text cell, uint64_t scale, int64_t *value) {
   const struct hr__number_rule rule = {scale, (uint64_t)INT64_MAX, false};
   bool negative = cell.length && cell.at[0] == '-' && column->min < 0;
@@ -81,8 +83,8 @@ static bool parse_scaled(const struct hr__table_column *column, struct hr_text c
   return number >= column->min && number <= column->max;
 }
 
-/* Nine digits after the point are enough for any figure, and one division keeps what was written. */
-static void take_number(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+/* Nine decimals are enough for any figure; dividing once gives the double nearest to the written number. */
+static void read_number(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
                         void *to) {
   enum { SCALE = 1000000000 };
   int64_t parts;
@@ -94,15 +96,15 @@ static void take_number(struct table_reader *reader, const struct hr__table_colu
   memcpy(to, &value, sizeof value);
 }
 
-static void take_micros(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+static void read_micros(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
                         void *to) {
   int64_t value = 0;
   if (cell.length && !parse_scaled(column, cell, 1000000, &value)) fail_range(reader, column, cell);
   memcpy(to, &value, sizeof value);
 }
 
-/* The word's place in `words`; an error that lists them when it is none. */
-static unsigned word_place(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+/* The index of the cell in `words`; else an error that lists them. */
+static unsigned word_index(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   char known[300] = "is none of";
   for (unsigned i = 0; column->words[i]; i++) {
     if (strlen(column->words[i]) == cell.length && memcmp(column->words[i], cell.at, cell.length) == 0) return i;
@@ -113,7 +115,8 @@ static unsigned word_place(struct table_reader *reader, const struct hr__table_c
   return 0;
 }
 
-bool hr__is_day_or_span(struct hr_text cell) {
+/* A day, a month or a year: 2026-07-20, 2026-07, 2026. */
+static bool is_date(struct hr_text cell) {
   char day[sizeof "2026-01-01"];
   int64_t us;
   bool zoned;
@@ -123,23 +126,27 @@ bool hr__is_day_or_span(struct hr_text cell) {
   return hr__date_parse((struct hr_text){day, sizeof day - 1}, &us, &zoned);
 }
 
-static void take_text(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+bool hr_catalog_is_date(const char *as_of) {
+  return is_date((struct hr_text){as_of, strlen(as_of)});
+}
+
+static void read_text(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
                       void *to) {
   static const char *const kinds[] = {"quoted", "derived", "assumed", "mixed", "stated", NULL};
   static const struct hr__table_column statuses = {.name = "status", .words = kinds};
   const char *path = reader->text->path;
   if (column->cell == HR__CELL_STATUS && !cell.length) cell = (struct hr_text){"stated", sizeof "stated" - 1};
   if (column->cell == HR__CELL_SOURCE && !cell.length) cell = (struct hr_text){path, strlen(path)};
-  if (column->cell == HR__CELL_DATE && !hr__is_day_or_span(cell))
-    fail_cell(reader, column, cell, "is no date like 2026-07-20, 2026-07 or 2026");
-  if (column->cell == HR__CELL_STATUS) word_place(reader, &statuses, cell);
-  if (column->words) word_place(reader, column, cell);
-  if (memchr(cell.at, '\0', cell.length)) fail_cell(reader, column, cell, "holds a NUL byte");
+  if (column->cell == HR__CELL_DATE && !is_date(cell))
+    fail_cell(reader, column, cell, "is not a date like 2026-07-20, 2026-07 or 2026");
+  if (column->cell == HR__CELL_STATUS) word_index(reader, &statuses, cell);
+  if (column->words) word_index(reader, column, cell);
+  if (memchr(cell.at, '\0', cell.length)) fail_cell(reader, column, cell, "contains a NUL byte");
   const char *text = reader->status == HR_OK ? intern(reader, cell.at, cell.length) : "";
   memcpy(to, &text, sizeof text);
 }
 
-static void take_cell(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+static void read_cell(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   void *to = reader->draft + column->offset;
   unsigned place;
   bool has_default = column->optional || column->cell == HR__CELL_STATUS || column->cell == HR__CELL_SOURCE;
@@ -149,33 +156,33 @@ static void take_cell(struct table_reader *reader, const struct hr__table_column
   }
   switch (column->cell) {
   case HR__CELL_NUMBER:
-    take_number(reader, column, cell, to);
+    read_number(reader, column, cell, to);
     break;
   case HR__CELL_MICROS:
-    take_micros(reader, column, cell, to);
+    read_micros(reader, column, cell, to);
     break;
   case HR__CELL_WORD:
-    place = cell.length ? word_place(reader, column, cell) : 0;
+    place = cell.length ? word_index(reader, column, cell) : 0;
     memcpy(to, &place, sizeof place);
     break;
   default:
-    take_text(reader, column, cell, to);
+    read_text(reader, column, cell, to);
   }
 }
 
 /* ---- The header ------------------------------------------------------------------------------------- */
 
-static void take_name(struct table_reader *reader, struct hr_text cell) {
+static void read_column_name(struct table_reader *reader, struct hr_text cell) {
   const struct hr__table_format *format = reader->table->format;
-  const char *known[HR__MOST_COLUMNS + 1] = {0};
+  const char *known[HR__MAX_COLUMNS + 1] = {0};
   char name[HR__QUOTE_BYTES];
   hr__quote(cell, name);
   for (size_t i = 0; i < format->n_columns; i++) {
     known[i] = format->columns[i].name;
     if (strcmp(known[i], name) != 0) continue;
     for (size_t k = 0; k < reader->n_order; k++)
-      if (reader->order[k] == &format->columns[i]) fail(reader, "column '%s' stands twice", name);
-    if (reader->n_order < HR__MOST_COLUMNS) reader->order[reader->n_order++] = &format->columns[i];
+      if (reader->order[k] == &format->columns[i]) fail(reader, "duplicate column '%s'", name);
+    if (reader->n_order < HR__MAX_COLUMNS) reader->order[reader->n_order++] = &format->columns[i];
     return;
   }
   const char *nearest = hr_nearest_word(name, known);
@@ -189,7 +196,7 @@ static bool has_column(const struct table_reader *reader, const struct hr__table
   return false;
 }
 
-/* Columns that the file does not have are read as empty cells. */
+/* Optional columns may be missing; their cells are read as empty. */
 static void check_header(struct table_reader *reader) {
   const struct hr__table_format *format = reader->table->format;
   for (size_t i = 0; i < format->n_columns && reader->status == HR_OK; i++) {
@@ -206,7 +213,7 @@ static unsigned char *row_at(const struct hr__table *table, uint32_t row) {
   return (unsigned char *)table->rows + row * table->format->row_bytes;
 }
 
-/* Upper and lower case are the same. */
+/* Ignores case, as the comparison of keys does. */
 static uint64_t hash_text(const char *text) {
   uint64_t hash = 0;
   for (; *text; text++) hash = hash * 31 + (uint64_t)tolower((unsigned char)*text);
@@ -231,7 +238,7 @@ static uint64_t number_of(const struct hr__table_column *column, const unsigned 
   return bits;
 }
 
-/* Columns of a key are texts, words and numbers. */
+/* Columns of a key are texts, words or numbers. */
 static uint64_t hash_key(const struct hr__table_format *format, const unsigned char *row) {
   uint64_t hash = 0;
   for (size_t i = 0; i < format->n_columns; i++) {
@@ -259,14 +266,14 @@ static bool same_key(const struct hr__table_format *format, const unsigned char 
   return true;
 }
 
-/* The slot of the row with this key, or the empty one where it would be. */
+/* The slot of the row with this key, or the empty slot for it. */
 static uint32_t *find_slot(const struct hr__table *table, const unsigned char *row) {
   uint32_t mask = table->n_slots - 1, at = (uint32_t)hash_key(table->format, row) & mask;
   while (table->slot[at] && !same_key(table->format, row_at(table, table->slot[at] - 1), row)) at = (at + 1) & mask;
   return &table->slot[at];
 }
 
-/* Room for one row more; slots are kept at most half full. */
+/* Makes room for one more row. */
 static bool grow(struct hr__table *table) {
   if (table->count < table->capacity) return true;
   uint32_t capacity = table->capacity ? 2 * table->capacity : 64;
@@ -294,8 +301,8 @@ static void add_row(struct table_reader *reader) {
     fail(reader, "%s", fault);
     return;
   }
-  if (table->count == MOST_ROWS) {
-    fail(reader, "a table has at most %d rows", MOST_ROWS);
+  if (table->count == MAX_ROWS) {
+    fail(reader, "a table has at most %d rows", MAX_ROWS);
     return;
   }
   if (!grow(table)) {
@@ -308,7 +315,7 @@ static void add_row(struct table_reader *reader) {
     table->line[*slot - 1] = 0;
   }
   uint32_t row = *slot - 1;
-  if (table->line[row]) fail(reader, "this row is the same as that of line %u", (unsigned)table->line[row]);
+  if (table->line[row]) fail(reader, "duplicate row: same key as line %u", (unsigned)table->line[row]);
   table->line[row] = reader->row_line;
   memcpy(row_at(table, row), reader->draft, table->format->row_bytes);
 }
@@ -323,9 +330,9 @@ static void on_cell(void *bytes, size_t length, void *self) {
   size_t place = reader->n_cells++;
   if (reader->status != HR_OK) return;
   if (!reader->past_header)
-    take_name(reader, cell);
+    read_column_name(reader, cell);
   else if (place < reader->n_order)
-    take_cell(reader, reader->order[place], cell);
+    read_cell(reader, reader->order[place], cell);
 }
 
 static void on_row(int terminator, void *self) {
@@ -341,13 +348,13 @@ static void on_row(int terminator, void *self) {
   }
   if (n_cells != reader->n_order) fail(reader, "the row has %zu columns, the header %zu", n_cells, reader->n_order);
   for (size_t i = 0; i < format->n_columns && reader->status == HR_OK; i++)
-    if (!has_column(reader, &format->columns[i])) take_cell(reader, &format->columns[i], (struct hr_text){"", 0});
+    if (!has_column(reader, &format->columns[i])) read_cell(reader, &format->columns[i], (struct hr_text){"", 0});
   if (reader->status == HR_OK) add_row(reader);
 }
 
 /* ---- The text --------------------------------------------------------------------------------------- */
 
-/* Line by line, so that errors can tell the line although a cell may hold line ends. */
+/* Line by line, so that errors can name the line even if cells contain line ends. */
 static void parse(struct table_reader *reader, struct csv_parser *parser) {
   static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as spreadsheets write it */
   const char *at = reader->text->bytes, *end = at + reader->text->size;
@@ -361,13 +368,13 @@ static void parse(struct table_reader *reader, struct csv_parser *parser) {
       if (csv_error(parser) == CSV_ENOMEM)
         fail_memory(reader);
       else
-        fail(reader, "a quote stands where none may");
+        fail(reader, "unexpected quote");
     }
     at += length;
   }
   if (reader->status != HR_OK) return;
-  if (csv_fini(parser, on_cell, on_row, reader) != 0) fail(reader, "a quote is never closed");
-  if (!reader->past_header) fail(reader, "the file is empty; a header is wanted");
+  if (csv_fini(parser, on_cell, on_row, reader) != 0) fail(reader, "missing closing quote");
+  if (!reader->past_header) fail(reader, "the file is empty; a header is expected");
 }
 
 enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
@@ -376,7 +383,7 @@ enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_tex
   struct csv_parser parser;
   for (uint32_t i = 0; i < table->count; i++) table->line[i] = 0;
   if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
-    return hr_fail(error, HR_INTERNAL, "%s: the reader of CSV cannot be set up", text->path);
+    return hr_fail(error, HR_INTERNAL, "%s: the CSV parser cannot be initialized", text->path);
   parse(&reader, &parser);
   csv_free(&parser);
   return reader.status;
@@ -389,15 +396,15 @@ void hr__table_finish(struct hr__table *table) {
   *table = (struct hr__table){.format = table->format};
 }
 
-/* A table from a file, which is read whole: tables are small. */
+/* ---- Files ------------------------------------------------------------------------------------------ */
 
-enum { LARGEST_FILE = 64 << 20 };
+enum { MAX_FILE = 64 << 20 };
 
 static enum hr_status read_whole(struct hr__decoder *decoder, const char *path, char **bytes, size_t *size,
                                  struct hr_error *error) {
   size_t capacity = 1 << 16, got = 0;
   *bytes = NULL;
-  for (*size = 0; *size < LARGEST_FILE; capacity *= 2) {
+  for (*size = 0; *size < MAX_FILE; capacity *= 2) {
     char *grown = realloc(*bytes, capacity);
     if (!grown) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
     *bytes = grown;
@@ -406,7 +413,7 @@ static enum hr_status read_whole(struct hr__decoder *decoder, const char *path, 
     *size += got;
     if (*size < capacity) return HR_OK;
   }
-  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB: no such table is", path, LARGEST_FILE >> 20);
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB, the limit for tables", path, MAX_FILE >> 20);
 }
 
 enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,

@@ -2,29 +2,31 @@
 #ifndef HR_SCENARIOS_CATALOG_TABLE_H
 #define HR_SCENARIOS_CATALOG_TABLE_H
 
-/* A CSV table with a header as an array of structs: columns in any order, found by name; rows of one key replace each
-   other from file to file, and may not stand twice in one. */
+/*
+ * Reads CSV tables with a header into arrays of structs. Columns may be in any order and are found by name. A row
+ * replaces the row with the same key of an earlier file; a key may occur only once in a file.
+ */
 
 #include "base/names.h"
 #include "headroom/base.h"
 #include "headroom/trace_files.h"
 
-enum hr__replication {
-  HR__CELL_TEXT,   /* const char *: interned; with `words`, one of them */
+enum hr__table_cell {
+  HR__CELL_TEXT,   /* const char *: interned; if `words` is set, one of them */
   HR__CELL_DATE,   /* const char *: a year, a month or a day */
-  HR__CELL_WORD,   /* an enum: the place of the text in `words` */
+  HR__CELL_WORD,   /* an enum: the index of the text in `words` */
   HR__CELL_NUMBER, /* double */
   HR__CELL_MICROS, /* int64_t: millionths, rounded half up */
-  HR__CELL_STATUS, /* const char *: what kind of figures a row has; "stated" where it does not say */
-  HR__CELL_SOURCE  /* const char *: the file's name where it does not say */
+  HR__CELL_STATUS, /* const char *: kind of figures ("quoted", "derived", ...); "stated" if empty */
+  HR__CELL_SOURCE  /* const char *: where the figures come from; the path of the file if empty */
 };
 
 struct hr__table_column {
   const char *name;
-  enum hr__replication cell;
+  enum hr__table_cell cell;
   size_t offset;   /* in the draft */
-  bool key;        /* tells a row from others */
-  bool optional;   /* cells may be empty and the column may be missing: "", HR_UNKNOWN_NUMBER, 0, the first word */
+  bool key;        /* part of the key of a row */
+  bool optional;   /* cells or the column may be missing: "", HR_UNKNOWN_NUMBER, 0, the first word */
   double min, max; /* of numbers and millionths */
   const char *const *words;
 };
@@ -34,34 +36,34 @@ struct hr__table_format {
   const struct hr__table_column *columns;
   size_t n_columns;
   size_t row_bytes;
-  size_t draft_bytes;               /* a row and, after it, what is read to make it; at most HR__LONGEST_DRAFT */
-  const char *(*finish)(void *row); /* makes the row from the draft; what is wrong with it, or NULL. May be NULL */
+  size_t draft_bytes;               /* a row followed by auxiliary fields for `finish`; at most HR__MAX_DRAFT */
+  const char *(*finish)(void *row); /* completes the row of a draft; an error text or NULL. May be NULL */
 };
 
-enum { HR__LONGEST_DRAFT = 512, HR__MOST_COLUMNS = 32 };
+enum { HR__MAX_DRAFT = 512, HR__MAX_COLUMNS = 32 };
 
 struct hr__table {
   const struct hr__table_format *format;
   void *rows;
-  uint32_t *line; /* of each row: where it stands in the file that was added last; 0: not in that file */
-  uint32_t *slot; /* open addressing by key: number + 1, 0 for empty */
+  uint32_t *line; /* of each row: its line in the file added last; 0: not in that file */
+  uint32_t *slot; /* hash table by key, open addressing: row + 1, 0: empty */
   uint32_t count, capacity, n_slots;
 };
 
 struct hr__table_text {
-  const char *path; /* said in errors */
+  const char *path; /* for messages */
   const char *bytes;
   size_t size;
 };
 
-/* Adds the rows of a text; errors are HR_BAD_INPUT and name line and column. Texts of rows belong to `names`. */
+/* Adds the rows of a text. The strings of rows belong to `names`. Errors: HR_BAD_INPUT with line and column,
+   HR_NO_MEMORY. */
 enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
                              struct hr_error *error);
-/* Likewise of a file, plain, gzip or zstd. */
+/* As hr__table_add for a file, plain, gzip or zstd, of at most 64 MiB. */
 enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
                                   struct hr_error *error);
-/* Whether a text is a day, a month or a year: 2026-07-20, 2026-07, 2026. */
-bool hr__is_day_or_span(struct hr_text text);
+/* Frees all but the format. */
 void hr__table_finish(struct hr__table *table);
 
 #endif

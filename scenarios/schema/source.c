@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Places and their errors. A value that an override set, or that lies in one that an override set, is the override's;
-   all others stand in the file. */
+/*
+ * Checks a JSON document against a key table, applies overrides, and reports errors with their place.
+ *
+ * The key table is a flat array in which the rows inside a key follow it; a child is found by its dotted path. A value
+ * belongs to the last override that set it or a value around it; all other values belong to the file. The scan of the
+ * text finds the line and column of a value from its ordinals, because cJSON keeps no positions.
+ */
 
 #include "scenarios/schema/source.h"
 
@@ -8,18 +13,14 @@
 #include "headroom/scenario.h"
 #include "traces/json/json_file.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void hr__place_enter(struct hr__source_place *place, uint32_t ordinal, const char *name) {
-  place->ordinal[place->depth] = ordinal;
-  place->name[place->depth++] = name;
-}
-
-void hr__place_leave(struct hr__source_place *place) {
-  place->depth--;
-}
+enum { MAX_PATH = 300, MAX_CHILDREN = 60 };
 
 void hr__place_text(const struct hr__source_place *place, char *text, size_t size) {
   size_t used = 0;
@@ -32,7 +33,7 @@ void hr__place_text(const struct hr__source_place *place, char *text, size_t siz
   }
 }
 
-/* The last override that set the value at `text` or one around it, NULL if none did. */
+/* The last override that set the value at the path `text` or a value around it; NULL if none did. */
 static const char *responsible_override(const struct hr__source *source, const char *text) {
   for (size_t i = source->n_overrides; i-- > 0;) {
     const char *override = source->overrides[i];
@@ -59,8 +60,155 @@ enum hr_status hr__source_fail(const struct hr__source *source, const struct hr_
   return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: %s", source->path, position.line, position.column, message);
 }
 
-/* The walk that holds a tree against the table of keys. A misspelt key is told before a missing one: it usually is
-   the missing one. */
+/* ---- The tree of keys ------------------------------------------------------------------------------- */
+
+const char *hr__key_name(const struct hr__key *key) {
+  const char *dot = strrchr(key->path, '.');
+  return dot ? dot + 1 : key->path;
+}
+
+bool hr__key_is_child(const struct hr__key *key, const struct hr__key *parent) {
+  size_t length = strlen(parent->path);
+  if (key == parent || strncmp(key->path, parent->path, length) != 0) return false;
+  if (length && key->path[length] != '.') return false;
+  return !strchr(key->path + length + (length > 0), '.');
+}
+
+const struct hr__key *hr__key_child(const struct hr__key *parent, const char *name) {
+  const struct hr__key *any = NULL;
+  for (const struct hr__key *key = parent + 1; key->path; key++) {
+    if (!hr__key_is_child(key, parent)) continue;
+    if (strcmp(hr__key_name(key), name) == 0) return key;
+    if (strcmp(hr__key_name(key), "*") == 0) any = key;
+  }
+  return any;
+}
+
+/* The names of the children of a key, ended by NULL, for hr__key_unknown. */
+static void key_children(const struct hr__key *parent, const char *names[MAX_CHILDREN + 1]) {
+  size_t count = 0;
+  for (const struct hr__key *key = parent + 1; key->path && count < MAX_CHILDREN; key++)
+    if (hr__key_is_child(key, parent) && strcmp(hr__key_name(key), "*") != 0) names[count++] = hr__key_name(key);
+  names[count] = NULL;
+}
+
+/* ---- Values ----------------------------------------------------------------------------------------- */
+
+static bool is_whole(const cJSON *value) {
+  return cJSON_IsNumber(value) && isfinite(value->valuedouble) && value->valuedouble == floor(value->valuedouble);
+}
+
+static bool is_digits(const cJSON *value) {
+  if (!cJSON_IsString(value) || !value->valuestring[0]) return false;
+  if (value->valuestring[strspn(value->valuestring, "0123456789")]) return false;
+  errno = 0;
+  (void)strtoumax(value->valuestring, NULL, 10);
+  return errno == 0;
+}
+
+static bool within(const struct hr__key *key, double number) {
+  return number >= key->min && number <= key->max;
+}
+
+static bool is_one_of(const char *const *choices, const cJSON *value) {
+  for (size_t i = 0; cJSON_IsString(value) && choices[i]; i++)
+    if (strcmp(choices[i], value->valuestring) == 0) return true;
+  return false;
+}
+
+static bool key_fits(const struct hr__key *key, const cJSON *value) {
+  switch (key->type) {
+  case HR__KEY_OBJECT:
+    return cJSON_IsObject(value) && within(key, cJSON_GetArraySize(value));
+  case HR__KEY_LIST:
+    return cJSON_IsArray(value) && within(key, cJSON_GetArraySize(value));
+  case HR__KEY_TEXT:
+    return cJSON_IsString(value) && within(key, (double)strlen(value->valuestring));
+  case HR__KEY_WHOLE:
+    return is_whole(value) && within(key, value->valuedouble);
+  case HR__KEY_REAL:
+    return cJSON_IsNumber(value) && within(key, value->valuedouble);
+  case HR__KEY_BOOLEAN:
+    return cJSON_IsBool(value);
+  case HR__KEY_CHOICE:
+    return is_one_of(key->choices, value);
+  case HR__KEY_SEED:
+    return (is_whole(value) && within(key, value->valuedouble)) || is_digits(value);
+  case HR__KEY_SCALAR:
+    return cJSON_IsString(value) || cJSON_IsBool(value) || (cJSON_IsNumber(value) && isfinite(value->valuedouble));
+  }
+  return false;
+}
+
+static void key_found(const cJSON *value, char *text, size_t size) {
+  if (cJSON_IsString(value) && strlen(value->valuestring) > 60)
+    snprintf(text, size, "a text of %zu bytes", strlen(value->valuestring));
+  else if (cJSON_IsString(value))
+    snprintf(text, size, "the text \"%s\"", value->valuestring);
+  else if (cJSON_IsNumber(value) && !isfinite(value->valuedouble))
+    snprintf(text, size, "a number beyond all bounds");
+  else if (cJSON_IsNumber(value))
+    snprintf(text, size, "the number %.15g", value->valuedouble);
+  else if (cJSON_IsArray(value))
+    snprintf(text, size, value->child ? "a list" : "an empty list");
+  else if (cJSON_IsObject(value))
+    snprintf(text, size, "an object");
+  else
+    snprintf(text, size, "%s", cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "null");
+}
+
+static void choices_expected(const struct hr__key *key, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "one of");
+  for (size_t i = 0; key->choices[i] && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s %s", i ? "," : "", key->choices[i]);
+}
+
+static void key_expected(const struct hr__key *key, char *text, size_t size) {
+  switch (key->type) {
+  case HR__KEY_OBJECT:
+    snprintf(text, size, "an object {...} of at most %.15g keys", key->max);
+    return;
+  case HR__KEY_LIST:
+    snprintf(text, size, "a list of %.15g to %.15g entries", key->min, key->max);
+    return;
+  case HR__KEY_TEXT:
+    snprintf(text, size, "a text \"...\" of %s%.15g bytes", key->min > 0 ? "1 to " : "at most ", key->max);
+    return;
+  case HR__KEY_WHOLE:
+    snprintf(text, size, "a whole number from %.15g to %.15g", key->min, key->max);
+    return;
+  case HR__KEY_REAL:
+    snprintf(text, size, "a number from %.15g to %.15g", key->min, key->max);
+    return;
+  case HR__KEY_BOOLEAN:
+    snprintf(text, size, "true or false");
+    return;
+  case HR__KEY_CHOICE:
+    choices_expected(key, text, size);
+    return;
+  case HR__KEY_SEED:
+    snprintf(text, size, "a whole number from 0 to %.0f, or the digits of one up to %" PRIu64 " as text,", key->max,
+             UINT64_MAX);
+    return;
+  case HR__KEY_SCALAR:
+    snprintf(text, size, "a text, a number, true or false");
+    return;
+  }
+}
+
+void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size) {
+  const char *nearest = hr_nearest_word(name, known), *dot = path[0] ? "." : "";
+  int used = snprintf(text, size, "unknown key '%s%s%.60s'%s", path, dot, name, nearest ? "; " : " ");
+  if (nearest) used += snprintf(text + used, size - (size_t)used, "did you mean '%s%s%s'? ", path, dot, nearest);
+  used += snprintf(text + used, size - (size_t)used, "(known keys");
+  for (size_t i = 0; known[i] && (size_t)used + strlen(known[i]) + 4 < size; i++)
+    used += snprintf(text + used, size - (size_t)used, "%s%s", i ? ", " : ": ", known[i]);
+  snprintf(text + used, size - (size_t)used, ")");
+}
+
+/* ---- Validation ------------------------------------------------------------------------------------- */
+
+/* A misspelt key is reported before a missing one, because it usually is the missing one. */
 
 struct source_walk {
   const struct hr__source *source;
@@ -71,12 +219,12 @@ struct source_walk {
 
 static enum hr_status check_name(struct source_walk *walk, const struct hr__key *parent, const cJSON *member) {
   if (!hr__key_child(parent, member->string)) {
-    const char *known[HR__MOST_CHILDREN + 1];
+    const char *known[MAX_CHILDREN + 1];
     char path[300], text[700];
     struct hr__source_place outer = walk->place;
     hr__place_leave(&outer);
     hr__place_text(&outer, path, sizeof path);
-    hr__key_children(parent, known);
+    key_children(parent, known);
     hr__key_unknown(path, member->string, known, text, sizeof text);
     return hr__source_fail(walk->source, &walk->place, true, walk->error, "%s", text);
   }
@@ -98,27 +246,27 @@ static enum hr_status check_required(struct source_walk *walk, const struct hr__
   for (const struct hr__key *key = parent + 1; key->path; key++) {
     if (!key->required || !hr__key_is_child(key, parent)) continue;
     if (cJSON_GetObjectItemCaseSensitive(object, hr__key_name(key))) continue;
-    char path[300], wanted[200];
+    char path[300], expected[200];
     hr__place_text(&walk->place, path, sizeof path);
-    hr__key_wanted(key, wanted, sizeof wanted);
-    return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s lacks the key '%s'; %s is wanted",
+    key_expected(key, expected, sizeof expected);
+    return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s lacks the key '%s'; %s is expected",
                            path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", hr__key_name(key),
-                           wanted);
+                           expected);
   }
   return HR_OK;
 }
 
 static enum hr_status check_type(struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
-  if (hr__key_fits(key, value)) return HR_OK;
-  char path[300], found[100], wanted[200], slip[100] = "";
+  if (key_fits(key, value)) return HR_OK;
+  char path[300], found[100], expected[200], slip[100] = "";
   hr__place_text(&walk->place, path, sizeof path);
-  hr__key_found(value, found, sizeof found);
-  hr__key_wanted(key, wanted, sizeof wanted);
+  key_found(value, found, sizeof found);
+  key_expected(key, expected, sizeof expected);
   const char *nearest =
       key->choices && cJSON_IsString(value) ? hr_nearest_word(value->valuestring, key->choices) : NULL;
   if (nearest) snprintf(slip, sizeof slip, "; did you mean '%s'?", nearest);
-  return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s is %s; %s is wanted%s",
-                         path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", found, wanted, slip);
+  return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s is %s; %s is expected%s",
+                         path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", found, expected, slip);
 }
 
 static enum hr_status check(struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
@@ -140,35 +288,34 @@ enum hr_status hr__source_validate(const struct hr__source *source, const struct
   return check(&walk, keys, source->file.tree);
 }
 
-/* Overrides: each walks the table of keys and the tree side by side, and makes the objects that are not there, and the
-   entry behind the last one of a list. */
+/* ---- Overrides -------------------------------------------------------------------------------------- */
 
-enum { LONGEST_PATH = 300 };
+/* An override walks the key table and the tree side by side. It creates missing objects, and appends to a list if its
+   index is the length of the list. */
 
 struct override_walk {
   const char *override;
   struct hr_error *error;
-  const struct hr__key *key; /* what may stand here */
-  cJSON *value;              /* what stands here */
-  char path[LONGEST_PATH];   /* how we came here */
+  const struct hr__key *key; /* row of the current value */
+  cJSON *value;              /* current value */
+  char path[MAX_PATH];       /* its path */
 };
 
 static enum hr_status unknown_key(const struct override_walk *walk, const char *name) {
-  const char *known[HR__MOST_CHILDREN + 1];
+  const char *known[MAX_CHILDREN + 1];
   char text[700];
-  hr__key_children(walk->key, known);
+  key_children(walk->key, known);
   hr__key_unknown(walk->path, name, known, text, sizeof text);
   return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: %s", walk->override, text);
 }
 
 static enum hr_status no_keys_inside(const struct override_walk *walk) {
-  char wanted[200];
-  hr__key_wanted(walk->key, wanted, sizeof wanted);
-  return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' has no keys inside; %s is wanted", walk->override,
-                 walk->path, wanted);
+  char expected[200];
+  key_expected(walk->key, expected, sizeof expected);
+  return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' has no keys inside; %s is expected", walk->override,
+                 walk->path, expected);
 }
 
-/* The place behind the last entry of a list is one to add an entry at. */
 static enum hr_status add_entry(struct override_walk *walk) {
   cJSON *entry = cJSON_CreateNull();
   if (!entry || !cJSON_AddItemToArray(walk->value, entry)) {
@@ -187,13 +334,13 @@ static enum hr_status step_into_list(struct override_walk *walk, const char *nam
   if (is_number && last && index == (unsigned long)size) return add_entry(walk);
   if (!is_number || index >= (unsigned long)size)
     return hr_fail(walk->error, HR_BAD_INPUT,
-                   "--set %.200s: '%.60s' is not an entry of '%s'; it has %d, counted from 0", walk->override, name,
+                   "--set %.200s: '%.60s' is not an entry of '%s', which has %d, counted from 0", walk->override, name,
                    walk->path, size);
   walk->value = cJSON_GetArrayItem(walk->value, (int)index);
   return HR_OK;
 }
 
-/* The member `name`, made if it is not there: an object if more is to come, else null, to be replaced. */
+/* Enters the member `name`, and creates it if it is missing: an object if the path continues, else null. */
 static enum hr_status step_into_object(struct override_walk *walk, const char *name, bool last) {
   cJSON *child = cJSON_GetObjectItemCaseSensitive(walk->value, name);
   if (!child) {
@@ -213,8 +360,8 @@ static enum hr_status step(struct override_walk *walk, const char *name, bool la
   if (!key) return unknown_key(walk, name);
   bool in_list = walk->key->type == HR__KEY_LIST;
   if (in_list ? !cJSON_IsArray(walk->value) : !cJSON_IsObject(walk->value))
-    return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' is no %s there", walk->override, walk->path,
-                   in_list ? "list" : "object");
+    return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' is not %s in this scenario", walk->override,
+                   walk->path, in_list ? "a list" : "an object");
   enum hr_status status = in_list ? step_into_list(walk, name, last) : step_into_object(walk, name, last);
   walk->key = key;
   size_t length = strlen(walk->path);
@@ -223,7 +370,7 @@ static enum hr_status step(struct override_walk *walk, const char *name, bool la
   return status;
 }
 
-/* A key whose values are text takes the words as they are; the others take JSON, or else the words. */
+/* The value of a key of type text is the text as it is. Other values are JSON, or text if they are not valid JSON. */
 static cJSON *parse_value(const struct hr__key *key, const char *text) {
   struct hr__json_flaw flaw;
   cJSON *value = hr__json_check(text, &flaw) ? cJSON_Parse(text) : NULL;
@@ -237,11 +384,11 @@ static enum hr_status check_keys(const struct override_walk *walk, const cJSON *
   struct hr__json_repeat repeat = {0};
   if (value && !hr__json_repeat_find(value, &repeat)) return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
   if (!repeat.key) return HR_OK;
-  return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: the key '%.60s' stands in one object twice; keep one",
+  return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: duplicate key '%.60s' in one object; keep one",
                  walk->override, repeat.key);
 }
 
-/* Puts `value` in the place of what the walk came to. */
+/* Replaces the current value; takes ownership of `value`, NULL is out of memory. */
 static enum hr_status replace(struct override_walk *walk, cJSON *parent, cJSON *value) {
   const char *name = walk->value->string;
   if (value && name) value->string = strdup(name);
@@ -250,24 +397,25 @@ static enum hr_status replace(struct override_walk *walk, cJSON *parent, cJSON *
   return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
 }
 
-static void forget_all_params(cJSON *policy) {
+static void drop_params(cJSON *policy) {
   for (cJSON *member = policy->child, *next; member; member = next) {
     next = member->next;
     if (strcmp(member->string, "name") != 0) cJSON_Delete(cJSON_DetachItemViaPointer(policy, member));
   }
 }
 
-/* Another policy has parameters of its own: what the file says of those of its own policy is no more. Under another
-   name for the same policy it stands, also what the file's own name sets, but for what the new name sets. */
-static enum hr_status keep_params(const struct hr__source *source, const char *override, struct hr_error *error) {
+/* `policy.name=X` with another policy drops the parameters of the file. With another setting of the same policy (`sjf`
+   and `queue` are both 'queue') the parameters stay, including those that the old setting implies, except those that
+   the new setting sets. */
+static enum hr_status change_policy(const struct hr__source *source, const char *override, struct hr_error *error) {
   static const char path[] = "policy.name=";
   cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");
   const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(policy, "name"));
   if (strncmp(override, path, sizeof path - 1) != 0 || !name) return HR_OK;
-  const char *wanted = override + sizeof path - 1;
-  const struct hr_policy_setting *old = hr_policy_setting_find(name), *new = hr_policy_setting_find(wanted);
-  if (strcmp(old ? old->policy : name, new ? new->policy : wanted) != 0) {
-    forget_all_params(policy);
+  const char *chosen = override + sizeof path - 1;
+  const struct hr_policy_setting *old = hr_policy_setting_find(name), *new = hr_policy_setting_find(chosen);
+  if (strcmp(old ? old->policy : name, new ? new->policy : chosen) != 0) {
+    drop_params(policy);
     return HR_OK;
   }
   for (const struct hr_policy_value *at = old ? old->values : NULL; at && at->key; at++)
@@ -278,16 +426,26 @@ static enum hr_status keep_params(const struct hr__source *source, const char *o
   return HR_OK;
 }
 
+/* "cluster.pools[0].nodes": suggests the dotted form. */
+static enum hr_status bad_index(const char *override, const char *path, struct hr_error *error) {
+  char dotted[MAX_PATH];
+  size_t length = 0;
+  for (; *path; path++)
+    if (*path != ']') dotted[length++] = *path == '[' ? '.' : *path;
+  dotted[length] = '\0';
+  return hr_fail(error, HR_BAD_INPUT, "--set %.200s: '[' is not allowed in a path; write %s", override, dotted);
+}
+
 static enum hr_status apply(struct hr__source *source, const char *override, struct hr_error *error) {
-  char path[LONGEST_PATH];
+  char path[MAX_PATH];
   size_t length = strcspn(override, "=");
   if (!override[length] || length == 0 || length >= sizeof path)
-    return hr_fail(error, HR_BAD_INPUT, "--set %.200s: is not of the form path=value, as in policy.order=sjf",
-                   override);
+    return hr_fail(error, HR_BAD_INPUT, "--set %.200s: path=value expected, as in policy.order=sjf", override);
   memcpy(path, override, length);
   path[length] = '\0';
+  if (strchr(path, '[')) return bad_index(override, path, error);
   struct override_walk walk = {
-      .override = override, .error = error, .key = hr__scenario_keys(), .value = source->file.tree};
+      .override = override, .error = error, .key = hr__scenario_keys, .value = source->file.tree};
   cJSON *parent = NULL;
   for (char *name = path, *dot; name; name = dot) {
     dot = strchr(name, '.');
@@ -305,77 +463,9 @@ static enum hr_status apply(struct hr__source *source, const char *override, str
 
 enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error) {
   for (size_t i = 0; i < source->n_overrides; i++) {
-    enum hr_status status = keep_params(source, source->overrides[i], error);
+    enum hr_status status = change_policy(source, source->overrides[i], error);
     if (status == HR_OK) status = apply(source, source->overrides[i], error);
     if (status != HR_OK) return status;
   }
   return HR_OK;
-}
-
-/* A policy as people write it in one word, "NAME[:KEY=VALUE,...]", as overrides of a scenario. */
-
-struct source_list {
-  char **at;
-  size_t count;
-};
-
-static enum hr_status add(struct source_list *list, const char *key, const char *value, struct hr_error *error) {
-  char **grown = realloc(list->at, (list->count + 1) * sizeof *grown);
-  if (grown) list->at = grown;
-  size_t bytes = sizeof "policy.=" + strlen(key) + strlen(value);
-  char *text = grown ? malloc(bytes) : NULL;
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  snprintf(text, bytes, "policy.%s=%s", key, value);
-  grown[list->count++] = text;
-  return HR_OK;
-}
-
-static bool is_set(const struct source_list *list, const char *key) {
-  static const char head[] = "policy.";
-  size_t length = strlen(key);
-  for (size_t i = 0; i < list->count; i++) {
-    const char *has = list->at[i] + sizeof head - 1;
-    if (strncmp(has, key, length) == 0 && has[length] == '=') return true;
-  }
-  return false;
-}
-
-/* One "key=value", checked against the policy. */
-static enum hr_status add_param(struct source_list *list, struct hr_policy_choice *choice, char *pair,
-                                struct hr_error *error) {
-  char *value = strchr(pair, '=');
-  if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s' is not of the form key=value", pair);
-  *value++ = '\0';
-  enum hr_status status = hr_policy_choice_set(choice, pair, value, error);
-  if (status != HR_OK) return status;
-  if (is_set(list, pair)) return hr_fail(error, HR_BAD_INPUT, "parameter '%s' is given twice; keep one", pair);
-  return add(list, pair, value, error);
-}
-
-static enum hr_status add_parts(struct source_list *list, char *text, struct hr_error *error) {
-  struct hr_policy_choice choice = {0};
-  char *pairs = strchr(text, ':');
-  if (pairs) *pairs++ = '\0';
-  char *path = strchr(text, '/') ? realpath(text, NULL) : NULL; /* a scenario's paths begin in its folder */
-  const char *name = path ? path : text;
-  enum hr_status status = hr_policy_choice_init(&choice, name, error);
-  if (status == HR_OK) status = add(list, "name", name, error);
-  for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
-    next = strchr(pair, ',');
-    if (next) *next++ = '\0';
-    status = add_param(list, &choice, pair, error);
-  }
-  hr_policy_choice_finish(&choice);
-  free(path);
-  return status;
-}
-
-enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error) {
-  struct source_list list = {0};
-  char *text = strdup(policy);
-  enum hr_status status = text ? add_parts(&list, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
-  free(text);
-  *overrides = list.at;
-  *count = list.count;
-  return status;
 }

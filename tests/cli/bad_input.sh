@@ -162,7 +162,7 @@ case_scenario_misspelt_gpu() {
   try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=H10
   says stderr "note: pool 'p': warning: GPU type 'H10' is unknown; did you mean 'H100'?"
   try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=A100
-  says stderr "note: pool 'p': warning: GPU type 'A100' is unknown; the nearest: A100-40, A100-80"
+  says stderr "note: pool 'p': warning: GPU type 'A100' is unknown; similar: A100-40, A100-80"
   try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=abacus
   is_empty stderr
 }
@@ -199,7 +199,7 @@ case_dates_of_prices() {
   for date in 2025-5-1 2025/05/01 20250501 foo 2025-13 2025-02-29; do
     sed "s,2025-05-01,$date," s.json >wrong.json
     try 2 validate wrong.json
-    says stderr "'$date' is no date like 2026-07-20, 2026-07 or 2026"
+    says stderr "'$date' is not a date like 2026-07-20, 2026-07 or 2026"
     try 2 list prices --as-of "$date"
     says stderr "--as-of $date: a date like"
   done
@@ -220,7 +220,7 @@ case_misspelt_places() {
   says stderr "warning: region of aws 'us-wst-2' is unknown; did you mean 'us-west-2'?"
   printf 'provider,family,term,upfront,off,as_of\naws,zzz,1y,all,0.3,2026-01-01\n' >discounts.csv
   sed -i 's/"name": "small",/"name": "small", "catalog": { "discounts_file": "discounts.csv" },/' s.json
-  refuses "discounts\\.csv:2: family 'zzz' of aws: no instance type begins like this" s.json
+  refuses "discounts\\.csv:2: family 'zzz' of aws: no instance type has this prefix" s.json
 }
 
 case_scenario_nodes() {
@@ -251,14 +251,14 @@ case_policy_misspelt() {
   refuses "--policy quue: unknown policy 'quue'; did you mean 'queue'\?" s.json --policy quue
   refuses "--policy queue:ordr=sjf: .*did you mean 'order'\?" s.json --policy queue:ordr=sjf
   refuses "--policy queue:order=sfj: .*did you mean 'sjf'\?" s.json --policy queue:order=sfj
-  refuses "--policy queue:order: 'order' is not of the form key=value" s.json --policy queue:order
+  refuses "--policy queue:order: 'order': key=value expected" s.json --policy queue:order
 }
 
 case_parameter_twice() {
   small_scenario
-  refuses "--policy queue:order=sjf,order=fifo: parameter 'order' is given twice; keep one" s.json \
+  refuses "--policy queue:order=sjf,order=fifo: duplicate parameter 'order'; keep one" s.json \
     --policy queue:order=sjf,order=fifo
-  refuses "--policy easy:order=sjf,aging_s=5,order=sjf: parameter 'order' is given twice" s.json \
+  refuses "--policy easy:order=sjf,aging_s=5,order=sjf: duplicate parameter 'order'" s.json \
     --policy easy:order=sjf,aging_s=5,order=sjf
   sed -i 's/"order": "fifo",/"order": "fifo", "order": "sjf",/' s.json
   refuses "s\.json:4:49: duplicate key 'order'" s.json --policy sjf

@@ -303,11 +303,11 @@ case_what_is_no_baseline_stays() {
   small_suite
   cp suite/multi-tenant.json other.json
   try 2 check suite/suite.json --baseline other.json --update
-  says stderr "other.json: is no baseline, which has a 'format'"
+  says stderr "other.json: is not a baseline, which has a 'format'"
   cmp suite/multi-tenant.json other.json || fail "it was overwritten"
   printf '{"runs": 1, "format": 99}' >other.json
   try 2 check suite/suite.json --baseline other.json
-  says stderr 'other.json: is a baseline of format 99, and this version of headroom'
+  says stderr 'other.json: is a baseline of format 99, but this version of headroom'
   try 0 check suite/suite.json --baseline other.json --update
   says stderr 'note: other.json: is a baseline of format 99'
   try 0 check suite/suite.json --baseline other.json
@@ -336,7 +336,7 @@ case_bad_suites() {
 case_bad_tolerances() {
   checked_suite
   check_suite 2 --tolerance wait_s.p95
-  says stderr '--tolerance wait_s.p95: FIGURE=BY is wanted'
+  says stderr '--tolerance wait_s.p95: FIGURE=BY is expected'
   check_suite 2 --tolerance 'wait_s.p96=1%'
   says stderr "--tolerance wait_s.p96=1%: unknown metric 'wait_s.p96'; did you mean"
   check_suite 2 --tolerance 'wait_s.p95 of nobody=1%'

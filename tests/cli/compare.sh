@@ -209,7 +209,7 @@ case_bad_lists() {
   refuses "--policies sjff: unknown policy 'sjff'; did you mean 'sjf'?" "$demo" --policies fifo,sjff
   refuses "has no parameter 'ordr'; did you mean 'order'?" "$demo" --policies fifo,queue:ordr=sjf
   refuses "did you mean 'sjf'?" "$demo" --policies queue:order=sfj
-  refuses "--policies queue:order=sjf,order=fifo: parameter 'order' is given twice; keep one" "$demo" \
+  refuses "--policies queue:order=sjf,order=fifo: duplicate parameter 'order'; keep one" "$demo" \
     --policies fifo,queue:order=sjf,order=fifo,easy
   refuses 'cannot open shared object file' "$demo" --policies fifo,./nowhere.so
 }

@@ -204,7 +204,7 @@ case_names_of_lines_are_taken() {
   scenario '"market": "static"' '' '"name": "(idle)", "nodes": 1, "gpus_per_node": 1, "gpu": "L4"'
   trace submit_s,duration_s,gpus,tenant '0,60,1,(idle)'
   try 2 run s.json --trace t.csv
-  says stderr "a pool's name must not begin with '('"
+  says stderr "the name of a pool must not begin with '('"
   try 2 run s.json --trace t.csv --set cluster.pools.0.name=p
   matches stderr '^headroom: t\.csv:2.*reports use'
 }

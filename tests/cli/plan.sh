@@ -163,31 +163,31 @@ case_variables_that_are_none() {
   refuses "p.json:"
   says stderr 'plan.variables'
   scenario '{ "pool": "reserved", "from": 40, "to": 8, "step": 8 }'
-  refuses "'from' is the number 40, beyond 'to', which is 8"
+  refuses "'from' (40) is larger than 'to' (8)"
   scenario '{ "pool": "reserved", "from": 8, "to": 40 }'
-  refuses "has no levels to choose from"
+  refuses "'reserved' has no levels"
   scenario '{ "pool": "resreved", "values": [8] }'
-  refuses "'resreved' is no pool of the cluster; did you mean 'reserved'?"
+  refuses "unknown pool 'resreved'; did you mean 'reserved'?"
   scenario '{ "pools": ["reserved", "spto"], "values": [16] }'
   refuses "did you mean 'spot'?"
   scenario '{ "pool": "reserved", "values": [8, 12] }'
-  refuses "'reserved' counts GPUs, 8 to a node: 12 is no multiple of it; 8 or 16 is"
+  refuses "'reserved' counts GPUs, 8 per node; 12 is not a multiple of that: use 8 or 16"
   scenario '{ "pools": ["reserved", "spot"], "values": [8] }'
-  refuses "16 to a node of each of its pools"
+  refuses "16 per node of each of its pools"
   scenario '{ "pool": "reserved", "values": ["many"] }'
-  refuses "'many' is no number"
+  refuses "'many' is not a number"
   scenario '{ "path": "policy.ordre", "values": ["fifo", "sjf"] }'
   refuses "order"
   scenario '{ "path": "policy.order", "values": ["fifo", "sfj"] }'
   refuses "sjf"
   scenario '{ "pool": "spot", "values": [8] }, { "pool": "spot", "values": [16] }'
-  refuses "two variables are called 'spot'"
+  refuses "duplicate variable 'spot'"
   scenario '{ "pool": "spot", "values": [8] }, { "name": "more", "pools": ["reserved", "spot"], "values": [16] }'
   refuses "'spot' and 'more' both count the GPUs of pool 'spot'; keep one"
   scenario '{ "pool": "spot", "values": [8, 8] }'
-  refuses "'8' is there twice"
+  refuses "duplicate level '8'"
   scenario '{ "pool": "spot", "path": "cluster.pools.0.nodes", "values": [8] }'
-  refuses "only one of them"
+  refuses "exactly one of"
 }
 
 case_too_many_candidates() {
@@ -198,9 +198,9 @@ case_too_many_candidates() {
 
 case_baselines() {
   scenario "$variables" '' '"baseline": { "reservde": 8 }, "constraints": ["wait_s.p95 <= 8 h"],'
-  refuses "'reservde' is no variable of the plan; did you mean 'reserved'?"
+  refuses "unknown variable 'reservde'; did you mean 'reserved'?"
   scenario "$variables" '' '"baseline": { "reserved": 9 }, "constraints": ["wait_s.p95 <= 8 h"],'
-  refuses "9 is no multiple of it; 8 or 16 is"
+  refuses "9 is not a multiple of that: use 8 or 16"
   scenario "$variables" '' '"baseline": { "reserved": 64, "spot": 0 }, "constraints": ["wait_s.p95 <= 8 h"],'
   try 0 plan p.json --brief --json -
   matches stdout '"reserved": 64'
@@ -260,15 +260,15 @@ case_replications_that_are_none() {
     says stderr "a whole number from 1 to"
   done
   try 2 run p.json --replications '{"count":3,"metric":"wait_s.p95","relative":0.1}'
-  says stderr "replications have a 'count', or a 'metric' that is to be known so well, not both"
+  says stderr "'replications' has both 'count' and 'metric'; keep one"
   try 2 run p.json --replications '{"metric":"wait_s.p95"}'
-  says stderr "'metric' wants 'relative'"
+  says stderr "'metric' needs 'relative'"
   try 2 run p.json --replications '{"relative":0.1}'
-  says stderr "'relative' wants a 'metric'"
+  says stderr "'relative' needs 'metric'"
   try 2 run p.json --replications '{"metric":"wait_s.p96","relative":0.1}'
   says stderr "unknown metric 'wait_s.p96'"
   try 2 run p.json --replications '{"metric":"wait_s.p95","relative":0.1,"min":20,"max":5}'
-  says stderr "'min' is 20, more than 'max', which is 5"
+  says stderr "'min' (20) is larger than 'max' (5)"
   try 2 run p.json --replications '{"metric'
   try 2 run p.json --replications 3 --jobs out.csv
   says stderr '--jobs tells of one run'

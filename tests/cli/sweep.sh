@@ -255,7 +255,7 @@ case_bad_paths() {
   refuses "g.json: axis 'nodes': cluster.pools.0.noods=4: unknown key 'cluster.pools.0.noods'; did you mean 'cluster.pools.0.nodes'?"
   small_grid
   sed -i 's/pools.0.nodes/pools.7.nodes/' g.json
-  refuses "axis 'nodes': cluster.pools.7.nodes=4: '7' is not an entry of 'cluster.pools'; it has 2, counted from 0"
+  refuses "axis 'nodes': cluster.pools.7.nodes=4: '7' is not an entry of 'cluster.pools', which has 2, counted from 0"
   small_grid
   sed -i 's/policy.backfill=skip/policy.backfil=skip/' g.json
   refuses "axis 'order': policy.backfil=skip: unknown key 'policy.backfil'; did you mean 'policy.backfill'?"
@@ -277,22 +277,22 @@ case_bad_paths() {
 case_bad_axes() {
   small_grid
   sed -i 's/\[4, 6, 8\]/[]/' g.json
-  refuses "g.json:4:67: 'axes.0.values' is an empty list; a list of 1 to 10000 entries is wanted"
+  refuses "g.json:4:67: 'axes.0.values' is an empty list; a list of 1 to 10000 entries is expected"
   small_grid
   sed -i 's/\[4, 6, 8\]/[4, 6, 4]/' g.json
-  refuses "'4' is there twice; keep one"
+  refuses "duplicate level '4'; keep one"
   small_grid
   sed -i 's/"from": 0.1/"from": 0.3/' g.json
-  refuses "'from' is the number 0.3, beyond 'to', which is 0.2"
+  refuses "'from' (0.3) is larger than 'to' (0.2)"
   small_grid
   sed -i 's/"step": 0.1/"step": 0/' g.json
   refuses "'axes.1.step' is the number 0; a number from 1e-12 to"
   small_grid
   sed -i 's/, "step": 0.1//' g.json
-  refuses "'step', or 'points'"
+  refuses "set 'step' or 'points'"
   small_grid
   sed -i 's/"name": "rate"/"name": "NODES"/' g.json
-  refuses "an axis is called 'NODES' already"
+  refuses "duplicate axis name 'NODES'"
   small_grid
   sed -i 's/"name": "rate"/"name": "wait_mean_s"/' g.json
   refuses "axis 'wait_mean_s': the name is reserved"
@@ -310,7 +310,7 @@ case_bad_designs() {
   refuses "'design.kind' is the text \"sobl\""
   small_grid
   sed -i 's/"replications": 3/"design": "sobol"/' g.json
-  refuses "a sobol design wants 'points'"
+  refuses "a sobol design needs 'points'"
   small_grid
   refuses "g.json: the grid has more than 11 points" --max-runs 11
   refuses "g.json: 36 runs of 12 points exceed the limit 'max_runs' (--max-runs) of 35" --max-runs 35

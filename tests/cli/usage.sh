@@ -230,7 +230,7 @@ case_list_scenarios() {
   for name in demo helios openb philly swf; do matches stdout "^$name +[^ ]"; done
   says stdout "$demo"
   HEADROOM_DATA=$work try 2 list scenarios
-  matches stderr 'scenarios: is not there; HEADROOM_DATA'
+  matches stderr 'scenarios: no such folder; HEADROOM_DATA'
   mkdir scenarios
   echo '{"name":"mine","description":"A test. More."}' >scenarios/m.json
   HEADROOM_DATA=$work try 0 list scenarios
@@ -252,7 +252,7 @@ case_list_scenarios_beside_the_program() {
   says stdout "$work/tree/scenarios/swf.json"
   rm -r tree/scenarios
   try 2 list scenarios
-  says stderr 'no shipped scenarios beside the program; HEADROOM_DATA'
+  says stderr 'no shipped scenarios beside the program; set HEADROOM_DATA'
 }
 
 case_list_gpus() {
@@ -286,7 +286,7 @@ case_list_mig_profiles() {
   says stdout '    all-balanced 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4'
   says stdout '    group4       7g.80gb@0'
   try 2 list mig-profiles --gpu L40S
-  says stderr "MIG does not split GPUs of type 'L40S'; it splits: A30, A100-40, A100-80, H100, "
+  says stderr "GPU type 'L40S' does not support MIG; these do: A30, A100-40, A100-80, H100, "
   is_empty stdout
   try 2 list mig-profiles --provider aws
   says stderr "option '--provider' does not go with 'list mig-profiles'"
@@ -340,7 +340,7 @@ case_list_prices() {
   try 0 list prices --provider aws --region eu-west-1 --gpu A100-40 --as-of 2025
   matches stdout '^p4d\.24xlarge +8xA100-40 on-demand +23\.716 +2\.964 2025-06 +derived$'
   try 0 list prices --provider aws --region eu-west-1 --gpu A100-40 -v
-  says stdout "moved as us-east-1's has since"
+  says stdout "scaled by the change in us-east-1 since"
 }
 
 case_list_discounts() {
@@ -373,7 +373,7 @@ case_list_what_is_not_there() {
   try 2 list prices --region us-est-1
   says stderr "no provider has a region 'us-est-1'; did you mean 'us-east-1'?"
   try 2 list prices --gpu A100
-  says stderr "GPU type 'A100' is unknown; the nearest: A100-40, A100-80"
+  says stderr "GPU type 'A100' is unknown; similar: A100-40, A100-80"
   try 2 list prices --as-of yesterday
   says stderr '--as-of yesterday: a date like 2026-07-20, 2026-07 or 2026 is wanted'
   try 2 list prices --provider aws --as-of 2023
@@ -537,13 +537,13 @@ case_sharing() {
   sharing_scenario '"sharing": "time-slice"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "s.json:2:"
-  says stderr "'time-slice' wants 'replicas'"
+  says stderr "'time-slice' needs 'replicas'"
   sharing_scenario '"sharing": "fraction", "replicas": 2' >s.json
   try 2 run s.json --trace t.csv
   says stderr "only GPUs shared by 'mps' or 'time-slice' have replicas"
   sharing_scenario '"sharing": "mps", "interference": [ { "up_to": 1, "speed": 0.5 }, { "up_to": 1, "speed": 0.4 } ]' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "'up_to' rises"
+  says stderr "'up_to' must increase"
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 } ]' >s.json
   printf 'job_id,submit_s,duration_s,gpus,gpu_milli,model\na,0,100,1,400,x\nb,0,100,1,400,y\n' >t.csv
   try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
@@ -560,7 +560,7 @@ case_sharing() {
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 },
     { "model": "x", "with": "y", "speed": 1 } ]' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "'x' with 'y' stands twice"
+  says stderr "duplicate pair 'x' with 'y'"
   sharing_scenario '"sharing": "turns"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "time-slice"
@@ -624,7 +624,7 @@ case_mig_mistakes() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\n' >t.csv
   split_scenario T4 '"layout": "all-balanced"' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "MIG does not split GPUs of type 'T4'; it splits: A30"
+  says stderr "GPU type 'T4' does not support MIG; these do: A30"
   split_scenario A100-40 '"layout": "all-1g.11gb"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "did you mean 'all-1g.10gb'"
@@ -637,16 +637,16 @@ case_mig_mistakes() {
   says stderr "s.json:2:"
   split_scenario A100-40 '' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "want 'layout'"
+  says stderr "'mig' needs 'layout'"
   split_scenario A100-40 '"mode": "dynamic", "create_s": 1' >s.json
   try 2 run s.json --trace t.csv
-  says stderr "only in mode 'on-demand'"
+  says stderr "'create_s' needs mode 'on-demand'"
   split_scenario A100-40 '"layout_of_gpus": [ "7g", "7g" ]' >s.json
   try 2 run s.json --trace t.csv
   says stderr "a node has 1 GPUs"
   sed 's|"sharing": "mig"|"sharing": "fraction"|' s.json >t.json
   try 2 run t.json --trace t.csv
-  says stderr "only GPUs whose 'sharing' is 'mig' are split"
+  says stderr "'mig' needs 'sharing' 'mig'"
 }
 
 # Two of 9 GB on one of 16: the second dies at 0, 10, 30 and 70 s, and is up at 150 s.
@@ -673,7 +673,7 @@ case_memory_first_come() {
     sharing_scenario "\"sharing\": \"$sharing\", \"memory\": \"first-come\"" >s.json
     try 2 run s.json --trace t.csv
     says stderr 's.json:2:'
-    says stderr "only memory of GPUs shared by 'time-slice' is 'first-come'; with '$sharing' it is 'reserved'"
+    says stderr "'first-come' memory needs 'sharing' 'time-slice'; with '$sharing' memory is 'reserved'"
   done
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "memory": "mine"' >s.json
   try 2 run s.json --trace t.csv
@@ -832,7 +832,7 @@ case_no_nodes_at_all() {
   try 0 validate s.json --trace t.csv --set cluster.pools.0.nodes=0
   says stdout '0 GPUs on 0 nodes in 1 pool'
   says stdout 'p: 0 nodes x 8 A100-80'
-  says stderr 'warning: no pool has a node: every job that asks for GPUs is rejected'
+  says stderr 'warning: no pool has a node; every job that requests GPUs is rejected'
   for policy in $("$headroom" list policies | grep -o '^[a-z][^ ]*'); do
     try 0 run s.json --trace t.csv --set cluster.pools.0.nodes=0 --policy "$policy" --check --jobs jobs.csv \
       --timeline timeline.csv --json summary.json

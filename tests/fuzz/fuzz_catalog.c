@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as each table of the catalogue, and as a layout of MIG: read or refused with a reason, never anything else.
- */
+/* Arbitrary bytes as each table of the catalogue and as a MIG layout: they are read, or refused with a message. */
 
 #include "headroom/mig.h"
 #include "input.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row that was accepted is found again under its key, so the same text a second time replaces every row. */
+/* Accepted rows are found by their keys, so the same text a second time replaces every row. */
 static void read_table(enum hr__catalog_table which, const struct hr__table_text *text) {
   struct hr__table table = {.format = &hr__catalog_formats[which]};
   struct hr__name_table names = {0};

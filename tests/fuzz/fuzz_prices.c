@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a record of spot prices, asked for an instance type and for accelerators: read or refused with a reason,
-   never anything else. */
+/* Arbitrary bytes as a record of spot prices, queried by instance type and by accelerator: it is read, or refused with
+   a message. */
 
 #include "input.h"
 #include "scenarios/build/spot_records.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a scenario: loaded or refused with a reason, never anything else. */
+/* Arbitrary bytes as a scenario: it is loaded, or refused with a message. */
 
 #include "headroom/scenario.h"
 #include "input.h"

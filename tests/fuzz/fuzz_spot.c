@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a record of spot capacity: read or refused with a reason, never anything else. */
+/* Arbitrary bytes as a record of spot capacity: it is read, or refused with a message. */
 
 #include "input.h"
 #include "scenarios/build/spot_records.h"
@@ -11,7 +11,7 @@ static void require(bool holds) {
   if (!holds) abort();
 }
 
-/* Steps from 0 on, each to another level than the one before, within the record and the pool. */
+/* Steps start at 0, change the level, and are within the record and the pool. */
 static void require_sound(const struct hr__spot_levels *levels, uint32_t n_nodes) {
   require(levels->n_steps > 0 && levels->steps[0].at_us == 0);
   require(levels->period_us > 0 && levels->period_us <= 2 * HR_MAX_INPUT_US);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a suite of runs and as the baseline of one: read or refused with a reason, never anything else. */
+/* Arbitrary bytes as a suite of runs and as a baseline: they are read, or refused with a message. */
 
 #include "headroom/unstable/check.h"
 #include "input.h"
@@ -33,7 +33,7 @@ static void read_suite(const char *path) {
   hr_suite_destroy(suite);
 }
 
-/* As a run of so many jobs reads them. */
+/* Decodes the decisions as for a run with the given number of jobs. */
 static void read_starts(const struct hr_baseline_run *run) {
   struct hr__job_start *starts = NULL;
   uint32_t n_jobs = run->n_jobs < 5000 ? run->n_jobs : 5000, count = 0;

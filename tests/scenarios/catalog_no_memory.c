@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of reading the catalogue, and of asking it for what it does not have, fails once. */
+/* Every allocation of loading the catalogue, and of queries for unknown names, fails once. */
 
 #include "harness.h"
 #include "scarce_memory.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is charged beside the pools: what each key becomes, and the exact words for each way to be wrong. */
+/* Section `costs`: the value of each key, and place and key words of each error. */
 
 #include "loading.h"
 
 #define POOL(name, gpu, market)                                                                                        \
   "{\"name\":\"" name "\",\"gpu\":\"" gpu "\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"" market                    \
   "\",\"usd_per_gpu_hour\":1}"
-/* The members begin at the start of the second line. */
+/* `members` start at the beginning of the second line. */
 #define COSTS(members)                                                                                                 \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[" POOL("big", "H100", "on-demand") "," POOL(               \
       "small", "T4", "on-demand") "," POOL("own", "L4", "owned") "]},\"costs\":{\n" members "}}"
@@ -91,21 +91,21 @@ static void budgets_and_plans_are_read(void) {
 static void bad_costs_are_told(void) {
   static const char *const cases[][2] = {
       {COSTS("\"storage\":{\"usd_per_gb_month\":-1}"),
-       "s.json:2:31: 'costs.storage.usd_per_gb_month' is the number -1; a number from 0 to 1000000000 is wanted"},
+       "s.json:2:31: 'costs.storage.usd_per_gb_month' is the number -1; a number from 0 to 1000000000 is expected"},
       {COSTS("\"storage\":{\"datasets\":[{\"tenant\":\"a\"}]}"),
-       "s.json:2:24: 'costs.storage.datasets.0' lacks the key 'gb'; a number from 0 to 1000000000 is wanted"},
+       "s.json:2:24: 'costs.storage.datasets.0' lacks the key 'gb'; a number from 0 to 1000000000 is expected"},
       {COSTS("\"egress\":{\"gb_per_job\":{\"trainning\":1}}"),
        "s.json:2:25: unknown key 'costs.egress.gb_per_job.trainning'; did you mean "
        "'costs.egress.gb_per_job.training'? (known keys: default, training, fine-tune, batch-inference, inference, "
        "interactive, data-prep)"},
       {COSTS("\"idle_split\":\"evn\""), "s.json:2:14: 'costs.idle_split' is the text \"evn\"; one of none, "
-                                        "proportional, even is wanted; did you mean 'even'?"},
+                                        "proportional, even is expected; did you mean 'even'?"},
       {COSTS("\"budgets\":[{\"tenant\":\"a\",\"usd_per_month\":1},\n{\"tenant\":\"a\",\"usd_per_month\":2}]"),
        "s.json:3:11: there already is a budget for 'a'; keep one"},
       {COSTS("\"budgets\":[{\"tenant\":\"a\"}]"),
-       "s.json:2:12: 'costs.budgets.0' lacks the key 'usd_per_month'; a number from 0 to 1000000000 is wanted"},
+       "s.json:2:12: 'costs.budgets.0' lacks the key 'usd_per_month'; a number from 0 to 1000000000 is expected"},
       {COSTS("\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":1.5}]"),
-       "s.json:2:47: 'costs.savings_plans.0.discount' is the number 1.5; a number from 0 to 0.999999 is wanted"},
+       "s.json:2:47: 'costs.savings_plans.0.discount' is the number 1.5; a number from 0 to 0.999999 is expected"},
       {COSTS("\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":0.1},\n"
              "{\"usd_per_hour\":1,\"discount\":0.1,\"pools\":[\"big\",\"smal\"]}]"),
        "s.json:3:49: no on-demand pool has the name 'smal'; did you mean 'small'?"},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Grids: levels in each of their forms, what is refused, and docs/reference/schemas/sweep.schema.json against the table
- * of keys. */
+/* Grids: all forms of levels, errors, and docs/reference/schemas/sweep.schema.json against the key table. */
 
 #include "harness.h"
 #include "headroom/unstable/experiments.h"
+#include "messages.h"
 
 #include "headroom/unstable/sweep.h"
 #include "key_schema.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Loads a grid whose axes are `axes`; the error, where it is refused. */
+/* Loads a grid with the given axes; sets the error if it is refused. */
 static struct hr_grid *load(const char *axes, const char *more, struct hr_error *error) {
   const char *path = "grid_test.json";
   struct hr_grid *grid = NULL;
@@ -38,8 +38,8 @@ static void expect_bad(const char *axes, const char *more, const char *text) {
   struct hr_grid *grid = load(axes, more, &error);
   CU_ASSERT_PTR_NULL(grid);
   CU_ASSERT_EQUAL(error.status, HR_BAD_INPUT);
-  if (!strstr(error.text, text)) printf("\n  %s\n  does not say: %s\n", error.text, text);
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, text));
+  if (!message_has(error.text, text)) printf("\n  %s\n  does not say: %s\n", error.text, text);
+  CU_ASSERT_TRUE(message_has(error.text, text));
   hr_grid_destroy(grid);
 }
 
@@ -66,7 +66,7 @@ static void values(void) {
   hr_grid_destroy(grid);
 }
 
-/* Sums of tenths are the tenths that are meant, and the last step is there. */
+/* Steps of a tenth give exact tenths, including the last one. */
 static void steps(void) {
   expect_levels("{\"path\": \"p\", \"from\": 0.1, \"to\": 0.7, \"step\": 0.1}",
                 (const char *const[]){"p=0.1", "p=0.2", "p=0.3", "p=0.4", "p=0.5", "p=0.6", "p=0.7", NULL});
@@ -151,7 +151,7 @@ static void bad_rest(void) {
   expect_bad(axis, ", \"design\": \"sobl\"", "did you mean 'sobol'?");
   expect_bad(axis, ", \"design\": 7", "'design' is the number 7");
   expect_bad(axis, ", \"design\": \"latin-hypercube\"", "a latin-hypercube design wants 'points'");
-  expect_bad(axis, ", \"design\": {\"kind\": \"full\", \"points\": 7}", "as many points as its axes make");
+  expect_bad(axis, ", \"design\": {\"kind\": \"full\", \"points\": 7}", "all combinations of its levels");
   expect_bad(axis, ", \"replicatons\": 3", "did you mean 'replications'?");
   expect_bad(axis, ", \"max_runs\": 0", "'max_runs' is the number 0");
   expect_bad(axis, "}, {", "grid_test.json:1:");
@@ -162,10 +162,24 @@ static void bad_rest(void) {
 static void schema_is_the_table(void) {
   struct hr__json_file schema;
   key_schema_read(PROJECT_DIR "/docs/reference/schemas/sweep.schema.json", &schema);
-  key_schema_expect_table(&schema, hr__grid_keys());
-  key_schema_expect_known(&schema, hr__grid_keys());
+  key_schema_expect_table(&schema, hr__grid_keys);
+  key_schema_expect_known(&schema, hr__grid_keys);
   hr__json_file_finish(&schema);
 }
 
-TEST_MAIN("scenarios: grids", TEST(values), TEST(steps), TEST(points_of_a_range), TEST(settings), TEST(the_rest),
-          TEST(bad_axes), TEST(bad_rest), TEST(schema_is_the_table))
+static void a_scenario_is_no_grid(void) {
+  const char *path = "grid_test.json";
+  struct hr_grid *grid = NULL;
+  struct hr_error error = {0};
+  FILE *file = fopen(path, "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs("{\"cluster\": {\"pools\": []}, \"policy\": {\"name\": \"queue\"}}", file);
+  fclose(file);
+  CU_ASSERT_EQUAL(hr_grid_load(path, &grid, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NULL(grid);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "is a scenario, not a grid"));
+  remove(path);
+}
+
+TEST_MAIN("scenarios: grids", TEST(a_scenario_is_no_grid), TEST(values), TEST(steps), TEST(points_of_a_range),
+          TEST(settings), TEST(the_rest), TEST(bad_axes), TEST(bad_rest), TEST(schema_is_the_table))

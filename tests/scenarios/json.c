@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The scan of JSON text: what is well formed, where it is not, and where a value stands. */
+/* The JSON scanner: well-formed texts, places of errors, places of values. */
 
 #include "harness.h"
 
@@ -27,12 +27,12 @@ static void well_formed(void) {
     if (!fine) printf("refused: %s\n", good[i]);
     CU_ASSERT_TRUE(fine);
     cJSON *tree = cJSON_Parse(good[i]);
-    CU_ASSERT_PTR_NOT_NULL(tree); /* what we let pass, cJSON can build */
+    CU_ASSERT_PTR_NOT_NULL(tree); /* cJSON accepts what the scanner accepts */
     cJSON_Delete(tree);
   }
 }
 
-/* Text, and the offset of its flaw. */
+/* Text, and the offset of its error. */
 static const struct {
   const char *text;
   size_t offset;
@@ -133,9 +133,9 @@ static void columns_count_characters(void) {
   CU_ASSERT_EQUAL(at.column, 1);
 }
 
-/* ---- Keys that stand twice -------------------------------------------------------------------------- */
+/* ---- Duplicate keys --------------------------------------------------------------------------------- */
 
-/* Where the second of two equal keys stands, SIZE_MAX for none. */
+/* The offset of the second of two equal keys; SIZE_MAX for none. */
 static size_t repeat_in(const char *text) {
   struct hr__json_repeat repeat;
   cJSON *tree = cJSON_Parse(text);
@@ -160,7 +160,7 @@ static void keys_of_different_objects_may_be_equal(void) {
   CU_ASSERT_EQUAL(repeat_in("3"), SIZE_MAX);
 }
 
-/* More keys than a look at each pair would be done with. */
+/* Too many keys for a comparison of all pairs. */
 static void large_objects_cost_no_more(void) {
   enum { KEYS = 200000, BYTES = 12 };
   char *text = malloc((size_t)KEYS * BYTES + 20);

@@ -14,7 +14,7 @@ const cJSON *key_schema_get(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* "#/$defs/NAME" stands for what is defined there. */
+/* Follows a reference "#/$defs/NAME". */
 static const cJSON *followed(const struct hr__json_file *schema, const cJSON *said) {
   static const char definitions[] = "#/$defs/";
   const cJSON *reference = key_schema_get(said, "$ref");
@@ -71,7 +71,7 @@ static void expect_choices(const struct hr__key *key, const cJSON *said) {
   CU_ASSERT_EQUAL(cJSON_GetArraySize(key_schema_get(said, "enum")), count);
 }
 
-/* A type, or a list that has it. */
+/* Whether `type` is the stated type or in the stated list. */
 static bool may_be(const cJSON *said, const char *type) {
   const cJSON *stated = key_schema_get(said, "type");
   return cJSON_IsString(stated) ? strcmp(stated->valuestring, type) == 0 : key_schema_list_has(stated, type);

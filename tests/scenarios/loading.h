@@ -2,9 +2,10 @@
 #ifndef HR_TESTS_SCENARIOS_LOADING_H
 #define HR_TESTS_SCENARIOS_LOADING_H
 
-/* A scenario as text, loaded from a file in a folder of the test's own. */
+/* Loads scenarios from a text, by way of a file in a temporary folder. */
 
 #include "harness.h"
+#include "messages.h"
 
 #include "headroom/scenario.h"
 
@@ -24,20 +25,13 @@ static inline void write_text(const char *text) {
   write_bytes(text, strlen(text));
 }
 
-/* An expected text that ends in "..." is the beginning of what is told. */
-static inline bool is_told(const char *told, const char *expected) {
-  size_t length = strlen(expected);
-  bool begins = length > 3 && strcmp(expected + length - 3, "...") == 0;
-  return begins ? strncmp(told, expected, length - 3) == 0 : strcmp(told, expected) == 0;
-}
-
 static inline void expect_error(const char *const *overrides, size_t n_overrides, const char *expected) {
   struct hr_scenario *scenario;
   struct hr_error error = {0};
   enum hr_status status = hr_scenario_load(file_name, overrides, n_overrides, &scenario, &error);
   CU_ASSERT_EQUAL(status, HR_BAD_INPUT);
   CU_ASSERT_PTR_NULL(scenario);
-  bool same = is_told(error.text, expected);
+  bool same = message_matches(error.text, expected);
   if (!same) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
   CU_ASSERT_TRUE(same);
   hr_scenario_destroy(scenario);
@@ -58,7 +52,7 @@ static inline void starts_in_a_folder_of_its_own(void) {
   CU_ASSERT_EQUAL_FATAL(chdir(folder), 0);
 }
 
-/* Where nothing but the scenario was written. */
+/* For tests that write no other file than the scenario. */
 static inline void leaves_nothing_behind(void) {
   char folder[200];
   CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));

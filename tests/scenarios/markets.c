@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a pool's nodes come from: what each key becomes, and the exact words for each way to be wrong. */
+/* Markets of pools: the value of each key, and place and key words of each error. */
 
 #include "loading.h"
 
@@ -8,7 +8,7 @@
 #define POLICY "\"policy\":{\"name\":\"queue\"}"
 #define SHAPE "\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8,"
 #define TEXT_OF_POOLS(pools) "{" POLICY ",\"cluster\":{\"pools\":[\n" pools "]}}"
-/* The members begin at the start of the third line. */
+/* `members` start at the beginning of the third line. */
 #define WITH(members) TEXT_OF_POOLS("{\"name\":\"p\"," SHAPE "\n" members "}")
 
 static struct hr_scenario *load_text(const char *text) {
@@ -63,15 +63,15 @@ static void no_market_costs_nothing(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* What is the same of five pools is said once. */
+/* The same note on five pools is printed once. */
 static void pools_share_a_note(void) {
 #define ALIKE(name) "{\"name\":\"" name "\"," SHAPE "\"market\":\"on-demand\",\"usd_per_gpu_hour\":1}"
   struct hr_scenario *scenario =
       load_text(TEXT_OF_POOLS(ALIKE("a") "," ALIKE("b") "," ALIKE("c") "," ALIKE("d") "," ALIKE("e")));
 #undef ALIKE
   CU_ASSERT_EQUAL(scenario->notes.count, 1);
-  CU_ASSERT_TRUE(has_note(scenario, "pools 'a', 'b', 'c' and 2 more: assumed to boot in no time, as neither boot_s nor "
-                                    "boot is given"));
+  CU_ASSERT_TRUE(
+      has_note(scenario, "pools 'a', 'b', 'c' and 2 more: boot time assumed: none, as neither boot_s nor boot is set"));
   hr_scenario_destroy(scenario);
 }
 
@@ -83,7 +83,7 @@ static void stated_prices_are_exact(void) {
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.1"), 100000, 100000);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.0000005"), 1, 1);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":4.999999e-7"), 0, 0);
-  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* as a double it is below that */
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* the double is slightly smaller */
   expect_price(WITH(OD "\"usd_per_gpu_hour\":1e5"), INT64_C(100000000000), INT64_C(100000000000));
   expect_price(WITH(OD "\"usd_per_node_hour\":27.447"), 3430875, 3430875);
   expect_price(WITH(OD "\"usd_per_node_hour\":0.000004"), 1, 1);
@@ -114,33 +114,33 @@ static void price_has_a_source(void) {
 static void bad_prices_are_told(void) {
   static const char *const cases[][2] = {
       {WITH(OD "\"usd_per_gpu_hour\":-1"), "s.json:3:52: 'cluster.pools.0.usd_per_gpu_hour' is the number -1; a number "
-                                           "from 0 to 100000 is wanted"},
+                                           "from 0 to 100000 is expected"},
       {WITH(OD "\"usd_per_gpu_hour\":\"1\""), "s.json:3:52: 'cluster.pools.0.usd_per_gpu_hour' is the text \"1\"; a "
-                                              "number from 0 to 100000 is wanted"},
+                                              "number from 0 to 100000 is expected"},
       {WITH(OD "\"usd_per_gpu_hour\":1,\n\"usd_per_node_hour\":8"),
        "s.json:4:21: 'usd_per_gpu_hour' and 'usd_per_node_hour' exclude each other; keep one"},
       {WITH(RESERVED "\"usd_per_gpu_hour\":1,\n\"discount\":0.1"),
        "s.json:4:12: 'usd_per_gpu_hour' and 'discount' exclude each other; keep one"},
       {WITH(RESERVED "\n\"discount\":1.01"),
-       "s.json:4:12: 'cluster.pools.0.discount' is the number 1.01; a number from 0 to 1 is wanted"},
+       "s.json:4:12: 'cluster.pools.0.discount' is the number 1.01; a number from 0 to 1 is expected"},
       {WITH(RESERVED "\n\"discount\":-0.1"),
-       "s.json:4:12: 'cluster.pools.0.discount' is the number -0.1; a number from 0 to 1 is wanted"},
+       "s.json:4:12: 'cluster.pools.0.discount' is the number -0.1; a number from 0 to 1 is expected"},
       {WITH(RESERVED "\n\"discount\":0.1"), "s.json:4:12: 'discount' is off the on-demand price, which is not known: "
-                                            "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted"},
+                                            "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are expected"},
       {WITH(OD "\n\"discount\":0.1"),
-       "s.json:4:12: 'discount' goes with the market reserved or spot; this pool's is on-demand"},
+       "s.json:4:12: 'discount' belongs to the market reserved or spot; this pool's is on-demand"},
       {WITH("\"usd_per_gpu_hour\":1"), "s.json:3:20: 'usd_per_gpu_hour' needs the pool's 'market' to be said: owned or "
                                        "reserved or on-demand or spot"},
-      {WITH("\"market\":\"on-demand\",\"boot_s\":1"), "s.json:2:1: the pool has the market on-demand and no price: "
-                                                      "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour' is "
-                                                      "wanted"},
+      {WITH("\"market\":\"on-demand\",\"boot_s\":1"),
+       "s.json:2:1: the pool has the market on-demand and no price: "
+       "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour' is expected"},
       {WITH("\"market\":\"owned\""), "s.json:2:1: the pool has the market owned and no price: 'owned' (purchase, "
-                                     "lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour' is wanted"},
+                                     "lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour' is expected"},
       {WITH("\"market\":\"sopt\""), "s.json:3:10: 'cluster.pools.0.market' is the text \"sopt\"; one of owned, "
-                                    "reserved, on-demand, spot is wanted; did you mean 'spot'?"},
+                                    "reserved, on-demand, spot is expected; did you mean 'spot'?"},
       {WITH("\"market\":7"),
        "s.json:3:10: 'cluster.pools.0.market' is the number 7; one of owned, reserved, on-demand, "
-       "spot is wanted"},
+       "spot is expected"},
   };
   EXPECT_ERRORS(cases);
 }
@@ -167,20 +167,20 @@ static void owned_power_follows_from_the_gpu(void) {
   /* 400 W x 1.3 x 1.55 x 0.1 $/kWh */
   CU_ASSERT_EQUAL(market_of(scenario, 0)->price_uusd_h, 80600);
   CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "derived");
-  CU_ASSERT(has_note(scenario, "pool 'p': assumed to draw 4.16 kW a node: 400 W for each GPU, and 30 % more for the "
-                               "host"));
-  CU_ASSERT(has_note(scenario, "pool 'p': assumed PUE of 1.55, about the industry's average"));
+  CU_ASSERT(
+      has_note(scenario, "pool 'p': power assumed: 4.16 kW per node, 400 W for each GPU and 30 % more for the host"));
+  CU_ASSERT(has_note(scenario, "pool 'p': PUE assumed: 1.55, about the industry average"));
   hr_scenario_destroy(scenario);
 }
 
 static void bad_ownership_is_told(void) {
   static const char *const cases[][2] = {
       {OWNED("\"lifetime_years\":1"), "s.json:3:26: 'cluster.pools.0.owned' lacks the key 'capex_usd_per_node'; a "
-                                      "number from 0 to 1000000000 is wanted"},
+                                      "number from 0 to 1000000000 is expected"},
       {OWNED("\"capex_usd_per_node\":1"), "s.json:3:26: 'cluster.pools.0.owned' lacks the key 'lifetime_years'; a "
-                                          "number from 0.01 to 100 is wanted"},
+                                          "number from 0.01 to 100 is expected"},
       {OWNED("\"capex_usd_per_node\":1,\n\"lifetime_years\":0"),
-       "s.json:4:18: 'cluster.pools.0.owned.lifetime_years' is the number 0; a number from 0.01 to 100 is wanted"},
+       "s.json:4:18: 'cluster.pools.0.owned.lifetime_years' is the number 0; a number from 0.01 to 100 is expected"},
       {TEXT_OF_POOLS("{\"name\":\"p\",\"gpu\":\"A100-8O\",\"nodes\":1,\"gpus_per_node\":8,\"market\":\"owned\",\n"
                      "\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1,\"usd_per_kwh\":0.1}}"),
        "s.json:3:9: 'power_kw_per_node' is not given, and it cannot be told: GPU type 'A100-8O' is unknown; did you "
@@ -189,7 +189,7 @@ static void bad_ownership_is_told(void) {
       {WITH("\"market\":\"owned\",\"usd_per_gpu_hour\":1,\n\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1}"),
        "s.json:4:9: 'usd_per_gpu_hour' and 'owned' exclude each other; keep one"},
       {WITH(OD "\n\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1}"),
-       "s.json:4:9: 'owned' goes with the market owned; this pool's is on-demand"},
+       "s.json:4:9: 'owned' belongs to the market owned; this pool's is on-demand"},
   };
   EXPECT_ERRORS(cases);
 }
@@ -210,7 +210,7 @@ static void bad_reservations_are_told(void) {
       {WITH(RESERVED "\"usd_per_gpu_hour\":1,\n\"to_s\":0"),
        "s.json:4:8: the reservation would end at 0 s, not after its start at 0 s"},
       {WITH(OD "\"usd_per_gpu_hour\":1,\n\"to_s\":9"),
-       "s.json:4:8: 'to_s' goes with the market reserved; this pool's is on-demand"},
+       "s.json:4:8: 'to_s' belongs to the market reserved; this pool's is on-demand"},
   };
   EXPECT_ERRORS(cases);
 }
@@ -242,7 +242,7 @@ static void boots_take_time(void) {
   CU_ASSERT(market_of(scenario, 0)->boot.a == 4.5 && market_of(scenario, 0)->boot.b == 0.3);
   hr_scenario_destroy(scenario);
   scenario = load_text(WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1"));
-  CU_ASSERT(has_note(scenario, "pool 'p': assumed to boot in no time, as neither boot_s nor boot is given"));
+  CU_ASSERT(has_note(scenario, "pool 'p': boot time assumed: none, as neither boot_s nor boot is set"));
   hr_scenario_destroy(scenario);
 }
 
@@ -251,21 +251,21 @@ static void boots_take_time(void) {
 static void bad_boots_are_told(void) {
   static const char *const cases[][2] = {
       {BOOT("\"mean_s\":1"), "s.json:4:8: 'cluster.pools.0.boot' lacks the key 'distribution'; one of fixed, "
-                             "exponential, log-normal, weibull is wanted"},
+                             "exponential, log-normal, weibull is expected"},
       {BOOT("\"distribution\":\"lognormal\""),
        "s.json:4:24: 'cluster.pools.0.boot.distribution' is the text \"lognormal\"; one of fixed, exponential, "
-       "log-normal, weibull is wanted; did you mean 'log-normal'?"},
+       "log-normal, weibull is expected; did you mean 'log-normal'?"},
       {BOOT("\"distribution\":\"weibull\",\"shape\":1"),
        "s.json:4:8: a distribution 'weibull' needs 'shape' and 'scale_s'"},
       {BOOT("\"distribution\":\"fixed\""), "s.json:4:8: a distribution 'fixed' needs 'mean_s'"},
       {BOOT("\"distribution\":\"fixed\",\"mean_s\":1,\n\"sigma\":2"),
-       "s.json:5:9: 'sigma' is no parameter of the distribution 'fixed'; 'mean_s' is wanted"},
+       "s.json:5:9: 'sigma' is not a parameter of the distribution 'fixed'; 'mean_s' is expected"},
       {BOOT("\"distribution\":\"log-normal\",\"mu\":1,\"sigma\":1,\n\"mean_s\":2"),
-       "s.json:5:10: 'mean_s' is no parameter of the distribution 'log-normal'; 'mu' and 'sigma' are wanted"},
+       "s.json:5:10: 'mean_s' is not a parameter of the distribution 'log-normal'; 'mu' and 'sigma' are expected"},
       {BOOT("\"distribution\":\"exponential\",\"mean_s\":1},\n\"boot_s\":1,\"billing\":{"),
        "s.json:4:8: 'boot_s' and 'boot' exclude each other; keep one"},
       {WITH(OD "\"usd_per_gpu_hour\":1,\"billing\":{\n\"free_if_reclaimed_s\":3600}"),
-       "s.json:4:23: 'free_if_reclaimed_s' goes with the market spot: other nodes are not reclaimed"},
+       "s.json:4:23: 'free_if_reclaimed_s' belongs to the market spot: other nodes are not reclaimed"},
   };
   EXPECT_ERRORS(cases);
 }
@@ -351,19 +351,18 @@ static void expect_notice(const char *text, int64_t notice_s, const char *note) 
 
 static void notice_is_the_provider_s(void) {
   expect_notice(SPOT_POOL(RATE "},\"provider\":\"aws\",\"billing\":{"), 120,
-                "pool 'p': assumed a notice of 120 s before a spot node is reclaimed, as for aws");
+                "pool 'p': interruption notice assumed: 120 s, as for aws");
   expect_notice(SPOT_POOL(RATE "},\"provider\":\"gcp\",\"billing\":{"), 30,
-                "pool 'p': assumed a notice of 30 s before a spot node is reclaimed, as for gcp");
-  expect_notice(SPOT_POOL(RATE), 0, "pool 'p': assumed a notice of 0 s before a spot node is reclaimed");
+                "pool 'p': interruption notice assumed: 30 s, as for gcp");
+  expect_notice(SPOT_POOL(RATE), 0, "pool 'p': interruption notice assumed: 0 s");
 }
 
 static void notice_beyond_the_up_time_is_noted(void) {
   expect_notice(SPOT_POOL("\"model\":\"exponential\",\"rate_per_h\":60,\"notice_s\":61"), 61,
-                "pool 'p': warning: the notice of 61 s is longer than the mean time until a node is reclaimed, 60 s");
+                "pool 'p': warning: the notice, 61 s, is longer than the mean time between interruptions, 60 s");
   expect_notice(SPOT_POOL("\"model\":\"on-off\",\"notice_s\":120,\"up\":{\"distribution\":\"fixed\",\"mean_s\":90},"
                           "\"down\":{\"distribution\":\"fixed\",\"mean_s\":9}"),
-                120,
-                "pool 'p': warning: the notice of 120 s is longer than the mean time until a node is reclaimed, 90 s");
+                120, "pool 'p': warning: the notice, 120 s, is longer than the mean time between interruptions, 90 s");
   struct hr_scenario *scenario = load_text(SPOT_POOL("\"model\":\"exponential\",\"rate_per_h\":60,\"notice_s\":60"));
   CU_ASSERT_EQUAL(scenario->notes.count, 0);
   hr_scenario_destroy(scenario);
@@ -435,7 +434,7 @@ static void drawn_prices_move_about_the_price(void) {
   /* a year at a reversion of a day: a standard error of 0.2 x sqrt(2 / 365) = 0.015 */
   CU_ASSERT_DOUBLE_EQUAL(logarithms / market->n_prices, 0, 0.045);
   CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "derived");
-  CU_ASSERT(has_note(scenario, "pool 'p': its price is drawn for a year, and stands after that"));
+  CU_ASSERT(has_note(scenario, "pool 'p': price drawn for one year and constant afterwards"));
   hr_scenario_destroy(scenario);
 }
 
@@ -444,13 +443,13 @@ static void bad_changing_prices_are_told(void) {
       {CHANGING("\"usd_per_gpu_hour\":1,", "\"model\":\"trace\""), "s.json:4:9: the price model 'trace' needs 'file'"},
       {CHANGING("", RECORD),
        "s.json:4:9: a record of prices is of instances or of accelerators: the pool's 'instance', "
-       "or the 'accelerator' as the record calls it, is wanted"},
+       "or the 'accelerator' as the record calls it, is expected"},
       {CHANGING("\"instance\":\"m\",\n\"usd_per_gpu_hour\":1,", RECORD),
-       "s.json:4:20: the price is recorded in a file ('spot.price'), so 'usd_per_gpu_hour' has no meaning; keep one"},
+       "s.json:4:20: 'usd_per_gpu_hour' contradicts the recorded price of 'spot.price'; keep one"},
       {CHANGING("\"instance\":\"m\",", RECORD ",\n\"from\":\"yesterday\""),
        "s.json:5:8: 'from' is neither a date like 2023-02-15 or 2023-02-15T08:00Z nor a Unix time"},
       {CHANGING("\"instance\":\"m\",", RECORD ",\n\"volatility\":1"),
-       "s.json:5:14: 'volatility' is no parameter of the price model 'trace'"},
+       "s.json:5:14: 'volatility' is not a parameter of the price model 'trace'"},
       {CHANGING("\"instance\":\"m\",", RECORD), "prices.csv: ..."},
       {CHANGING("\"discount\":0.5,", "\"model\":\"ou\",\"volatility\":1"),
        "s.json:4:9: the price model 'ou' needs 'reversion_h'"},
@@ -460,11 +459,11 @@ static void bad_changing_prices_are_told(void) {
       {WITH("\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\n\"price\":{" WALK
             "}}"),
        "s.json:4:9: a price that is drawn stays below the on-demand price, which is not known: "
-       "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted"},
+       "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are expected"},
       {CHANGING("\"discount\":0.5,", WALK ",\"interval_s\":1"),
        "s.json:4:9: 31536001 changes of the price are more than "
        "1000000; a longer 'interval_s' or a nearer 'horizon_s' "
-       "is wanted"},
+       "is expected"},
   };
   EXPECT_ERRORS(cases);
 }
@@ -499,7 +498,7 @@ static void bad_spot_is_told(void) {
        "s.json:4:8: 'spot' needs a 'preset' or a 'model'; the model 'none' is for nodes that are never reclaimed"},
       {SPOT_POOL("\"model\":\"onoff\""),
        "s.json:4:17: 'cluster.pools.0.spot.model' is the text \"onoff\"; one of none, trace, "
-       "on-off, exponential, bathtub, advisor is wanted; did you mean 'on-off'?"},
+       "on-off, exponential, bathtub, advisor is expected; did you mean 'on-off'?"},
       {SPOT_POOL("\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":1}"),
        "s.json:4:8: the spot model 'on-off' needs 'down'"},
       {SPOT_POOL("\"model\":\"exponential\""), "s.json:4:8: the spot model 'exponential' needs 'rate_per_h'"},
@@ -508,13 +507,14 @@ static void bad_spot_is_told(void) {
       {SPOT_POOL("\"model\":\"advisor\""), "s.json:4:8: the spot model 'advisor' needs 'monthly_interruption'"},
       {SPOT_POOL("\"model\":\"bathtub\""), "s.json:4:8: the spot model 'bathtub' needs 'bathtub'"},
       {SPOT_POOL("\"model\":\"none\",\n\"rate_per_h\":1"),
-       "s.json:5:14: 'rate_per_h' is no parameter of the spot model 'none'"},
+       "s.json:5:14: 'rate_per_h' is not a parameter of the spot model 'none'"},
       {SPOT_POOL("\"model\":\"advisor\",\n\"monthly_interruption\":1"),
-       "s.json:5:24: 'cluster.pools.0.spot.monthly_interruption' is the number 1; a number from 0 to 0.999 is wanted"},
+       "s.json:5:24: 'cluster.pools.0.spot.monthly_interruption' is the number 1; a number from 0 to 0.999 is "
+       "expected"},
       {SPOT_POOL(RATE ",\n\"batch_mean\":0.5"),
-       "s.json:5:14: 'cluster.pools.0.spot.batch_mean' is the number 0.5; a number from 1 to 16000000 is wanted"},
+       "s.json:5:14: 'cluster.pools.0.spot.batch_mean' is the number 0.5; a number from 1 to 16000000 is expected"},
       {WITH(OD "\"usd_per_gpu_hour\":1,\n\"spot\":{\"model\":\"none\"}"),
-       "s.json:4:8: 'spot' goes with the market spot; this pool's is on-demand"},
+       "s.json:4:8: 'spot' belongs to the market spot; this pool's is on-demand"},
   };
   EXPECT_ERRORS(cases);
 }
@@ -526,10 +526,10 @@ static void placement_by_count_is_refused(void) {
   static const char *const cases[][2] = {
       {BY_COUNT("\"market\":\"on-demand\""),
        "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (on-demand) come and go; first-fit, "
-       "best-fit or worst-fit is wanted"},
+       "best-fit or worst-fit is expected"},
       {BY_COUNT("\"market\":\"reserved\",\"to_s\":9"),
        "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (reserved) come and go; first-fit, "
-       "best-fit or worst-fit is wanted"},
+       "best-fit or worst-fit is expected"},
   };
   EXPECT_ERRORS(cases);
   hr_scenario_destroy(load_text(BY_COUNT("\"market\":\"reserved\"")));
@@ -575,9 +575,9 @@ static void bad_classes_are_told(void) {
                                       "(known keys: default, training, fine-tune, batch-inference, inference, "
                                       "interactive, data-prep)"},
       {CLASSES("\n\"training\":{\"checkpoint\":{\"policy\":\"interval\"}}"),
-       "s.json:3:26: checkpoints at an interval need 'interval_s', the work between two"},
+       "s.json:3:26: the checkpoint policy 'interval' needs 'interval_s', the work between two checkpoints"},
       {CLASSES("\n\"training\":{\"checkpoint\":{\"policy\":\"none\",\"interval_s\":1}}"),
-       "s.json:3:56: 'interval_s' goes with the policy interval, not none"},
+       "s.json:3:56: 'interval_s' has no effect with the checkpoint policy 'none'; it needs 'interval'"},
       {CLASSES("\n\"training\":{\"checkpoint\":{\"policy\":\"hourly\"}}"),
        "s.json:3:36: 'classes.training.checkpoint.policy' is the text \"hourly\"; one of none, interval, young-daly, "
        "on-notice..."},
@@ -585,9 +585,9 @@ static void bad_classes_are_told(void) {
        "s.json:3:26: 'classes.training.checkpoint' lacks the key 'policy'; one of none, interval, young-daly, "
        "on-notice..."},
       {CLASSES("\n\"training\":{\"restart_s\":-1}"),
-       "s.json:3:25: 'classes.training.restart_s' is the number -1; a number from 0 to 100000000000 is wanted"},
+       "s.json:3:25: 'classes.training.restart_s' is the number -1; a number from 0 to 100000000000 is expected"},
       {CLASSES("\n\"training\":{\"spot\":\"no\"}"),
-       "s.json:3:20: 'classes.training.spot' is the text \"no\"; true or false is wanted"},
+       "s.json:3:20: 'classes.training.spot' is the text \"no\"; true or false is expected"},
   };
   EXPECT_ERRORS(cases);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast models are: what figures become speeds, and the exact words for each way to be wrong. */
+/* Section `models`: speeds from figures, and place and key words of each error. */
 
 #include "loading.h"
 
@@ -7,7 +7,7 @@
   "\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":["                                                           \
   "{\"name\":\"fast\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8},"                                              \
   "{\"name\":\"slow\",\"gpu\":\"p100\",\"nodes\":1,\"gpus_per_node\":8}]}"
-/* The members begin at the start of the second line. */
+/* `members` start at the beginning of the second line. */
 #define MODELS(members) "{" CLUSTER ",\"models\":{\n" members "}}"
 #define REFERENCE "\"reference\":\"V100\""
 
@@ -39,7 +39,7 @@ static void expect_rows(const char *text, size_t n_rows, const struct hr_speed_r
 
 static bool has_note(const struct hr_scenario *scenario, const char *text) {
   for (size_t i = 0; i < scenario->notes.count; i++)
-    if (is_told(scenario->notes.text[i], text)) return true;
+    if (message_matches(scenario->notes.text[i], text)) return true;
   for (size_t i = 0; i < scenario->notes.count; i++) printf("\n  but: %s\n", scenario->notes.text[i]);
   return false;
 }
@@ -107,7 +107,7 @@ static void what_is_wrong_is_told_with_its_place(void) {
        "s.json:2:20: unknown key 'models.defualt'; did you mean 'models.default'? (known keys: reference, default, "
        "file, speeds)"},
       {MODELS(REFERENCE ",\"speeds\":{\"A\":{\"P100\":-1}}"),
-       "s.json:2:42: 'models.speeds.A.P100' is the number -1; a number from 0 to 1000000000 is wanted"},
+       "s.json:2:42: 'models.speeds.A.P100' is the number -1; a number from 0 to 1000000000 is expected"},
       {MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V100\":0,\"P100\":1}}"),
        "s.json:2:42: 'A' does not run on the reference type: nothing can be relative to that"},
       {MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V100\":0.0001,\"P100\":1}}"),
@@ -142,13 +142,13 @@ static void what_is_wrong_with_a_file_is_told_with_its_place(void) {
        "s.csv:3: 'A' (gpus 1) has no throughput on the reference type 'V100'"},
       {"s.csv", "model,gpu,gpus,speed\nA,P100,,1\nA,P100,1,2\n", "s.csv:3: 'A' (gpus 1) has two figures for 'P100'"},
       {"t.json", "{\"v100\":{\n\"A\":{\"null\":1}}}",
-       "t.json:2:1: a model and its GPUs are wanted, as \"('ResNet-18', 1)\""},
+       "t.json:2:1: a model and its GPUs are expected, as \"('ResNet-18', 1)\""},
       {"t.json", "{\"v100\":{\n\"('A', 1)\":{\"x\":1}}}",
-       "t.json:2:12: the throughput of the job alone is wanted, as {\"null\": 12.5}"},
+       "t.json:2:12: the throughput of the job alone is expected, as {\"null\": 12.5}"},
       {"t.json", "{\"v100\":{\n\"('A', 1)\":{\"null\":-1}}}", "t.json:2:20: a throughput is a number from 0 to 1e9"},
       {"t.json", "{\"v100\":{},\"p100\":{\n\"('A', 1)\":{\"null\":1}}}",
        "t.json:2:20: 'A' (gpus 1) has no throughput on the reference type 'V100'"},
-      {"t.json", "[]", "t.json:1:1: an object {...} of GPU types is wanted"},
+      {"t.json", "[]", "t.json:1:1: an object {...} of GPU types is expected"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[1000];
@@ -166,7 +166,7 @@ static void a_type_that_looks_misspelt_is_doubted(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* A pool's name goes before its type; of the two, the reference is a type. */
+/* The name of a pool has precedence over its GPU type; the reference is a GPU type. */
 static void a_pool_may_have_a_speed_of_its_own(void) {
   const struct hr_speed_row rows[] = {{a, 1}};
   expect_rows(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V100\":4,\"P100\":1,\"slow\":3}}"), 1, rows,
@@ -193,7 +193,7 @@ static void pools_are_told_apart_by_case(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Names of pools are no misspelt types, but may be misspelt themselves. */
+/* Names of pools are not reported as misspelt GPU types, but may be misspelt themselves. */
 static void a_pool_that_looks_misspelt_is_doubted(void) {
   static const char *const overrides[] = {"cluster.pools.0.name=V1OO", "cluster.pools.1.name=A1OO"};
   write_text(MODELS(REFERENCE ",\"default\":\"same\",\"speeds\":{\"A\":{\"V1OO\":1,\"A1OO\":1,\"A100-40\":1}}"));

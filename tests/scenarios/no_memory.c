@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the loader fails once: each time the caller is told, and nothing crashes or leaks. cJSON's
-   allocations come through its hooks. */
+/* Every allocation of the loader fails once: each time it returns HR_NO_MEMORY, without a crash or a leak. Allocations
+   of cJSON are included through its hooks. */
 
 #include "harness.h"
 
@@ -22,7 +22,7 @@ static enum hr_status load(void) {
   return status;
 }
 
-/* A new file whose name fills the X's of `path`. */
+/* Creates a file; its name replaces the X's of `path`. */
 static FILE *open_new(char *path) {
   int descriptor = mkstemp(path);
   CU_ASSERT_TRUE_FATAL(descriptor >= 0);

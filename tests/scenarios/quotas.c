@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Quotas: what each key becomes, in which order cohorts stand, and the exact words for each way to be wrong. */
+/* Section `quotas`: the value of each key, the order of cohorts, and place and key words of each error. */
 
 #include "loading.h"
 
-/* A cluster of 64 GPUs. The members begin at the start of the second line. */
+/* A cluster of 64 GPUs. `members` start at the beginning of the second line. */
 #define QUOTAS(members)                                                                                                \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"H100\",\"nodes\":8,"             \
   "\"gpus_per_node\":8}]},\"quotas\":{\n" members "}}"
@@ -86,9 +86,9 @@ static void guarantees_beyond_the_cluster_are_noted(void) {
       load_text(QUOTAS("\"cohorts\":[{\"name\":\"c\",\"guaranteed_gpus\":1}],\"tenants\":[{\"tenant\":\"a\",\"cohort\":"
                        "\"c\",\"guaranteed_gpus\":63},{\"tenant\":\"b\",\"guaranteed_gpus\":0.5}]"));
   CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 1);
-  CU_ASSERT_STRING_EQUAL(scenario->notes.text[0],
-                         "warning: quotas guarantee 64.5 GPUs, the cluster has 64; not all guarantees can be kept at "
-                         "once");
+  CU_ASSERT_STRING_EQUAL(
+      scenario->notes.text[0],
+      "warning: quotas guarantee 64.5 GPUs, but the cluster has 64; not all guarantees can be met at once");
   hr_scenario_destroy(scenario);
 }
 
@@ -99,7 +99,7 @@ static void reclaim_without_quotas_is_noted(void) {
   struct hr_scenario *scenario = load(overrides, 1);
   CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 1);
   CU_ASSERT_STRING_EQUAL(scenario->notes.text[0],
-                         "warning: the preemption 'reclaim' stops nobody without 'quotas' that guarantee something");
+                         "warning: preemption 'reclaim' has no effect: no 'quotas' guarantee GPUs");
   hr_scenario_destroy(scenario);
   write_text(QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_gpus\":1}]"));
   scenario = load(overrides, 1);
@@ -113,28 +113,28 @@ static const char *const bad[][2] = {
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\"},\n{\"tenant\":\"a\"}]"),
      "s.json:3:11: there already is a quota for 'a'; keep one"},
     {QUOTAS("\"cohorts\":[{\"name\":\"research\"},\n{\"name\":\"b\",\"parent\":\"reserch\"}]"),
-     "s.json:3:22: there is no cohort 'reserch'; did you mean 'research'?"},
+     "s.json:3:22: unknown cohort 'reserch'; did you mean 'research'?"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"cohort\":\"research\"}]"),
-     "s.json:2:35: there is no cohort 'research'; 'quotas.cohorts' lists them"},
+     "s.json:2:35: unknown cohort 'research'; 'quotas.cohorts' lists them"},
     {QUOTAS("\"cohorts\":[{\"name\":\"org\"}],\n\"default\":{\"cohort\":\"ogr\"}"),
-     "s.json:3:21: there is no cohort 'ogr'; did you mean 'org'?"},
+     "s.json:3:21: unknown cohort 'ogr'; did you mean 'org'?"},
     {QUOTAS("\"cohorts\":[{\"name\":\"a\",\"parent\":\"a\"}]"),
-     "s.json:2:33: the cohort 'a' is below itself; a parent is wanted that is not below it"},
+     "s.json:2:33: the cohort 'a' is below itself; a parent is expected that is not below it"},
     {QUOTAS("\"cohorts\":[{\"name\":\"x\",\"parent\":\"b\"},\n{\"name\":\"a\",\"parent\":\"b\"},\n"
             "{\"name\":\"b\",\"parent\":\"a\"}]"),
-     "s.json:4:22: the cohort 'b' is below itself; a parent is wanted that is not below it"},
+     "s.json:4:22: the cohort 'b' is below itself; a parent is expected that is not below it"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_gpus\":-1}]"),
-     "s.json:2:44: 'quotas.tenants.0.guaranteed_gpus' is the number -1; a number from 0 to 4000000 is wanted"},
+     "s.json:2:44: 'quotas.tenants.0.guaranteed_gpus' is the number -1; a number from 0 to 4000000 is expected"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"max_share\":1.5}]"),
-     "s.json:2:38: 'quotas.tenants.0.max_share' is the number 1.5; a number from 0 to 1 is wanted"},
+     "s.json:2:38: 'quotas.tenants.0.max_share' is the number 1.5; a number from 0 to 1 is expected"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"weight\":0}]"),
-     "s.json:2:35: 'quotas.tenants.0.weight' is the number 0; a number from 1e-06 to 1000000 is wanted"},
+     "s.json:2:35: 'quotas.tenants.0.weight' is the number 0; a number from 1e-06 to 1000000 is expected"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_gpus\":8,\"guaranteed_share\":0.1}]"),
-     "s.json:2:65: there are both 'guaranteed_gpus' and 'guaranteed_share'; one of them is wanted"},
+     "s.json:2:65: there are both 'guaranteed_gpus' and 'guaranteed_share'; one of them is expected"},
     {QUOTAS("\"default\":{\"max_gpus\":8,\"max_share\":0.1}"),
-     "s.json:2:37: there are both 'max_gpus' and 'max_share'; one of them is wanted"},
+     "s.json:2:37: there are both 'max_gpus' and 'max_share'; one of them is expected"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_share\":0.5,\"max_gpus\":31}]"),
-     "s.json:2:45: 32 GPUs are guaranteed, more than the maximum of 31; at most that is wanted"},
+     "s.json:2:45: 32 GPUs are guaranteed, more than the maximum of 31; at most that is expected"},
     {QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_gpus\":4,\"lend_gpus\":4.5}]"),
      "s.json:2:58: 4.5 GPUs may be lent, but 4 are guaranteed; at most those can be lent"},
     {QUOTAS("\"cohorts\":[{\"name\":\"c\",\"lend_gpus\":7}],\n\"tenants\":[{\"tenant\":\"a\",\"cohort\":\"c\","
@@ -161,7 +161,7 @@ static void overrides_are_told(void) {
   write_text(QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_gpus\":4,\"max_gpus\":8}]"));
   expect_error(&override, 1,
                "--set quotas.tenants.0.guaranteed_gpus=9: 9 GPUs are guaranteed, more than the maximum of 8; at most "
-               "that is wanted");
+               "that is expected");
 }
 
 TEST_MAIN("scenarios_quotas", TEST(starts_in_a_folder_of_its_own), TEST(no_quotas_are_none),

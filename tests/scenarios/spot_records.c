@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Public records of spot capacity, replayed, against what is published or was counted of them with other tools; and the
- * market that is drawn from lengths fitted to them, against the records.
+ * Replays public records of spot capacity and compares them with published figures or counts made with other tools.
+ * Compares markets drawn from distributions fitted to the records with the records.
  *
- * A pool is available while all its nodes can be had; its reclaim rate is how often that ends, per hour of it.
+ * A pool is available while all its nodes are available; its interruption rate is the number of ends of such periods
+ * per available hour.
  */
 
 #include "scenarios/build/spot_records.h"
 #include "harness.h"
+#include "messages.h"
 #include "sim/market/supply.h"
 
 #include <math.h>
@@ -20,7 +22,7 @@
 
 static struct hr_error error;
 
-/* ---- What is measured ------------------------------------------------------------------------------- */
+/* ---- Measurements ----------------------------------------------------------------------------------- */
 
 struct tally {
   double full_us, reclaims; /* all nodes */
@@ -40,7 +42,7 @@ static double losses_per_node_h(const struct tally *tally) {
   return tally->lost / (tally->node_us / HOUR_US);
 }
 
-/* Adds what a pool sees of a market, recorded or drawn, until `end_us`. */
+/* Adds the availability of a pool in a market, recorded or drawn, until `end_us`. */
 static void watch(struct tally *tally, const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t replication,
                   int64_t end_us) {
   struct hr__level_source source;
@@ -127,7 +129,7 @@ static void nine_zones_together(void) {
   CU_ASSERT_EQUAL(tally.reclaims, 1887);
 }
 
-/* Batches: nearly all that is lost of sixteen nodes is lost together with others. */
+/* Batches: of sixteen nodes, nearly all losses are together with others. */
 static void a_record_of_sixteen_scales_to_any_pool(void) {
   struct tally of_16 = {0}, of_2 = {0}, of_1000 = {0};
   if (!watch_files(&of_16, sixteen_nodes, 16)) return;
@@ -135,12 +137,12 @@ static void a_record_of_sixteen_scales_to_any_pool(void) {
   watch_files(&of_1000, sixteen_nodes, 1000);
   CU_ASSERT_DOUBLE_EQUAL(availability(&of_1000), availability(&of_16), 1e-12);
   CU_ASSERT_DOUBLE_EQUAL(of_1000.node_us / of_16.node_us, 1000 / 16.0, 0.01);
-  CU_ASSERT(availability(&of_2) >= availability(&of_16)); /* 12 of 16 or more are 2 of 2 */
+  CU_ASSERT(availability(&of_2) >= availability(&of_16)); /* 12 or more of 16 become 2 of 2 */
 }
 
 /* ---- Fleets ----------------------------------------------------------------------------------------- */
 
-/* Of 167 and 74 nodes that the two AWS fleets lost, the last one is lost where the record ends. */
+/* The two AWS fleets lost 167 and 74 nodes; the last loss of each is at the end of the record. */
 static void fleets_lose_nodes_at_their_rate(void) {
   static const struct {
     const char *path;
@@ -150,7 +152,7 @@ static void fleets_lose_nodes_at_their_rate(void) {
   } known[] = {{FLEETS "p3-trace.csv", 32, 166 / 273.1167, NULL},
                {FLEETS "g4dn-trace.csv", 24, 73 / 135.6833, NULL},
                {FLEETS "gcloud/a100x1-east1b.txt", 64, 0.0995, NULL},
-               {FLEETS "gcloud/v100x1-east1c.txt", 80, 0.2808, "15 lines are earlier"}};
+               {FLEETS "gcloud/v100x1-east1c.txt", 80, 0.2808, "15 lines ignored"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     struct tally tally = {0};
     struct hr_notes notes = {0};
@@ -162,21 +164,21 @@ static void fleets_lose_nodes_at_their_rate(void) {
   }
 }
 
-/* ---- What was fitted -------------------------------------------------------------------------------- */
+/* ---- Fitted distributions --------------------------------------------------------------------------- */
 
-/* Log-normal lengths: mean and standard deviation of the logarithm of hours, fitted by maximum likelihood with the last
-   stretch cut; and the mean of the stretches themselves. */
+/* Log-normal durations: mean and standard deviation of the logarithm of hours, fitted by maximum likelihood with the
+   last period censored; and the mean of the recorded periods. */
 static const struct fit {
   const char *region;
   const char *const *paths;
   double up_mu, up_sigma, up_mean_h, down_mu, down_sigma, down_mean_h;
-  double up_short, down_short; /* by what share the fit's mean falls short of the stretches' */
+  double up_short, down_short; /* relative difference of the fitted mean below the recorded mean */
 } fits[] = {{"us-east-1", east_1, -0.521, 1.225, 1.555, -0.336, 1.350, 2.080, 0.19, 0.15},
             {"us-east-2", east_2, 0.265, 1.630, 4.934, -0.277, 1.322, 1.866, 0.00, 0.03},
             {"us-west-2", west_2, 0.311, 1.777, 7.458, -0.681, 0.955, 0.889, 0.11, 0.10}};
 enum { N_FITS = sizeof fits / sizeof *fits };
 
-/* As fitted, or with the logarithm's mean moved so that the mean length is that of the stretches. */
+/* As fitted, or with the mean of the logarithm shifted so that the mean duration is the recorded one. */
 static struct hr_duration length_of(double mu, double sigma, double mean_h, bool mean_kept) {
   double mu_h = mean_kept ? log(mean_h) - sigma * sigma / 2 : mu;
   return (struct hr_duration){HR_DURATION_LOG_NORMAL, mu_h + log(3600), sigma};
@@ -211,7 +213,8 @@ static bool is_inside(double value, double drawn[MARKETS]) {
   return value >= drawn[MARKETS / 40] && value <= drawn[MARKETS - 1 - MARKETS / 40];
 }
 
-/* Whether the record's figures lie where 95 of 100 records of the drawn market have theirs: as many zones, as long. */
+/* Whether the figures of the record are within the central 95 % of those of drawn records with as many zones and the
+   same length. */
 static void compare(const struct fit *fit, bool mean_kept, const struct tally *record, bool *available,
                     bool *reclaimed) {
   static double drawn_availability[MARKETS], drawn_rate[MARKETS];
@@ -230,8 +233,8 @@ static void compare(const struct fit *fit, bool mean_kept, const struct tally *r
   *reclaimed = is_inside(reclaims_per_h(record), drawn_rate);
 }
 
-/* With the mean kept, all three regions could have been drawn. As fitted, all have the availability of their region;
-   us-east-1 is reclaimed too often, as its mean time up is a fifth too short. */
+/* With the recorded mean, all three regions are consistent with the model. As fitted, all have the availability of
+   their region, but us-east-1 is interrupted too often because its fitted mean time up is a fifth too short. */
 static void drawn_markets_are_like_the_recorded_ones(void) {
   for (size_t i = 0; i < N_FITS; i++) {
     struct tally record = {0};
@@ -255,7 +258,7 @@ static bool refused(const char *text, const char *part) {
   fclose(file);
   struct hr_notes notes = {0};
   struct hr__spot_levels levels = {0};
-  bool found = hr__spot_levels_read(path, 1, &levels, &notes, &error) == HR_BAD_INPUT && strstr(error.text, part);
+  bool found = hr__spot_levels_read(path, 1, &levels, &notes, &error) == HR_BAD_INPUT && message_has(error.text, part);
   if (!found) fprintf(stderr, "\n    wanted: %s\n    got: %s\n", part, error.text);
   remove(path);
   hr_notes_finish(&notes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Scenarios under stress: nodes are reclaimed as often as was asked for, in runs long enough to tell, and are there for
- * as much of the time; prices to the unit; a GPU type that cannot be had; and what is refused changes nothing.
+ * Stress: interruption rates are multiplied as requested, in runs long enough to measure it, with unchanged
+ * availability; prices are exact; a GPU type is removed; and a refused stress changes nothing.
  */
 
 #include "loading.h"
@@ -16,7 +16,7 @@
 #define SPOT_NODES "{\"name\":\"p\",\"gpu\":\"T4\",\"nodes\":"
 #define SPOT_MARKET                                                                                                    \
   ",\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,\"boot_s\":0,\"spot\":{\"notice_s\":0,"
-/* So many spot nodes of a model. */
+/* A pool of spot nodes with the given model. */
 #define SPOT(nodes, model) TEXT_OF_POOLS(SPOT_NODES nodes SPOT_MARKET model "}}")
 
 #define HOUR_US (3600 * HR_SECOND_US)
@@ -42,7 +42,7 @@ static void hasten(struct hr_scenario *scenario, double times) {
 
 /* ---- Reclaims --------------------------------------------------------------------------------------- */
 
-/* All nodes that can be had, for so long. */
+/* Uses all available nodes for the given time. */
 static struct hr_spot_figures watch(const struct hr_scenario *scenario, int64_t hours) {
   const int64_t submit_us[] = {0}, work_us[] = {hours * HOUR_US};
   const uint32_t gpus[] = {0};
@@ -71,8 +71,8 @@ static struct hr_spot_figures watch(const struct hr_scenario *scenario, int64_t 
   return figures;
 }
 
-/* Stretches of being up, one after the other: of their number in a time H the variance is H s^2 / m^3, with m and s
-   their mean and deviation. The one that the end cuts counts for an event. */
+/* Consecutive periods of availability: the variance of their number in a time H is H s^2 / m^3, with their mean m and
+   standard deviation s. The period that the end cuts counts as an event. */
 static void expect_rate(const struct hr_spot_figures *figures, double mean_h, double deviation_h) {
   double hours = figures->node_hours, sigma = sqrt(deviation_h * deviation_h / (mean_h * mean_h * mean_h) / hours);
   double off = figures->reclaims_per_node_hour - 1 / mean_h;
@@ -83,13 +83,13 @@ static void expect_rate(const struct hr_spot_figures *figures, double mean_h, do
   CU_ASSERT(fabs(off) <= 3 * sigma + 1 / hours);
 }
 
-/* A model and its stretches, in hours. */
+/* A model and its periods of availability, in hours. */
 struct stretches {
   const char *text;
   double mean_h, deviation_h;
 };
 
-/* As it is, twice, a third as many. */
+/* Factors 1, 2 and 1/3. */
 static void expect_rates(const struct stretches *model) {
   static const double times[] = {1, 2, 1 / 3.0};
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
@@ -107,7 +107,7 @@ static void nodes_at_a_rate_are_reclaimed_so_often(void) {
                                    730 / -log(0.01)});
 }
 
-/* What is left of the nodes at an age, as the documentation has it. */
+/* Share of nodes that survive to an age, by the formula of the documentation. */
 static double left(double age_h) {
   double gone = 0.45 * (1 - exp(-age_h / 1) + exp((age_h - 24) / 0.8));
   return gone < 1 ? 1 - gone : 0;
@@ -126,7 +126,7 @@ static void nodes_by_their_age_are_reclaimed_so_often(void) {
       mean_h, sqrt(square - mean_h * mean_h)});
 }
 
-/* Of each kind of length, `up` of this and `down` of a third of it. */
+/* For each kind of duration: `up`, and `down` with a third of its mean. */
 static void zones_on_and_off_change_so_often_and_are_there_as_much(void) {
   static const struct stretches models[] = {
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":7200},"
@@ -161,7 +161,7 @@ static void write_record(void) {
   fclose(file);
 }
 
-/* A record of two hours, as many rounds of it in half the time: as many reclaims in half the node hours. */
+/* A record of two hours replayed as often in half the time: as many interruptions in half the node hours. */
 static void a_record_plays_so_fast(void) {
   write_record();
   const char *text = SPOT("4", "\"model\":\"trace\",\"file\":\"record.json\",\"offset_s\":8400");
@@ -182,7 +182,7 @@ static void a_record_plays_so_fast(void) {
   remove("record.json");
 }
 
-/* To the microsecond; what would fall together comes one after the other. */
+/* To the microsecond; coinciding steps are moved one microsecond apart. */
 static void times_of_a_record_are_rounded_and_increase(void) {
   struct hr_level_step levels[] = {{0, 2}, {1, 1}, {3, 2}, {4, 0}, {1000, 2}};
   struct hr_pool_spec pool = {.market = {.market = HR_MARKET_SPOT}};
@@ -253,7 +253,7 @@ static void prices_are_so_many_times_what_they_were(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* ---- A GPU type that cannot be had ------------------------------------------------------------------ */
+/* ---- A GPU type that is not available --------------------------------------------------------------- */
 
 #define MIXED                                                                                                          \
   "{" POLICY ",\"cluster\":{\"node_order\":[\"b*2\",\"a*1\",\"c*1\",\"b*1\",\"a*1\",\"c*1\"],\"pools\":["              \
@@ -274,7 +274,7 @@ static void expect_nodes(const struct hr_scenario *scenario, uint32_t a, uint32_
   CU_ASSERT_EQUAL(scenario->cluster.pools[2].nodes, c);
 }
 
-/* The order of the others is that of a scenario that had none of these nodes. */
+/* The order of the other nodes is that of a scenario without the removed ones. */
 static void pools_of_the_type_get_no_nodes(void) {
   static const char *const overrides[] = {"cluster.pools.0.nodes=0", "cluster.pools.2.nodes=0"};
   static const char *const other[] = {"cluster.pools.1.nodes=0"};
@@ -289,7 +289,7 @@ static void pools_of_the_type_get_no_nodes(void) {
   stress_without(scenario, "a100-80");
   expect_nodes(scenario, 3, 0, 2);
   for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(scenario->cluster.node_order[i], wanted->cluster.node_order[i]);
-  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(&scenario->cluster)); /* as before, though none shares its GPUs */
+  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(&scenario->cluster)); /* as before, although no remaining pool shares GPUs */
   CU_ASSERT_FALSE(hr_cluster_spec_by_gpu(&wanted->cluster));
   stress_without(scenario, "T4");
   expect_nodes(scenario, 0, 0, 0);
@@ -297,7 +297,7 @@ static void pools_of_the_type_get_no_nodes(void) {
   hr_scenario_destroy(wanted);
 }
 
-/* ---- What is refused -------------------------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------------------------------------- */
 
 static void expect_same(const struct hr_pool_spec *a, const struct hr_pool_spec *b) {
   const struct hr_spot_spec *x = &a->market.spot, *y = &b->market.spot;
@@ -314,7 +314,7 @@ static void expect_refusal(const char *text, const struct hr_stress *stress, con
   struct hr_pool_spec before = *pool;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_scenario_stress(scenario, stress, &error), HR_BAD_INPUT);
-  bool same = is_told(error.text, expected);
+  bool same = message_matches(error.text, expected);
   if (!same) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
   CU_ASSERT_TRUE(same);
   expect_same(pool, &before);
@@ -336,9 +336,9 @@ static void what_is_refused_changes_nothing(void) {
       {MIXED, stress_of(1, 1, 1, "T5"), "s.json: a pool's GPU type 'T5' is unknown; did you mean 'T4'?"},
       {MIXED, stress_of(1, 1, 1, "NONE-SUCH"), "s.json: a pool's GPU type 'NONE-SUCH' is unknown; there are: ..."},
       {PRICED, stress_of(0, 1, 1, NULL),
-       "s.json: spot_reclaims, 0, is out of bounds; a number from 0.001 to 1000 is wanted"},
+       "s.json: spot_reclaims, 0, is out of bounds; a number from 0.001 to 1000 is expected"},
       {PRICED, stress_of(1, -1, 1, NULL),
-       "s.json: spot_price, -1, is out of bounds; a number from 0 to 1000 is wanted"},
+       "s.json: spot_price, -1, is out of bounds; a number from 0 to 1000 is expected"},
       {PRICED, stress_of(1, 1, (double)NAN, NULL), "s.json: on_demand_price, nan, is out of bounds; ..."},
       {rate, stress_of(101, 1, 1, NULL), "s.json: pool 'p', reclaims 101 times: 3636 an hour are more than 3600"},
       {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":60},"
@@ -353,7 +353,7 @@ static void what_is_refused_changes_nothing(void) {
     expect_refusal(cases[i].text, &cases[i].stress, cases[i].expected);
 }
 
-/* As much of everything as before is no change, to the last bit. */
+/* Factors of 1 change nothing, to the last bit. */
 static void no_stress_changes_nothing(void) {
   write_record();
   struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"trace\",\"file\":\"record.json\",\"offset_s\":8400"));

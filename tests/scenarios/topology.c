@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How pools hang together, as scenarios tell it: what is taken, and the exact words for each way to be wrong. */
+/* Topology of pools, network speeds and topology requests of classes: values, and place and key words of each error. */
 
 #include "loading.h"
 
-/* The members of the topology begin at the start of the second line; those of the scenario, of the third. */
+/* `topology` starts at the beginning of the second line; members of the scenario may start a third one. */
 #define SCENARIO(topology, members)                                                                                    \
   "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":20,"         \
   "\"gpus_per_node\":8,\"topology\":{\n" topology "}}]}" members "}"
@@ -30,7 +30,7 @@ static void a_topology_is_taken(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Parts of a node tell its GPUs apart; racks do not, unless the cluster says so. */
+/* Islands and NUMA domains need per-GPU allocation; racks do not, unless cluster.by_gpu is set. */
 static void gpus_are_told_apart_where_nodes_have_parts(void) {
   const char *const by_gpu[] = {"cluster.by_gpu=true"};
   write_text(SCENARIO("\"island_gpus\":8,\"nodes_per_rack\":4", ""));
@@ -43,8 +43,7 @@ static void gpus_are_told_apart_where_nodes_have_parts(void) {
   hr_scenario_destroy(scenario);
   const char *const large[] = {"cluster.by_gpu=true", "cluster.pools.0.gpus_per_node=72",
                                "cluster.pools.0.topology.island_gpus=36"};
-  expect_error(large, 3,
-               "s.json:1:47: pool 'p' has 72 GPUs a node; where GPUs are told apart, nodes have at most 64...");
+  expect_error(large, 3, "s.json:1:47: pool 'p' has 72 GPUs per node; with per-GPU allocation a node has at most 64");
 }
 
 static void sizes_nest(void) {
@@ -57,7 +56,7 @@ static void sizes_nest(void) {
   write_text(SCENARIO("\"island_gpus\":8,\"numa_gpus\":4", ""));
   expect_error(NULL, 0, "s.json:2:15: 'island_gpus' 8 does not divide the 4 GPUs of a NUMA domain");
   write_text(SCENARIO("\"racks_per_zone\":3", ""));
-  expect_error(NULL, 0, "s.json:2:18: 'racks_per_zone' says nothing without 'nodes_per_rack', the nodes of a rack");
+  expect_error(NULL, 0, "s.json:2:18: 'racks_per_zone' has no effect without 'nodes_per_rack', the nodes of a rack");
 }
 
 static void links_are_of_tiers_that_are_there(void) {
@@ -68,7 +67,7 @@ static void links_are_of_tiers_that_are_there(void) {
   write_text(SCENARIO("\"network\":{\"pool\":\"10gbe\"}", ""));
   expect_error(NULL, 0,
                "s.json:2:19: 'cluster.pools.0.topology.network.pool' is the text \"10gbe\"; one of nvlink, pcie, "
-               "infiniband, 25gbe, 50gbe, 100gbe, 200gbe, 400gbe is wanted; did you mean '50gbe'?");
+               "infiniband, 25gbe, 50gbe, 100gbe, 200gbe, 400gbe is expected; did you mean '50gbe'?");
   write_text(SCENARIO("\"nodes_per_rak\":1", ""));
   expect_error(NULL, 0, "s.json:2:1: unknown key 'cluster.pools.0.topology.nodes_per_rak'; did you mean...");
 }
@@ -93,7 +92,7 @@ static void the_catalogue_has_some(void) {
   hr_scenario_destroy(scenario);
 }
 
-/* Those of a family on a network go as a whole before the catalogue's; "*" comes after both. */
+/* Rows of a family and a network replace all rows of the catalogue for them; "*" applies after both. */
 static void ones_own_go_first(void) {
   write_text(SCENARIO(LINKED,
                       ",\"network_speeds\":[{\"model\":\"lm\",\"gpus\":16,\"network\":\"25gbe\",\"speed\":0.4},"
@@ -112,7 +111,8 @@ static void bad_speeds(void) {
   write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[" ROW ",\n" ROW "]"));
   expect_error(NULL, 0, "s.json:4:1: there already is a speed of 'LM' on 16 GPUs over 25gbe");
   write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[{\"network\":\"25gbe\",\"speed\":1.5}]"));
-  expect_error(NULL, 0, "s.json:3:46: 'network_speeds.0.speed' is the number 1.5; a number from 1e-06 to 1 is wanted");
+  expect_error(NULL, 0,
+               "s.json:3:46: 'network_speeds.0.speed' is the number 1.5; a number from 1e-06 to 1 is expected");
   write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[{\"speed\":1}]"));
   expect_error(NULL, 0, "s.json:3:19: 'network_speeds.0' lacks the key 'network'; ...");
 }
@@ -122,7 +122,7 @@ static void speeds_that_nobody_looks_at_are_noted(void) {
   struct hr_scenario *scenario = load(NULL, 0);
   CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 1);
   CU_ASSERT_STRING_EQUAL(scenario->notes.text[0],
-                         "warning: 'network_speeds' says nothing, as no pool has a 'network' in its 'topology'");
+                         "warning: 'network_speeds' has no effect: no pool has a 'network' in its 'topology'");
   hr_scenario_destroy(scenario);
 }
 
@@ -142,9 +142,60 @@ static void classes_say_how_near_their_jobs_are(void) {
   CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within_wait_us, HR_UNKNOWN_US);
   hr_scenario_destroy(scenario);
   write_text(CLASSES("\"within_wait_s\":5"));
-  expect_error(NULL, 0, "s.json:3:17: 'within_wait_s' says nothing without 'within'");
+  expect_error(NULL, 0, "s.json:3:17: 'within_wait_s' has no effect without 'within'");
   write_text(CLASSES("\"within\":\"pool\""));
   expect_error(NULL, 0, "s.json:3:10: 'classes.training.within' is the text \"pool\"; one of island, numa, node, ...");
+}
+
+/* Loads two scenarios with equal classes; the first one uses the old keys and has one note, the second one none. */
+static void expect_alias(const char *old_form, const char *const *old_set, size_t n_old_set, const char *new_form,
+                         const char *note) {
+  write_text(old_form);
+  struct hr_scenario *old = load(old_set, n_old_set);
+  write_text(new_form);
+  struct hr_scenario *new = load(NULL, 0);
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    CU_ASSERT_EQUAL(old->classes[i].within, new->classes[i].within);
+    CU_ASSERT_EQUAL(old->classes[i].within_wait_us, new->classes[i].within_wait_us);
+  }
+  CU_ASSERT_EQUAL_FATAL(old->notes.count, 1);
+  if (!message_matches(old->notes.text[0], note)) printf("\n  %s\n", old->notes.text[0]);
+  CU_ASSERT_TRUE(message_matches(old->notes.text[0], note));
+  CU_ASSERT_EQUAL(new->notes.count, 0);
+  hr_scenario_destroy(old);
+  hr_scenario_destroy(new);
+}
+
+static void old_names_are_aliases(void) {
+  const char *const set[] = {"classes.training.within=zone", "classes.training.within_wait_s=60"};
+  expect_alias(CLASSES("\"within\":\"node\""), NULL, 0, CLASSES("\"topology\":{\"required\":\"node\"}"),
+               "s.json:3:10: key 'within' is now 'topology.required'...");
+  expect_alias(CLASSES("\"within\":\"rack\",\"within_wait_s\":1.5"), NULL, 0,
+               CLASSES("\"topology\":{\"preferred\":\"rack\",\"wait_s\":1.5}"),
+               "s.json:3:10: keys 'within' and 'within_wait_s' are now 'topology.preferred' and 'topology.wait_s'...");
+  expect_alias(CLASSES("\"within\":\"rack\",\"within_wait_s\":0"), NULL, 0,
+               CLASSES("\"topology\":{\"preferred\":\"rack\"}"), "s.json:3:10: keys 'within' and...");
+  expect_alias(SCENARIO("", ""), set, 2, CLASSES("\"topology\":{\"preferred\":\"zone\",\"wait_s\":60}"),
+               "--set classes.training.within=zone: keys 'within' and...");
+}
+
+static void contradictions_have_their_place(void) {
+  write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"preferred\":\"rack\"}"));
+  expect_error(NULL, 0, "s.json:3:43: 'preferred' contradicts 'required'...");
+  write_text(CLASSES("\"topology\":{\"required\":\"rack\",\"wait_s\":5}"));
+  expect_error(NULL, 0, "s.json:3:40: 'wait_s' has no effect without 'preferred'...");
+  write_text(CLASSES("\"topology\":{\"wait_s\":5}"));
+  expect_error(NULL, 0, "s.json:3:22: 'wait_s' has no effect without 'preferred'");
+  write_text(CLASSES("\"topology\":{\"required\":\"rack\"},\"within\":\"rack\""));
+  expect_error(NULL, 0, "s.json:3:41: 'within' and 'topology' exclude each other...");
+  write_text(CLASSES("\"topology\":{},\"within_wait_s\":5"));
+  expect_error(NULL, 0, "s.json:3:31: 'within_wait_s' and 'topology' exclude each other...");
+  write_text(CLASSES("\"topology\":{\"required\":\"pool\"}"));
+  expect_error(NULL, 0, "s.json:3:24: 'classes.training.topology.required' is the text \"pool\"; one of island, ...");
+  write_text(CLASSES("\"topology\":{}"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within, HR_TIER_ANY);
+  hr_scenario_destroy(scenario);
 }
 
 /* ---- CPUs with GPUs --------------------------------------------------------------------------------- */
@@ -163,17 +214,17 @@ static void cpus_go_with_gpus(void) {
   scenario = load(part, 3);
   CU_ASSERT_EQUAL(scenario->cluster.pools[0].cpu_milli_per_gpu, 12500);
   hr_scenario_destroy(scenario);
-  expect_error(word, 2, "--set cluster.pools.0.cpu_per_gpu=all: a number above 0 or \"proportional\" is wanted");
+  expect_error(word, 2, "--set cluster.pools.0.cpu_per_gpu=all: a number above 0 or \"proportional\" is expected");
   expect_error(many, 2, "--set cluster.pools.0.cpu_per_gpu=10: a node has no more than 9 CPUs");
   expect_error(part + 2, 1,
-               "--set cluster.pools.0.cpu_per_gpu=proportional: CPUs do not count in a pool without 'cpu_per_node'");
+               "--set cluster.pools.0.cpu_per_gpu=proportional: 'cpu_per_gpu' has no effect without 'cpu_per_node'");
   expect_error(part + 1, 2,
-               "s.json:1:47: pool 'p' has 'cpu_per_gpu', but CPUs do not count where GPUs are not told apart; "
-               "'cluster.by_gpu' tells them apart");
+               "s.json:1:47: pool 'p' has 'cpu_per_gpu', which needs per-GPU allocation; set 'cluster.by_gpu'");
 }
 
 TEST_MAIN("topology in scenarios", TEST(starts_in_a_folder_of_its_own), TEST(a_topology_is_taken),
           TEST(gpus_are_told_apart_where_nodes_have_parts), TEST(sizes_nest), TEST(links_are_of_tiers_that_are_there),
           TEST(the_catalogue_has_some), TEST(ones_own_go_first), TEST(bad_speeds),
           TEST(speeds_that_nobody_looks_at_are_noted), TEST(classes_say_how_near_their_jobs_are),
-          TEST(cpus_go_with_gpus), TEST(leaves_nothing_behind))
+          TEST(old_names_are_aliases), TEST(contradictions_have_their_place), TEST(cpus_go_with_gpus),
+          TEST(leaves_nothing_behind))
