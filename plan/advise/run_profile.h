@@ -7,7 +7,7 @@
  * and decides nothing.
  */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "plan/runner/one_run.h"
 
 /* What jobs of one class did in a pool. */

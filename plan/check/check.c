@@ -2,7 +2,7 @@
 /* What a check is to run. All scenarios are loaded and all traces read before the first run, so that what is wrong with
    any is told before anything takes long. */
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/unstable/replay.h"

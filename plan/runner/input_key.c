@@ -2,7 +2,7 @@
 
 #include "plan/runner/input_key.h"
 
-#include "base/digest.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdio.h>

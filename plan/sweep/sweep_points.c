@@ -5,7 +5,7 @@
  * or so, a run seldom less, so that it is cheap beside what it spares. Traces are few and large, and are kept.
  */
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/experiments.h"

@@ -11,7 +11,7 @@
  * order of (submit, row).
  */
 
-#include "base/pair_map.h"
+#include "base/hash.h"
 #include "headroom/policy_kit.h"
 #include "policies/kit/kinetic_tournament.h"
 #include "policies/queue/quota/admission.h"

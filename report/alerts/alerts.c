@@ -2,8 +2,7 @@
 /* Alerts on jobs, by class: some wait for too long, or work for too long without a checkpoint. */
 
 #include "base/array.h"
-#include "base/fifo.h"
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/report.h"
 #include "report/alerts/alert_budgets.h"
 #include "report/alerts/alert_log.h"

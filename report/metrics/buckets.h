@@ -9,7 +9,7 @@
  * closed at the same time, and have room for as many buckets, agree.
  */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/base.h"
 #include "headroom/report.h"
 #include "headroom/sim.h"

@@ -4,7 +4,7 @@
 
 /* What is idle and of how much use, in runs that tell GPUs apart. docs/reference/metrics.md defines each count. */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/policy.h"
 
 struct hr__fragment_counts {

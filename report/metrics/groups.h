@@ -4,7 +4,7 @@
 
 /* The figures of jobs taken together by tenant, by class, by size, or all at once. */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/report.h"
 
 /* What is counted and summed over a group's jobs. */

@@ -4,7 +4,7 @@
 
 /* Exact quantiles without sorting. */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/report.h"
 
 /* Reorders `keys` so that keys[ranks[i]], which out[i] becomes, is as if they were sorted. Ranks ascend. */

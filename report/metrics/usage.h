@@ -4,7 +4,7 @@
 
 /* Pool by pool: GPUs that were allocated and GPUs that were there, over time; and where each job ran last. */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"
 #include "report/metrics/fragments.h"

@@ -5,7 +5,7 @@
 /* Sums over the buckets of a run's time, exact in whole numbers, made after the run: what holds from one time to
    another costs the same however many buckets it spans. */
 
-#include "sim/market/price.h"
+#include "sim/market/market.h"
 
 /* Buckets of equal width from time zero on, the last of which may cover less. */
 struct hr__page_grid {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a cluster is made of, as it is told: pools, and all that they own. */
+/* Descriptions of clusters: pools and what they own, tiers and networks, speeds by network, MIG settings, quotas. */
 
 #include "headroom/cluster.h"
 
@@ -65,7 +65,7 @@ bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
   return spec->by_gpu;
 }
 
-/* Tiers and networks by name, and tables of speeds by network: see headroom/topology.h. */
+/* ---- Tiers, networks and speeds by network ---- */
 
 enum { FULL_PPM = 1000000 };
 
@@ -99,7 +99,7 @@ static bool is_of_family(const char *model, const char *family) {
   return model && strncasecmp(model, family, strlen(family)) == 0;
 }
 
-/* "*" is the shortest that a family can be. */
+/* The length by which families are ranked: the longest one that matches wins, "*" is the shortest. */
 static size_t length_of(const char *family) {
   return strcmp(family, "*") == 0 ? 0 : strlen(family);
 }
@@ -125,7 +125,7 @@ uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_n
   return speeds->rows[row].speed_ppm;
 }
 
-/* How a pool's GPUs are split by MIG, as it is told. */
+/* ---- MIG settings of a pool ---- */
 
 const char *hr_mig_mode_name(enum hr_mig_mode mode) {
   static const char *const names[] = {
@@ -136,7 +136,7 @@ const char *hr_mig_mode_name(enum hr_mig_mode mode) {
   return names[mode];
 }
 
-/* Profiles and their names in one block; NULL when out of memory. */
+/* Copies profiles and their names into one block. NULL if memory is exhausted. */
 static struct hr_mig_profile *copy_profiles(const struct hr_mig_type *type) {
   struct hr_mig_profile *copy = malloc(type->n_profiles * (sizeof *copy + HR_MIG_NAME_BYTES));
   if (!copy) return NULL;

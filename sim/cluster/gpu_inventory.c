@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "sim/cluster/gpu_inventory.h"
+#include "sim/cluster/cluster.h"
 
 #include "headroom/gpu_inventory.h"
 #include "headroom/policy.h"
@@ -89,9 +89,9 @@ uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_requ
   return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
 }
 
-/* What GPUs come with, if those of some pool do. */
-static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                const struct hr_cluster_spec *spec) {
+/* Records the CPU that comes with each GPU, if some pool has any. */
+static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *spec) {
   bool any = false;
   for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
   if (!any) return HR_OK;
@@ -101,9 +101,8 @@ static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_ar
   return HR_OK;
 }
 
-static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                                 const struct hr_cluster_spec *spec,
-                                                 const struct hr_requests *requests);
+static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                               const struct hr_cluster_spec *spec, const struct hr_requests *requests);
 
 struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                                  const struct hr_requests *requests) {
@@ -117,8 +116,8 @@ struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const s
   if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
   for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
     for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
-  if (tell_cpus(inventory, arena, spec) != HR_OK) return NULL;
-  return hr__gpu_inventory_mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
+  if (init_gpu_cpus(inventory, arena, spec) != HR_OK) return NULL;
+  return mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
 }
 
 uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
@@ -129,19 +128,18 @@ uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr
   return idle;
 }
 
-static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
-                                              const struct hr_request *request, hr_node node);
+static uint64_t mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
 
 uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                        hr_node node) {
-  if (hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_fitting(inventory, request, node);
+  if (hr_gpu_inventory_mig(inventory, node)) return mig_fitting(inventory, request, node);
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint32_t asked_milli = hr_gpu_inventory_milli(inventory, request, node);
+  uint32_t requested_milli = hr_gpu_inventory_milli(inventory, request, node);
   size_t first = (size_t)node.id * inventory->max_gpus;
   const uint32_t *mem_mib = inventory->gpu_mem_mib + first;
   uint32_t n_gpus = inventory->n_gpus[node.id];
   uint64_t fitting = 0;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= asked_milli) << gpu;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= requested_milli) << gpu;
   if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
     for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
       fitting &= ~((uint64_t)(inventory->gpu_tasks[first + gpu] >= inventory->max_tasks[node.id]) << gpu);
@@ -151,13 +149,13 @@ uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory,
   return fitting;
 }
 
-/* Whether a set has so many members, at least; cheap for the few that are asked for. */
+/* Whether a set has at smaller `count` members. Cheap for small counts. */
 static bool has_as_many(uint64_t set, uint32_t count) {
   for (; count > 1 && set; count--) set &= set - 1;
   return set != 0;
 }
 
-/* One GPU of which nothing counts but its thousandths. */
+/* Whether the only constraint on the GPU is its milli-GPUs, for a task with one GPU. */
 static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
 }
@@ -168,8 +166,7 @@ static inline bool fits(const struct hr_gpu_inventory *inventory, const struct h
   if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
   if (inventory->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
-  if (hr_gpu_inventory_mig(inventory, node))
-    return request->gpus == 1 && hr__gpu_inventory_mig_fitting(inventory, request, node) != 0;
+  if (hr_gpu_inventory_mig(inventory, node)) return request->gpus == 1 && mig_fitting(inventory, request, node) != 0;
   if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
   if (is_by_share(inventory, request, node)) return true;
   return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
@@ -186,8 +183,8 @@ uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, co
   return fitting;
 }
 
-/* The one with the least left, the first among equals. */
-static uint32_t least_left(const uint16_t *milli, uint64_t gpus) {
+/* The GPU with the smallest remainder, the first of equal ones. */
+static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
   uint32_t best = (uint32_t)__builtin_ctzll(gpus);
   for (uint64_t rest = gpus; rest; rest &= rest - 1) {
     uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
@@ -196,37 +193,35 @@ static uint32_t least_left(const uint16_t *milli, uint64_t gpus) {
   return best;
 }
 
-/* Likewise, of those that have as much; 0: none has. */
-static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t asked_milli) {
+/* As smallest_left, of the GPUs with at smaller `requested_milli`; 0 if there is none. */
+static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
   enum { GPU_BITS = 6 };
   uint32_t best = UINT32_MAX;
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
     uint32_t key = (uint32_t)milli[gpu] << GPU_BITS | gpu;
-    best = milli[gpu] >= asked_milli && key < best ? key : best;
+    best = milli[gpu] >= requested_milli && key < best ? key : best;
   }
   return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
 }
 
-/* GPUs of a task's own have nothing taken of them, so they all have the same left. */
+/* Whole GPUs have nothing allocated, so their remainders are equal. */
 uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node, uint64_t gpus) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
-    uint64_t gpu = UINT64_C(1) << least_left(milli, fitting);
+    uint64_t gpu = UINT64_C(1) << smallest_left(milli, fitting);
     picked |= gpu;
     fitting &= ~gpu;
   }
   return picked;
 }
 
-static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                           hr_node node);
+static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
 
 uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                hr_node node) {
-  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node))
-    return hr__gpu_inventory_mig_pick(inventory, request, node);
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node);
   if (is_by_share(inventory, request, node))
     return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
                     hr_gpu_inventory_milli(inventory, request, node));
@@ -240,18 +235,18 @@ static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
   inventory->widest_milli[node.id] = widest;
 }
 
-static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
-                                                   const struct hr_request *request, hr_node node, uint64_t gpus);
+static struct hr_slice mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                 hr_node node, uint64_t gpus);
 
 struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                        hr_node node, uint64_t gpus) {
-  if (gpus && hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_slice(inventory, request, node, gpus);
+  if (gpus && hr_gpu_inventory_mig(inventory, node)) return mig_slice(inventory, request, node, gpus);
   return (struct hr_slice){
       .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
 }
 
-static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
-                                                const struct hr_request *request, const struct hr_slice *slice);
+static const char *mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                              const struct hr_slice *slice);
 
 const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                     const struct hr_slice *slice) {
@@ -263,12 +258,12 @@ const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, co
   if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
     return "a GPU has too little free";
   if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
-  return is_split ? hr__gpu_inventory_mig_refuse(inventory, request, slice) : NULL;
+  return is_split ? mig_refuse(inventory, request, slice) : NULL;
 }
 
-static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken);
+static void mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken);
 
-/* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
+/* `taken`: 1 to allocate, -1 (unsigned) to release. */
 static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
                    uint32_t taken) {
   uint32_t node = slice->node.id;
@@ -279,7 +274,7 @@ static void change(struct hr_gpu_inventory *inventory, const struct hr_request *
   inventory->alone[node] = request->dedicated && taken == 1;
   if (!slice->gpus) return;
   bool is_split = hr_gpu_inventory_mig(inventory, slice->node) != NULL;
-  if (is_split) hr__gpu_inventory_mig_change(inventory, slice, taken == 1);
+  if (is_split) mig_change(inventory, slice, taken == 1);
   size_t first = (size_t)node * inventory->max_gpus;
   uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
   for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
@@ -304,41 +299,41 @@ void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_r
   change(inventory, request, slice, UINT32_MAX);
 }
 
-static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
+static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
 
 void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                            const struct hr_slice *slice) {
   hr_gpu_inventory_give(inventory, request, slice);
-  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) hr__gpu_inventory_mig_undo(inventory, slice);
+  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) mig_undo(inventory, slice);
 }
 
-static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node);
+static void mig_renew(struct hr_gpu_inventory *inventory, hr_node node);
 
 void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
-  if (hr_gpu_inventory_mig(inventory, node)) hr__gpu_inventory_mig_renew(inventory, node);
+  if (hr_gpu_inventory_mig(inventory, node)) mig_renew(inventory, node);
 }
 
-/* ---- An empty node ---------------------------------------------------------------------------------- */
+/* ---- An empty node ---- */
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t smaller(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu);
+static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu);
 
-/* Tasks that the node's instances of MIG have room for, of those that will do. */
+/* The number of tasks for which a node has suitable MIG instances. */
 static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
   uint64_t most = 0;
   for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
-    most += hr__mig_most_tasks(spec->mig, wanted, gpu);
+    most += mig_max_tasks(spec->mig, wanted, gpu);
   return most;
 }
 
-/* Tasks that the node's GPUs have room for. */
+/* The number of tasks for which a node has GPUs. */
 static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
-  uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
-  if (request->gpu_mem_mib) on_each = least(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
+  uint64_t on_each = smaller(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
+  if (request->gpu_mem_mib) on_each = smaller(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
   if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
   return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
 }
@@ -349,20 +344,21 @@ uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool,
   uint64_t most = HR_NONE;
   if (request->dedicated) most = 1;
   if (request->gpus > 0)
-    most = least(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
+    most = smaller(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
   uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
-  if (spec->cpu_milli_per_node && cpu_milli) most = least(most, spec->cpu_milli_per_node / cpu_milli);
-  if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);
+  if (spec->cpu_milli_per_node && cpu_milli) most = smaller(most, spec->cpu_milli_per_node / cpu_milli);
+  if (spec->mem_mib_per_node && request->mem_mib) most = smaller(most, spec->mem_mib_per_node / request->mem_mib);
   return (uint32_t)most;
 }
 
 /*
- * A GPU that keeps a layout is its number and the set of starts that tasks have; what is idle of a profile follows with
- * one AND. On demand its instances are those that tasks have. Sets of profiles are words: profiles are numbered from
- * the largest to the smallest, so the highest bit is the smallest.
+ * ---- MIG ----
+ *
+ * A GPU with a fixed layout is stored as the number of the layout and the set of starts that tasks occupy; the idle
+ * instances of a profile follow with one AND. On demand, its instances are those of its tasks. Sets of profiles are
+ * words;
+ * profiles are numbered from the largest to the smallest, so the highest bit is the smallest profile.
  */
-
-/* ---- Columns ---------------------------------------------------------------------------------------- */
 
 static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
   size_t n_gpus = (size_t)inventory->n_nodes * inventory->max_gpus + 1;
@@ -377,10 +373,9 @@ static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struc
   return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Columns for instances, where some pool's GPUs are split; `requests` may be NULL. */
-static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                                 const struct hr_cluster_spec *spec,
-                                                 const struct hr_requests *requests) {
+/* Allocates columns for instances if some pool has partitioned GPUs. `requests` may be NULL. */
+static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                               const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
   uint32_t n_split = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
   if (n_split == 0) return HR_OK;
@@ -395,9 +390,9 @@ static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *invent
   return HR_OK;
 }
 
-/* ---- What a GPU has --------------------------------------------------------------------------------- */
+/* ---- The state of a GPU ---- */
 
-/* A GPU as it is, or would be. */
+/* The state of a GPU, present or hypothetical. */
 struct state {
   struct hr_mig_gpu gpu;
   uint32_t layout, taken;
@@ -438,8 +433,8 @@ static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout)
   return (struct state){mig->layouts[layout].gpu, layout, 0};
 }
 
-/* A node's GPUs are split as at first, and no task has any of it. */
-static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+/* Resets the GPUs of a node to their initial layout, without tasks. */
+static void mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
   size_t first = (size_t)node.id * inventory->max_gpus;
   for (uint32_t i = 0; i < inventory->n_gpus[node.id]; i++) {
@@ -448,7 +443,7 @@ static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_n
   }
 }
 
-/* ---- Finding an instance ---------------------------------------------------------------------------- */
+/* ---- Finding an instance ---- */
 
 static uint32_t wanted_in(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   return request->mig_profiles ? request->mig_profiles[inventory->pool[node.id]] : 0;
@@ -458,7 +453,7 @@ static uint32_t smallest(uint32_t profiles) {
   return 31U - (uint32_t)__builtin_clz(profiles);
 }
 
-/* The smallest profile of which one of `wanted` is in a layout and not taken; HR_NONE. */
+/* The smallest of the `wanted` profiles of which the layout has an idle instance; HR_NONE if there is none. */
 static uint32_t idle_profile(const struct hr_mig_layout *layout, uint32_t taken, uint32_t wanted) {
   for (; wanted; wanted &= ~(1U << smallest(wanted)))
     if (layout->starts[smallest(wanted)] & ~taken) return smallest(wanted);
@@ -471,7 +466,7 @@ static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t la
   return (struct hr_instance){(uint8_t)__builtin_ctz(idle), (uint8_t)profile, (uint8_t)layout, (uint8_t)before};
 }
 
-/* Of a GPU without tasks that does not have what is wanted. */
+/* For a GPU without tasks whose layout has no suitable instance. */
 static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
                               struct hr_instance *found) {
   uint32_t best = HR_NONE, best_profile = 0;
@@ -493,7 +488,7 @@ static uint32_t instances_of(const struct hr_mig_layout *layout, uint32_t wanted
   return count;
 }
 
-/* Of a GPU without tasks: the layout that has the most for a gang. */
+/* For a GPU without tasks: the layout with the most suitable instances for a gang. */
 static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted, struct hr_instance *found) {
   uint32_t best = present, most = instances_of(&mig->layouts[present], wanted);
   for (uint32_t layout = 0; layout < mig->n_layouts; layout++) {
@@ -533,9 +528,8 @@ static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_re
   return is_free && find_other_layout(mig, layout, wanted, found);
 }
 
-/* The node's GPUs that have, or may be given, an instance that will do. */
-static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
-                                              const struct hr_request *request, hr_node node) {
+/* The GPUs of the node that have, or can be given, a suitable instance. */
+static uint64_t mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
   uint32_t wanted = wanted_in(inventory, request, node);
   uint64_t fitting = 0;
@@ -544,7 +538,7 @@ static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inv
   return fitting;
 }
 
-/* ---- Choosing --------------------------------------------------------------------------------------- */
+/* ---- Choosing a GPU ---- */
 
 static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const struct hr_instance *b,
                       uint32_t b_left_milli) {
@@ -554,8 +548,7 @@ static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const 
   return a_left_milli < b_left_milli;
 }
 
-static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                           hr_node node) {
+static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
   uint32_t best_gpu = HR_NONE;
   struct hr_instance best = {0}, found;
@@ -568,9 +561,9 @@ static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *invent
   return best_gpu == HR_NONE ? 0 : UINT64_C(1) << best_gpu;
 }
 
-/* hr_gpu_inventory_pick and hr_gpu_inventory_slice, the node fitting the task. */
-static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
-                                                   const struct hr_request *request, hr_node node, uint64_t gpus) {
+/* The slice of a task on a GPU that fits. */
+static struct hr_slice mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                 hr_node node, uint64_t gpus) {
   struct hr_slice slice = {.node = node, .gpus = gpus};
   if (find_on(inventory, request, node, (uint32_t)__builtin_ctzll(gpus), &slice.instance))
     slice.gpu_milli =
@@ -578,7 +571,7 @@ static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory
   return slice;
 }
 
-/* ---- Taking and giving ------------------------------------------------------------------------------ */
+/* ---- Allocation and release ---- */
 
 static size_t gpu_of(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
   return (size_t)slice->node.id * inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
@@ -596,9 +589,9 @@ static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const s
   return is_idle ? NULL : "a GPU has no such instance idle";
 }
 
-/* What is wrong with an instance on a GPU that fits the task, or NULL. */
-static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
-                                                const struct hr_request *request, const struct hr_slice *slice) {
+/* The rule that an instance breaks on a GPU that fits the task; NULL if none. */
+static const char *mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                              const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   struct hr_instance instance = slice->instance;
   size_t gpu = gpu_of(inventory, slice);
@@ -624,8 +617,8 @@ static struct state changed(const struct hr_mig_spec *mig, struct state state, s
   return state;
 }
 
-/* An instance is taken, or given back. */
-static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken) {
+/* Allocates or releases an instance. */
+static void mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   size_t gpu = gpu_of(inventory, slice);
   struct state state = changed(mig, state_of(inventory, gpu), slice->instance, taken);
@@ -638,8 +631,9 @@ uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inv
   return profiles_of(mig, &state);
 }
 
-/* Of several tasks on the GPU, whichever brought the layout: the others' instances are all given back with it. */
-static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+/* If several tasks of the placement are on the GPU, any of them may have changed the layout; the instances of the
+   others are released with it. */
+static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   if (mig->mode != HR_MIG_DYNAMIC || slice->instance.layout == slice->instance.layout_before) return;
   size_t gpu = gpu_of(inventory, slice);
@@ -648,10 +642,10 @@ static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const
   set_state(inventory, mig, gpu, &state);
 }
 
-/* ---- An empty GPU ----------------------------------------------------------------------------------- */
+/* ---- An empty GPU ---- */
 
-/* How many tasks an empty GPU has room for, of whichever kind of instance that will do. */
-static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
+/* The number of tasks that an empty GPU can hold, with the most suitable kind of instance. */
+static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
   uint32_t most = 0, count = 0;
   if (mig->mode == HR_MIG_ON_DEMAND) {
     const struct hr_mig_gpu empty = {0};

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A binary heap in an array. A removed entry leaves a hole that sinks to a leaf and is then filled by the last
-   entry, which nearly always belongs there: about half the comparisons of sinking the entry itself. Where jobs' entries
-   are to be found again, each move of one is noted; where not, that costs nothing: the code exists twice. */
+/* A binary heap in an array. It does not use base/heap.h: a removed entry leaves a hole that sinks to a leaf and is
+   then filled with the last entry, which nearly always belongs there. This takes about half the comparisons of
+   sinking the last entry from the top. Besides, if `place` is set, each move of a job's entry is recorded, so that
+   it can be removed early. The code is compiled twice, with and without that, so that runs without it do not pay for
+   it. */
 
 #include "sim/engine/event_heap.h"
 
@@ -27,7 +29,7 @@ static ALWAYS_INLINE void rise(const struct hr__event_heap *heap, bool placed, u
   put(heap, placed, hole, pending);
 }
 
-/* Fills the hole that an entry taken out left, after `count` went down by one. */
+/* Fills the hole of a removed entry, after `count` was decremented. */
 static ALWAYS_INLINE void close_hole(const struct hr__event_heap *heap, bool placed, uint32_t hole) {
   const struct hr__pending *entries = heap->entries;
   uint32_t count = heap->count;
@@ -40,11 +42,7 @@ static ALWAYS_INLINE void close_hole(const struct hr__event_heap *heap, bool pla
 }
 
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending) {
-  if (heap->count == heap->capacity) {
-    struct hr__pending *entries = hr__grown(heap->entries, &heap->capacity, sizeof *entries);
-    if (!entries) return HR_NO_MEMORY;
-    heap->entries = entries;
-  }
+  if (!HR__ARRAY_HAS_ROOM(heap->entries, heap->count, heap->capacity)) return HR_NO_MEMORY;
   uint32_t at = heap->count++;
   if (heap->place)
     rise(heap, true, at, pending);

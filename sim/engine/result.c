@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a run leaves behind, and the words for it. */
+/* The result of a run; names of states, events, reasons, job classes and outcomes; job ids as text. */
 
 #include "headroom/sim.h"
 #include "headroom/trace.h"
@@ -78,8 +78,6 @@ const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_KILLED) return "stopped for good for another job";
   return "refused by the policy";
 }
-
-/* Questions that a trace answers by itself. */
 
 const char *hr_job_class_name(enum hr_job_class class_) {
   static const char *const names[] = {

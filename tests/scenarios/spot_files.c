@@ -3,8 +3,7 @@
 
 #include "harness.h"
 #include "scenarios/build/spot_records.h"
-#include "sim/market/price.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 #include <math.h>
 #include <stdlib.h>

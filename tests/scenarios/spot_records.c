@@ -8,7 +8,7 @@
 
 #include "scenarios/build/spot_records.h"
 #include "harness.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 #include <math.h>
 #include <string.h>

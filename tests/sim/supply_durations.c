@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lengths of time that are drawn, against their distributions. */
 
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Levels of spot capacity: records that go round, and zones that are on or off. */
 
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Spot nodes that are hit at a rate, alone or together, and nodes that end by age. */
 
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>
@@ -136,14 +136,14 @@ static double share_seen(const struct hr_spot_spec *spec, uint32_t n_nodes, uint
    size would do it. */
 static void gangs_are_hit_less_often_than_their_nodes(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 1};
-  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 10, 3), 3, 1e-9);
-  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 4, 4), 4, 1e-9);
-  CU_ASSERT_EQUAL(hr__blow_share(&spec, 4, 0), 0);
+  CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 10, 3), 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 4, 4), 4, 1e-9);
+  CU_ASSERT_EQUAL(hr__interruption_share(&spec, 4, 0), 0);
   spec.batch_mean = 1e6;
-  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 4, 4), 1, 1e-4);
+  CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 4, 4), 1, 1e-4);
   spec.batch_mean = 3;
   for (uint32_t held = 1; held <= 10; held++) {
-    double share = hr__blow_share(&spec, 10, held);
+    double share = hr__interruption_share(&spec, 10, held);
     CU_ASSERT_DOUBLE_EQUAL(share, share_seen(&spec, 10, held), 0.2 * share);
     CU_ASSERT(share >= 1 - 1e-9 && share <= held);
   }
