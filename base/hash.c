@@ -76,13 +76,12 @@ uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct hr__pair pair)
 }
 
 bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair, uint32_t number) {
-  uint32_t count = map->table.count;
-  if (count == map->capacity) {
+  if (map->count == map->capacity) {
     struct hr__pair_entry *entries = hr_arena_grown(arena, map->entries, &map->capacity, sizeof *entries);
     if (!entries) return false;
     map->entries = entries;
   }
-  if (!hr__hash_add(&map->table, arena, hash_pair(pair), count)) return false;
-  map->entries[count] = (struct hr__pair_entry){pair, number};
+  if (!hr__hash_add(&map->table, arena, hash_pair(pair), map->count)) return false;
+  map->entries[map->count++] = (struct hr__pair_entry){pair, number};
   return true;
 }

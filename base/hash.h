@@ -111,7 +111,7 @@ struct hr__pair_entry {
 struct hr__pair_map {
   struct hr__hash table;
   struct hr__pair_entry *entries;
-  uint32_t capacity;
+  uint32_t count, capacity;
 };
 
 /* The number of the pair; HR_NONE if it is not in the map. */

@@ -103,14 +103,14 @@ static const struct hr_param params[] = {
      .fallback = "equal",
      .choices = weight_names,
      .help = "fair, max-min: a job's weight is 1, or its priority where that is above 1",
-     .aside = true},
+     .advanced = true},
     {.key = "slo",
      .type = HR_PARAM_REAL,
      .fallback = "10",
      .min = 1,
      .max = 1e6,
      .help = "cost-slo: a job without a deadline is to end within so many times its estimate",
-     .aside = true},
+     .advanced = true},
     {0}};
 
 static enum hr_status init_capacity(struct hr__rounds *rounds, enum hr_placement_rule rule) {

@@ -356,7 +356,7 @@ static void check_asides(struct hr_policy_choice *choice) {
   for (size_t place = 0; place < choice->n_params; place++) {
     const struct hr_param *param = &choice->ops->params[place];
     struct hr_param_value kept = choice->params[place];
-    if (param->type != HR_PARAM_CHOICE || !param->aside) continue;
+    if (param->type != HR_PARAM_CHOICE || !param->advanced) continue;
     for (int64_t i = 0; param->choices[i]; i++) {
       choice->params[place].integer = i;
       if (i != kept.integer) check_settings(choice);
