@@ -338,7 +338,7 @@ static void check_settings(const struct hr_policy_choice *choice) {
 /* All values of the main choices from `place` on. */
 static void check_combinations(struct hr_policy_choice *choice, size_t place) {
   while (place < choice->n_params &&
-         (choice->ops->params[place].type != HR_PARAM_CHOICE || choice->ops->params[place].aside))
+         (choice->ops->params[place].type != HR_PARAM_CHOICE || choice->ops->params[place].advanced))
     place++;
   if (place == choice->n_params) {
     check_settings(choice);
