@@ -5,8 +5,7 @@
 /*
  * A set of small integers with summary levels: a bit of level k + 1 is set if the corresponding word of level k is not
  * zero. Finding the next member reads at most two words per level, whatever the size. Several sets may share one shape;
- * the
- * words of a set, level after level, are in memory that the caller owns and has zeroed.
+ * the words of a set, level after level, are in memory that the caller owns and has zeroed.
  */
 
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { FIRST_SLOTS = 64 };
 
@@ -20,7 +19,7 @@ static void insert(struct hr__hash *table, struct hr__hash_slot entry) {
   table->slots[at] = entry;
 }
 
-bool hr__hash_reserve(struct hr__hash *table, struct hr_arena *arena) {
+static bool make_room(struct hr__hash *table, struct hr_arena *arena) {
   if (2 * (table->count + 1) <= table->n_slots) return true;
   struct hr__hash larger = {.count = table->count, .n_slots = table->n_slots ? 2 * table->n_slots : FIRST_SLOTS};
   if (larger.n_slots == 0) return false; /* 2^32 slots */
@@ -35,7 +34,7 @@ bool hr__hash_reserve(struct hr__hash *table, struct hr_arena *arena) {
 }
 
 bool hr__hash_add(struct hr__hash *table, struct hr_arena *arena, uint32_t hash, uint32_t number) {
-  if (!hr__hash_reserve(table, arena)) return false;
+  if (!make_room(table, arena)) return false;
   insert(table, (struct hr__hash_slot){hash, number + 1});
   table->count++;
   return true;
@@ -53,35 +52,13 @@ void hr__hash_remove(struct hr__hash *table, struct hr__hash_cursor at) {
   table->count--;
 }
 
-void hr__hash_clear(struct hr__hash *table) {
-  if (table->n_slots) memset(table->slots, 0, table->n_slots * sizeof *table->slots);
-  table->count = 0;
-}
-
-void hr__hash_finish(struct hr__hash *table) {
-  free(table->slots);
-  *table = (struct hr__hash){0};
-}
-
-static uint32_t hash_pair(struct hr__pair pair) {
-  return hr__hash_u64(pair.a ^ pair.b * UINT64_C(0xff51afd7ed558ccd));
-}
-
-uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct hr__pair pair) {
-  struct hr__hash_cursor at;
-  for (uint32_t i = hr__hash_first(&map->table, hash_pair(pair), &at); i != HR_NONE;
-       i = hr__hash_next(&map->table, &at))
-    if (map->entries[i].pair.a == pair.a && map->entries[i].pair.b == pair.b) return map->entries[i].number;
-  return HR_NONE;
-}
-
 bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair, uint32_t number) {
   if (map->count == map->capacity) {
     struct hr__pair_entry *entries = hr_arena_grown(arena, map->entries, &map->capacity, sizeof *entries);
     if (!entries) return false;
     map->entries = entries;
   }
-  if (!hr__hash_add(&map->table, arena, hash_pair(pair), map->count)) return false;
+  if (!hr__hash_add(&map->table, arena, hr__hash_pair(pair), map->count)) return false;
   map->entries[map->count++] = (struct hr__pair_entry){pair, number};
   return true;
 }

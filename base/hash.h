@@ -19,6 +19,9 @@
 
 #include "headroom/base.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define HR__DIGEST_SEED UINT64_C(0x243f6a8885a308d3) /* the first digits of pi */
 
 /* Adds a number to a 64-bit digest of a sequence of numbers: one multiplication and one shift. Not cryptographic. */
@@ -76,9 +79,6 @@ static inline uint32_t hr__hash_next(const struct hr__hash *table, struct hr__ha
   return hr__hash_probe(table, at);
 }
 
-/* Makes room for one more entry, so that the next hr__hash_add succeeds. False if memory is exhausted. */
-bool hr__hash_reserve(struct hr__hash *table, struct hr_arena *arena);
-
 /* Adds a number whose key is not in the table yet. False if memory is exhausted; the table is unchanged then. */
 bool hr__hash_add(struct hr__hash *table, struct hr_arena *arena, uint32_t hash, uint32_t number);
 
@@ -91,10 +91,16 @@ static inline void hr__hash_set(struct hr__hash *table, struct hr__hash_cursor a
 void hr__hash_remove(struct hr__hash *table, struct hr__hash_cursor at);
 
 /* Removes all entries and keeps the memory. */
-void hr__hash_clear(struct hr__hash *table);
+static inline void hr__hash_clear(struct hr__hash *table) {
+  if (table->n_slots) memset(table->slots, 0, table->n_slots * sizeof *table->slots);
+  table->count = 0;
+}
 
 /* Frees the memory of a table that uses malloc; the table is empty afterwards. */
-void hr__hash_finish(struct hr__hash *table);
+static inline void hr__hash_finish(struct hr__hash *table) {
+  free(table->slots);
+  *table = (struct hr__hash){0};
+}
 
 /* ---- Maps from pairs of integers ---- */
 
@@ -114,8 +120,19 @@ struct hr__pair_map {
   uint32_t count, capacity;
 };
 
+static inline uint32_t hr__hash_pair(struct hr__pair pair) {
+  return hr__hash_u64(pair.a ^ pair.b * UINT64_C(0xff51afd7ed558ccd));
+}
+
 /* The number of the pair; HR_NONE if it is not in the map. */
-uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct hr__pair pair);
+static inline uint32_t hr__pair_map_find(const struct hr__pair_map *map, struct hr__pair pair) {
+  struct hr__hash_cursor at;
+  for (uint32_t i = hr__hash_first(&map->table, hr__hash_pair(pair), &at); i != HR_NONE;
+       i = hr__hash_next(&map->table, &at))
+    if (map->entries[i].pair.a == pair.a && map->entries[i].pair.b == pair.b) return map->entries[i].number;
+  return HR_NONE;
+}
+
 /* Adds a pair that is not in the map yet. False if memory is exhausted. */
 bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair, uint32_t number);
 

@@ -20,8 +20,7 @@
 /*
  * The list of unfinished files is the only global state of the library: a signal handler has no other way to find them.
  * It is an array of pointers, added and removed by single atomic operations, so that threads and the handler need no
- * lock.
- * Whoever removes a path from the list owns it.
+ * lock. Whoever removes a path from the list owns it.
  */
 
 enum { MAX_FILES = 64, LINK_BYTES = 32, MAX_NAMES = 1000 };

@@ -4,10 +4,9 @@
 
 /*
  * Output files that appear under their name either completely or not at all. A file is written without a name
- * (O_TMPFILE),
- * synced and then linked to its name; if the process ends earlier, nothing remains. If the file system has no such
- * files,
- * or the name exists, a temporary file in the same folder is renamed. Devices and pipes are written directly.
+ * (O_TMPFILE), synced and then linked to its name; if the process ends earlier, nothing remains. If the file system has
+ * no such files, or the name exists, a temporary file in the same folder is renamed. Devices and pipes are written
+ * directly.
  *
  * Life cycle: open; write to `stream` or with hr__output_write; then commit or abandon.
  */

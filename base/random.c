@@ -33,11 +33,6 @@ void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose 
                                 .counter = {0, (uint32_t)purpose, entity, replication}};
 }
 
-void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t life) {
-  stream->counter[0] = life << 8;
-  stream->left = 0;
-}
-
 uint32_t hr__stream_next(struct hr__stream *stream) {
   if (stream->left == 0) {
     hr__philox_block(stream->counter, stream->key, stream->block);

@@ -3,12 +3,12 @@
 #define HR_BASE_RANDOM_H
 
 /*
- * Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as
- * 1, 2, 3", SC'11). The key is the scenario's seed; the counter is (draw, purpose, entity, replication), so no
- * draw depends on how many draws others made.
+ * Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as 1, 2, 3",
+ * SC'11). The key is the scenario's seed; the counter is (draw, purpose, entity, replication), so no draw depends on
+ * how many draws others made.
  *
- * A stream is the sequence of draws of one purpose, entity and replication. It lives where the caller puts it and
- * needs no clean-up.
+ * A stream is the sequence of draws of one purpose, entity and replication. It lives where the caller puts it and needs
+ * no clean-up.
  */
 
 #include <gsl/gsl_rng.h>
@@ -58,7 +58,11 @@ struct hr__stream {
 void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose purpose, uint32_t entity,
                      uint32_t replication);
 /* Moves to the draws of the entity's life number `life`, which may use up to 1,024 draws. */
-void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t life);
+static inline void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t life) {
+  stream->counter[0] = life << 8;
+  stream->left = 0;
+}
+
 uint32_t hr__stream_next(struct hr__stream *stream);
 /* Uniform in (0, 1), 53 bits. */
 double hr__stream_uniform(struct hr__stream *stream);

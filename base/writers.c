@@ -16,11 +16,6 @@ enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_err
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
 }
 
-void hr__out_drain(struct hr__out *out) {
-  hr__output_write(&out->file, out->buffer, out->used);
-  out->used = 0;
-}
-
 void hr__out_abandon(struct hr__out *out) {
   hr__output_abandon(&out->file);
   free(out->buffer);

@@ -28,10 +28,13 @@ enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error);
 /* Discards the file. Does nothing after a commit. */
 void hr__out_abandon(struct hr__out *out);
 /* Writes the buffer and empties it. */
-void hr__out_drain(struct hr__out *out);
+static inline void hr__out_drain(struct hr__out *out) {
+  hr__output_write(&out->file, out->buffer, out->used);
+  out->used = 0;
+}
 
-/* Makes room for `bytes` bytes, at most HR__OUT_BYTES, and returns where to write them; hr__out_to takes the end of what
-   was written. */
+/* Makes room for `bytes` bytes, at most HR__OUT_BYTES, and returns where to write them; hr__out_to takes the end of
+   what was written. */
 static inline char *hr__out_room(struct hr__out *out, size_t bytes) {
   if (out->used + bytes > HR__OUT_BYTES) hr__out_drain(out);
   return out->buffer + out->used;

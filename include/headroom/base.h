@@ -7,13 +7,11 @@
  *
  * Ownership, everywhere in Headroom: an object that a `create`, `load` or `read` function returns is freed by its
  * `destroy` function; `destroy` accepts NULL. An object in memory of the caller has `init` and `finish` functions.
- * Strings
- * and arrays that are reached through an object belong to that object.
+ * Strings and arrays that are reached through an object belong to that object.
  *
  * Units: times are int64_t microseconds since the first submit of the trace (`_us`), durations microseconds; shares of
- * GPUs
- * are milli-GPUs (`_milli`), of which 1000 are a GPU; memory is MiB (`_mib`); prices are micro-dollars per GPU-hour
- * (`_uusd_h`); speeds and shares are parts per million (`_ppm`).
+ * GPUs are milli-GPUs (`_milli`), of which 1000 are a GPU; memory is MiB (`_mib`); prices are micro-dollars per
+ * GPU-hour (`_uusd_h`); speeds and shares are parts per million (`_ppm`).
  */
 
 #include <stdarg.h>

@@ -17,8 +17,7 @@ extern "C" {
  * ---- Topology ----
  *
  * The GPUs of a pool form tiers. Each tier is made of groups of the previous one, joined by a network. The speed of a
- * job
- * can depend on the network that joins its GPUs, and a job can require that its GPUs are near to each other.
+ * job can depend on the network that joins its GPUs, and a job can require that its GPUs are near to each other.
  */
 
 /* From narrow to wide. Groups of the first two tiers are GPUs of one node, in the order of their numbers; groups of
@@ -138,12 +137,9 @@ HR_API uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, stru
  * ---- Quotas: tenants in a tree of cohorts ----
  *
  * A guarantee that a tenant or cohort does not use can be borrowed by others of the same cohort; what a cohort does not
- * use
- * as a whole, by other cohorts. The guarantee of a cohort itself adds to those of its members. Everything without a
- * cohort is
- * below one root, which also has the GPUs that are guaranteed to nobody. GPUs are counted in milli-GPUs, all types
- * alike. The
- * rules are those of Kueue (pkg/cache/scheduler/resource_node.go), plus hard caps.
+ * use as a whole, by other cohorts. The guarantee of a cohort itself adds to those of its members. Everything without a
+ * cohort is below one root, which also has the GPUs that are guaranteed to nobody. GPUs are counted in milli-GPUs, all
+ * types alike. The rules are those of Kueue (pkg/cache/scheduler/resource_node.go), plus hard caps.
  */
 
 /* No limit. Guarantees above HR_MAX_QUOTA_MILLI count as that, limits above it as no limit. */
@@ -321,12 +317,9 @@ struct hr_speed_row {
 
 /*
  * The speed of jobs by model and pool, in ppm of their speed on the reference type, on which they take their recorded
- * run
- * time. 0: such jobs cannot run there. Rows are sorted by (model, gpus), without duplicates. A job uses the row of its
- * model
- * with the largest number of GPUs that does not exceed its own; the first row of the model if all exceed it; and the
- * row after
- * the last one if its model has none. Allocated with malloc.
+ * run time. 0: such jobs cannot run there. Rows are sorted by (model, gpus), without duplicates. A job uses the row of
+ * its model with the largest number of GPUs that does not exceed its own; the first row of the model if all exceed it;
+ * and the row after the last one if its model has none. Allocated with malloc.
  */
 struct hr_speeds {
   char *reference; /* GPU type */

@@ -7,10 +7,9 @@
  * requests.
  *
  * For each GPU the inventory has free milli-GPUs and memory, for each node free CPU and memory, and for MIG the
- * instances of
- * each GPU. Nodes are numbered through all pools, the GPUs of a node from 0. The engine maintains one inventory per
- * run;
- * policies can create others to plan. A task is placed in four steps: hr_gpu_inventory_fits, _pick, _slice, _take.
+ * instances of each GPU. Nodes are numbered through all pools, the GPUs of a node from 0. The engine maintains one
+ * inventory per run; policies can create others to plan. A task is placed in four steps: hr_gpu_inventory_fits, _pick,
+ * _slice, _take.
  */
 
 #include "headroom/base.h"

@@ -6,8 +6,7 @@
  * Markets: how a pool's nodes are obtained, what they cost, and how they are reclaimed; and how jobs checkpoint.
  *
  * Prices are integer micro-dollars per GPU-hour. Accrued amounts are price x milli-GPU x microseconds in 128 bits,
- * divided
- * once, for output (see the ledger in headroom/sim.h).
+ * divided once, for output (see the ledger in headroom/sim.h).
  */
 
 #include "headroom/base.h"
@@ -124,8 +123,8 @@ struct hr_market_spec {
   struct hr_spot_spec spot;
 };
 
-/* The price of a GPU-hour at a time, in micro-dollars; and the price sum from time zero, in micro-dollars per GPU-
-   hour x microseconds. */
+/* The price of a GPU-hour at a time, in micro-dollars; and the price sum from time zero, in micro-dollars per
+   GPU-hour x microseconds. */
 HR_API int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us);
 HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_t to_us);
 

@@ -6,15 +6,13 @@
  * How one GPU is partitioned by NVIDIA MIG (Multi-Instance GPU).
  *
  * A GPU has memory slices on an axis (8; A30: 4) and compute slices (7; A30: 4). An instance of a profile takes
- * consecutive
- * memory slices that begin at one of the profile's starts, and a number of compute slices, no matter which. Instances
- * never
- * overlap, and at most one instance of a GPU has the media engines of "+me".
+ * consecutive memory slices that begin at one of the profile's starts, and a number of compute slices, no matter which.
+ * Instances never overlap, and at most one instance of a GPU has the media engines of "+me".
  *
  * The profiles of a GPU type are a table (struct hr_mig_type) that the caller owns and that must outlive its use;
  * hr_catalog_mig has those of real GPUs. Nothing here allocates memory, so a state is copied to try something on it.
- * Profiles
- * are indices into the table; HR_NONE stands for none. Sources: NVIDIA MIG User Guide, nvmlGpuInstancePlacement_t.
+ * Profiles are indices into the table; HR_NONE stands for none. Sources: NVIDIA MIG User Guide,
+ * nvmlGpuInstancePlacement_t.
  */
 
 #include "headroom/base.h"
@@ -130,12 +128,9 @@ HR_API bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], 
 
 /*
  * Group `number` (from 0) of those among which Volcano's dynamic MIG chooses for a GPU without instances, and which the
- * GPU
- * retains until it has none again (docs/design/dynamic-mig.md: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g): for each number of
- * compute
- * slices up to half, and for all, as many profiles without media engines as fit, and the smallest in the remainder.
- * False if
- * there are fewer groups.
+ * GPU retains until it has none again (docs/design/dynamic-mig.md: 7x1g | 3x2g + 1x1g | 2x3g | 1x7g): for each number
+ * of compute slices up to half, and for all, as many profiles without media engines as fit, and the smallest in the
+ * remainder. False if there are fewer groups.
  */
 HR_API bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig_gpu *gpu);
 

@@ -6,17 +6,13 @@
  * The interface between a scheduling policy and the engine.
  *
  * The engine notifies a policy of events (`observe`) and asks it once per instant for decisions (`decide`). The policy
- * reads
- * the view and makes moves on `moves`; it never writes to the engine's memory. A move is checked when it is made. A
- * move that
- * breaks a rule (a job that does not wait, GPUs that are not free) ends the run with HR_BAD_POLICY; the error names
- * time, job,
- * policy and rule.
+ * reads the view and makes moves on `moves`; it never writes to the engine's memory. A move is checked when it is made.
+ * A move that breaks a rule (a job that does not wait, GPUs that are not free) ends the run with HR_BAD_POLICY; the
+ * error names time, job, policy and rule.
  *
  * Life cycle: `create` for each run; then `observe` for each event and `decide` after the events of an instant; then
  * `destroy`. Pointers that the engine passes to a call are valid during that call, except the trace, the shape of the
- * cluster
- * and memory from the policy's arena, which are valid until `destroy`.
+ * cluster and memory from the policy's arena, which are valid until `destroy`.
  */
 
 #include "headroom/base.h"
@@ -396,8 +392,7 @@ struct hr_policy_ops {
 
 /*
  * Defines the policy of a file: HR_POLICY(name) = {HR_POLICY_HEAD, .name = ..., ...}. Compiled as a shared object, this
- * is
- * what Headroom loads from it; compiled with HR_POLICY_BUILT_IN, it is the object hr__policy_NAME.
+ * is what Headroom loads from it; compiled with HR_POLICY_BUILT_IN, it is the object hr__policy_NAME.
  */
 #define HR_POLICY_HEAD .abi = HR_POLICY_ABI, .size = sizeof(struct hr_policy_ops)
 #ifdef HR_POLICY_BUILT_IN

@@ -4,10 +4,8 @@
 
 /*
  * Building blocks of the built-in policies, for plug-ins too: ordered sets of jobs, placement rules, the release
- * calendar of
- * running jobs, quota trees. All memory comes from the policy's arena; functions that can run out of memory return
- * false or
- * NULL then.
+ * calendar of running jobs, quota trees. All memory comes from the policy's arena; functions that can run out of memory
+ * return false or NULL then.
  */
 
 #include "headroom/policy.h"
@@ -20,10 +18,8 @@ extern "C" {
 
 /*
  * A B+-tree of entries (key, job, value), ordered by (key, job). Inner nodes store the minimum and the sum of the
- * values below
- * each child, so besides the next entry it finds the next entry with a value up to a bound, and the entry at which a
- * running
- * sum reaches a bound. All operations take O(log n).
+ * values below each child, so besides the next entry it finds the next entry with a value up to a bound, and the entry
+ * at which a running sum reaches a bound. All operations take O(log n).
  */
 struct hr_job_entry {
   int64_t key;
@@ -74,12 +70,9 @@ HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
 
 /*
  * Rules for the placement of a gang. HR_PLACE_POOL: anywhere in the first pool with enough free GPUs; only their number
- * counts.
- * Other rules: a job that fits on one node is placed on one, selected by the rule among the nodes of all acceptable
- * pools; a
- * larger job takes empty nodes of one pool (the first in which it fits), lowest id first, and one more node, selected
- * by the
- * rule, for its remainder.
+ * counts. Other rules: a job that fits on one node is placed on one, selected by the rule among the nodes of all
+ * acceptable pools; a larger job takes empty nodes of one pool (the first in which it fits), lowest id first, and one
+ * more node, selected by the rule, for its remainder.
  */
 enum hr_placement_rule { HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT, HR_PLACE_WORST_FIT };
 
@@ -114,8 +107,7 @@ HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, u
 
 /*
  * When GPUs will be released, as far as known: each running job with its expected end. GPUs are counted in bins: a bin
- * is a pool
- * with HR_PLACE_POOL, a node with the other rules. An overdue job is expected to end in one microsecond.
+ * is a pool with HR_PLACE_POOL, a node with the other rules. An overdue job is expected to end in one microsecond.
  */
 struct hr_release_calendar;
 HR_API struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, const struct hr_cluster *cluster,
@@ -154,14 +146,11 @@ HR_API const struct hr_job_tree *hr_release_calendar_bin_ends(struct hr_release_
 
 /*
  * The use of quotas by tenants (struct hr_quota_spec in headroom/cluster.h). A tenant is its index in the trace,
- * HR_NONE for
- * jobs without a tenant. Queries take O(depth of the tree). Amounts are milli-GPUs. More than is available can be
- * taken, since
- * capacity may shrink below the use.
+ * HR_NONE for jobs without a tenant. Queries take O(depth of the tree). Amounts are milli-GPUs. More than is available
+ * can be taken, since capacity may shrink below the use.
  *
  * A part of what a node is guaranteed, including what its members lend it, is never lent (set by its lending limit);
- * the rest
- * is managed by its cohort, which counts the use of the node beyond the first part.
+ * the rest is managed by its cohort, which counts the use of the node beyond the first part.
  */
 struct hr_quota_tree;
 /* Creates a tree with a place for each tenant of the trace. `total_milli`: GPUs of the cluster; those beyond all

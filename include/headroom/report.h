@@ -6,16 +6,12 @@
  * Results of runs: costs, alerts, metrics, summaries and their files.
  *
  * Costs: the ledger's accounts of capacity, and what else a cluster costs (storage, egress, operations, downtime,
- * savings
- * plans), by market, pool, tenant, class and GPU type. Money is integer micro-dollars. Capacity is rounded once, as a
- * whole,
- * and its parts are apportioned by largest remainder; every other line is rounded by itself. So each breakdown sums to
- * the
- * total to the last digit. docs/planner/costs.md defines all figures.
+ * savings plans), by market, pool, tenant, class and GPU type. Money is integer micro-dollars. Capacity is rounded
+ * once, as a whole, and its parts are apportioned by largest remainder; every other line is rounded by itself. So each
+ * breakdown sums to the total to the last digit. docs/planner/costs.md defines all figures.
  *
  * Observers (meter, alerts, usage, links, placements, timeline) have the same life cycle: create one, pass its observer
- * to one
- * run, call its close function if it has one, read the results, destroy it.
+ * to one run, call its close function if it has one, read the results, destroy it.
  */
 
 #include "headroom/base.h"
@@ -260,16 +256,11 @@ HR_API size_t hr_alerts_list(const struct hr_alerts *alerts, const struct hr_ale
  * ---- Metrics ----
  *
  * wait = first start - submit, of jobs that started. jct (completion time) = end - submit, of jobs that completed.
- * slowdown =
- * max(1, jct / max(run time, 10 s)), the bounded slowdown (Feitelson), of jobs that completed. Quantiles interpolate
- * linearly
- * between order statistics (the default of GSL and numpy). makespan = last end - first submit, or the last instant of
- * the run
- * if a horizon left jobs unfinished. Utilization = GPU time allocated / GPU time available, over the submit window
- * (first to
- * last submit) and over the makespan. queue = waiting jobs after each pass: time-weighted mean over the makespan, and
- * maximum.
- * docs/reference/metrics.md has the full definitions.
+ * slowdown = max(1, jct / max(run time, 10 s)), the bounded slowdown (Feitelson), of jobs that completed. Quantiles
+ * interpolate linearly between order statistics (the default of GSL and numpy). makespan = last end - first submit, or
+ * the last instant of the run if a horizon left jobs unfinished. Utilization = GPU time allocated / GPU time available,
+ * over the submit window (first to last submit) and over the makespan. queue = waiting jobs after each pass:
+ * time-weighted mean over the makespan, and maximum. docs/reference/metrics.md has the full definitions.
  */
 
 /* ---- Observers ---- */
@@ -430,8 +421,8 @@ struct hr_run_label {
   size_t n_notes;
   const struct hr_skipped_rows *skipped;
   size_t n_skipped_reasons;
-  const struct hr_alerts *alerts;             /* NULL: alerts were not evaluated */
-  int64_t clock_us;                           /* added to times since the first submit in files */
+  const struct hr_alerts *alerts;           /* NULL: alerts were not evaluated */
+  int64_t clock_us;                         /* added to times since the first submit in files */
   const struct hr_timeline_summary *course; /* for the table; NULL: not shown */
 };
 

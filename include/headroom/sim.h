@@ -6,8 +6,7 @@
  * Running a simulation, and cost accounting.
  *
  * hr_sim_run simulates a trace on a cluster under a policy and returns the state and times of each job. Observers are
- * notified
- * of all events during the run; metrics, the ledger and file writers are observers.
+ * notified of all events during the run; metrics, the ledger and file writers are observers.
  */
 
 #include "headroom/base.h"
@@ -129,8 +128,7 @@ HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job j
  * ---- Ledger ----
  *
  * An observer that assigns the cost of each pool to tenants or to idle capacity. The charges of tenants plus idle
- * capacity
- * equal the cost of the pools, to the last unit.
+ * capacity equal the cost of the pools, to the last unit.
  *
  * Amounts are micro-dollars per GPU-hour x milli-GPU x microseconds in 128 bits; HR_LEDGER_UNITS_PER_UUSD of them are a
  * micro-dollar. Nothing is rounded before output.

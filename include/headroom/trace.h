@@ -4,10 +4,8 @@
 
 /*
  * A job trace: immutable columns with one entry per job, sorted by (submit, order in the file). Columns for which no
- * row of
- * the input has a value are NULL. A trace is made by hr_trace_read or struct hr_trace_builder (headroom/trace_files.h)
- * and can
- * be shared by any number of runs and threads.
+ * row of the input has a value are NULL. A trace is made by hr_trace_read or struct hr_trace_builder
+ * (headroom/trace_files.h) and can be shared by any number of runs and threads.
  */
 
 #include "headroom/base.h"

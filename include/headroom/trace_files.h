@@ -4,8 +4,7 @@
 
 /*
  * Reading, building, writing and generating traces: job records, the builder, formats, column maps, packed files,
- * redrawn
- * workloads.
+ * redrawn workloads.
  */
 
 #include "headroom/base.h"
@@ -240,24 +239,17 @@ HR_API enum hr_status hr_generate(const struct hr_generator *generator, const ch
  * ---- Redrawn workloads: other weeks that could have been, and growth (docs/researcher/workload.md) ----
  *
  * The clock is the trace's: time 0 is its first submit. Blocks are whole days (86,400 s) or weeks, cut from the first
- * submit;
- * if the trace is `dated`, at midnights of the clock that wrote it (UTC if its dates have zones), weeks from the
- * midnight of
- * its first whole day. A block is whole if the trace lacks at most an hour of it, since first and last submits are
- * slightly
- * within the recorded time.
+ * submit; if the trace is `dated`, at midnights of the clock that wrote it (UTC if its dates have zones), weeks from
+ * the midnight of its first whole day. A block is whole if the trace lacks at most an hour of it, since first and last
+ * submits are slightly within the recorded time.
  *
  * The redrawn workload is divided into positions 0, 1, ... in the same way. Each position is filled with one whole
- * block, drawn
- * uniformly with replacement. Jobs before time 0 (of a dated trace that does not begin at midnight) and jobs after the
- * end of
- * the workload are left out. If the trace has 14 whole days, days retain their weekday: a position takes a day whose
- * number is
- * equal modulo 7.
+ * block, drawn uniformly with replacement. Jobs before time 0 (of a dated trace that does not begin at midnight) and
+ * jobs after the end of the workload are left out. If the trace has 14 whole days, days retain their weekday: a
+ * position takes a day whose number is equal modulo 7.
  *
  * Sources: the block bootstrap (Kuensch, Ann. Stat. 17, 1989), with blocks of whole seasonal periods (Politis 2001;
- * Chan,
- * Lahiri and Meeker, Technometrics 46, 2004); thinning (Lewis and Shedler 1979).
+ * Chan, Lahiri and Meeker, Technometrics 46, 2004); thinning (Lewis and Shedler 1979).
  */
 
 #define HR_BLOCKS_TABLE(X)                                                                                             \
@@ -312,23 +304,17 @@ HR_API enum hr_status hr_trace_cut(const struct hr_trace *trace, const struct hr
 
 /*
  * Draws a workload. A growth g of a job at a position (`growth` times its factor) consists of layers 0, 1, ...: a layer
- * is
- * complete if g exceeds its number by at least 1; otherwise each of its jobs is kept with the probability by which g
- * exceeds
- * its number. Each layer draws its own blocks. Without blocks, layer 0 is the trace in its order; further layers of a
- * trace
- * that is too short for blocks are the trace rotated by a random time modulo its length.
+ * is complete if g exceeds its number by at least 1; otherwise each of its jobs is kept with the probability by which g
+ * exceeds its number. Each layer draws its own blocks. Without blocks, layer 0 is the trace in its order; further
+ * layers of a trace that is too short for blocks are the trace rotated by a random time modulo its length.
  *
  * Jobs retain everything except their submit, with which their deadlines move, and their ids: they are numbered from 1
- * in the
- * order of (submit, layer, position in the trace). The draw of a block depends on (seed, position, layer) only, that of
- * a job
- * on (seed, job, position, layer) only, so under one seed the jobs of a smaller growth are a subset of those of a
- * larger one.
+ * in the order of (submit, layer, position in the trace). The draw of a block depends on (seed, position, layer) only,
+ * that of a job on (seed, job, position, layer) only, so under one seed the jobs of a smaller growth are a subset of
+ * those of a larger one.
  *
  * The caller destroys `*drawn`, which borrows the names of `trace` (tenants, models, source, ...); `trace` must outlive
- * it and
- * has the notes and skipped rows. HR_BAD_INPUT for a workload without jobs. NULL on failure.
+ * it and has the notes and skipped rows. HR_BAD_INPUT for a workload without jobs. NULL on failure.
  */
 HR_API enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
                                       struct hr_trace **drawn, struct hr_error *error);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Costs: what each pool costs, and what jobs are charged. The two sums are computed independently: a pool costs from
- * the
- * time when its nodes are billed, a job is charged from the time when it holds GPUs. The difference is idle capacity.
+ * the time when its nodes are billed, a job is charged from the time when it holds GPUs. The difference is idle
+ * capacity.
  *
  * Charges are in one array, found through a hash table by (tenant, class, pool, month). Each node of an elastic pool
- * has a
- * session from launch to end. If a node that is reclaimed early is free, the charges of its jobs are held_use back
- * until the session has outlived that time, in linked lists in one array; freed links are reused.
+ * has a session from launch to end. If a node that is reclaimed early is free, the charges of its jobs are held_use
+ * back until the session has outlived that time, in linked lists in one array; freed links are reused.
  *
  * Of each running job only the present attempt is stored, in a list, so memory does not grow with the trace.
  */

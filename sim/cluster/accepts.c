@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Each list of GPU types is a set of pools, and so are each list of regions, the class of a job, its model and its
- * memory.
- * Traces have many lists that describe the same few sets, so sets are made distinct first. An accept class is the
- * intersection of one set of each kind, without spot pools for jobs that must not use them.
+ * memory. Traces have many lists that describe the same few sets, so sets are made distinct first. An accept class is
+ * the intersection of one set of each kind, without spot pools for jobs that must not use them.
  */
 
 #include "sim/cluster/accepts.h"

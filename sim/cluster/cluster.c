@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The state of a cluster. Free capacity is kept at three levels, each derived from the one before: free milli-GPUs per
- * node,
- * free whole GPUs per node in the pool's free index, and free milli-GPUs per pool. A placement without slices changes
- * the
- * pool's count only.
+ * node, free whole GPUs per node in the pool's free index, and free milli-GPUs per pool. A placement without slices
+ * changes the pool's count only.
  *
  * A node that comes and goes is_relevant as full in the index, and not at all in the free GPUs of its pool, unless it
  * is up. While it is closing, its own count is maintained for the jobs that are still there.
  *
  * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the is_relevant are
- * derived
- * from it: whole GPUs are then idle GPUs.
+ * derived from it: whole GPUs are then idle GPUs.
  */
 
 #include "sim/cluster/cluster.h"
@@ -125,8 +122,7 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
   if (status == HR_OK) status = create_inventory(cluster, arena, spec);
   if (status != HR_OK) return status;
-  hr__locality_find_tiers(cluster, arena);
-  return hr__locality_make_groups(cluster, arena);
+  return hr__locality_init(cluster, arena);
 }
 
 void hr__cluster_submit(const struct hr_cluster *cluster, hr_job job) {

@@ -69,9 +69,8 @@ void hr__cluster_submit(const struct hr_cluster *cluster, hr_job job);
 
 /* Allocates a placement to a job. Returns NULL, or the rule that the placement breaks; then nothing is allocated. */
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
-/* ---- locality.c ---- The tiers that jobs must be in; and the groups of nodes for these tiers. */
-void hr__locality_find_tiers(struct hr_cluster *cluster, struct hr_arena *arena);
-enum hr_status hr__locality_make_groups(struct hr_cluster *cluster, struct hr_arena *arena);
+/* Finds the tiers that jobs must be in, and makes the groups of nodes for them (locality.c). HR_NO_MEMORY. */
+enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena);
 /* Whether no group of the empty pool has room for a job that must be in one, although the pool has. */
 bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
                              const struct hr_request *request);

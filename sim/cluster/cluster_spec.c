@@ -3,6 +3,8 @@
 
 #include "headroom/cluster.h"
 
+#include "headroom/gpu_inventory.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -123,6 +125,43 @@ uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_n
   uint32_t row = span.first;
   while (row + 1 < span.first + span.count && speeds->rows[row + 1].gpus <= gpus) row++;
   return speeds->rows[row].speed_ppm;
+}
+
+/* ---- Sharing ---- */
+
+const char *hr_sharing_name(enum hr_sharing sharing) {
+  static const char *const names[] = {
+#define SHARING_TEXT(name, text) text,
+      HR_SHARING_TABLE(SHARING_TEXT)
+#undef SHARING_TEXT
+  };
+  return names[sharing];
+}
+
+const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
+  static const char *const names[] = {
+#define MEMORY_TEXT(name, text) text,
+      HR_GPU_MEMORY_TABLE(MEMORY_TEXT)
+#undef MEMORY_TEXT
+  };
+  return names[memory];
+}
+
+uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
+  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
+  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
+}
+
+uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
+  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
+  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
+}
+
+uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
+  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
 }
 
 /* ---- MIG settings of a pool ---- */

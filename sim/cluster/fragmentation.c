@@ -22,12 +22,10 @@ static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, cons
 
 /*
  * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23), as a sum over the GPUs of a node.
- * The
- * remainder of a GPU is useless to a pod that requests more of each GPU, or that does not fit for other reasons than
- * GPUs;
- * this depends on that GPU only and on how many of the CPU levels that pods request are available on the node. It is
- * also
- * useless to a pod that requests several such GPUs if the node has some, but too few; this depends on their number.
+ * The remainder of a GPU is useless to a pod that requests more of each GPU, or that does not fit for other reasons
+ * than GPUs; this depends on that GPU only and on how many of the CPU levels that pods request are available on the
+ * node. It is also useless to a pod that requests several such GPUs if the node has some, but too few; this depends on
+ * their number.
  *
  * So two tables per CPU level, made when a node is first at that level, give the number of pods. F is counted in pods x
  * milli-GPUs: integers, so that equal fragmentation compares equal whatever the order of summation.

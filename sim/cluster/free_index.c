@@ -75,12 +75,9 @@ uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus) {
 
 /*
  * Groups of consecutive nodes by the largest gang that fits: a gang takes empty nodes and, for its remainder, one more.
- * With
- * w empty nodes and p free GPUs on the fullest of the others, that is w x (GPUs of a node) + p, and every smaller gang
- * fits
- * as well. So one number describes a group, and a free index over groups by this number finds the tightest group in
- * which a
- * gang fits.
+ * With w empty nodes and p free GPUs on the fullest of the others, that is w x (GPUs of a node) + p, and every smaller
+ * gang fits as well. So one number describes a group, and a free index over groups by this number finds the tightest
+ * group in which a gang fits.
  */
 
 struct hr_group_index {

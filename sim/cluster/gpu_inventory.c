@@ -1,363 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The GPU inventory (see headroom/gpu_inventory.h): columns by node and by GPU. For each node the sum and the maximum
+ * of its GPUs' free milli-GPUs are maintained, so that most nodes that do not fit are recognised without a look at
+ * GPUs.
+ */
 
 #include "sim/cluster/cluster.h"
 
 #include "headroom/gpu_inventory.h"
 #include "headroom/policy.h"
 
-const char *hr_sharing_name(enum hr_sharing sharing) {
-  static const char *const names[] = {
-#define SHARING_TEXT(name, text) text,
-      HR_SHARING_TABLE(SHARING_TEXT)
-#undef SHARING_TEXT
-  };
-  return names[sharing];
-}
-
-const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
-  static const char *const names[] = {
-#define MEMORY_TEXT(name, text) text,
-      HR_GPU_MEMORY_TABLE(MEMORY_TEXT)
-#undef MEMORY_TEXT
-  };
-  return names[memory];
-}
-
-static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
-  size_t n_nodes = inventory->n_nodes, n_gpus = n_nodes * inventory->max_gpus;
-  inventory->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->pool);
-  inventory->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->cpu_milli);
-  inventory->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->mem_mib);
-  inventory->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_milli);
-  inventory->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_mem_mib);
-  inventory->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_tasks);
-  inventory->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->left_milli);
-  inventory->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->widest_milli);
-  inventory->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_milli);
-  inventory->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_mem_mib);
-  inventory->max_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->max_tasks);
-  inventory->closed = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->alone = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
-  if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
-  if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
-  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks ||
-      !inventory->closed)
-    return HR_NO_MEMORY;
-  bool made =
-      inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
-  return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
-}
-
-uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
-  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
-  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
-  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
-}
-
-uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
-  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
-  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
-}
-
-static uint32_t max_tasks(const struct hr_pool_spec *spec) {
-  if (spec->sharing == HR_SHARING_MPS) return spec->clients ? spec->clients : HR_MPS_CLIENTS;
-  return HR_WHOLE_GPU_MILLI;
-}
-
-static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool,
-                      const struct hr_pool_spec *spec) {
-  inventory->pool[node] = pool;
-  inventory->n_gpus[node] = (uint8_t)spec->gpus_per_node;
-  inventory->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
-  inventory->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
-  inventory->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
-  inventory->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
-  inventory->max_tasks[node] = (uint16_t)max_tasks(spec);
-  inventory->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
-  inventory->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
-  for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
-    inventory->gpu_milli[(size_t)node * inventory->max_gpus + gpu] = HR_WHOLE_GPU_MILLI;
-    inventory->gpu_mem_mib[(size_t)node * inventory->max_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
-  }
-}
-
-uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
-  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
-  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
-  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
-}
-
-/* Records the CPU that comes with each GPU, if some pool has any. */
-static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                    const struct hr_cluster_spec *spec) {
-  bool any = false;
-  for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
-  if (!any) return HR_OK;
-  inventory->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *inventory->gpu_cpu_milli);
-  if (!inventory->gpu_cpu_milli) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < spec->n_pools; i++) inventory->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
-  return HR_OK;
-}
-
-static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                               const struct hr_cluster_spec *spec, const struct hr_requests *requests);
-
-struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                                 const struct hr_requests *requests) {
-  struct hr_gpu_inventory *inventory = hr_arena_alloc(arena, sizeof *inventory);
-  if (!inventory) return NULL;
-  for (uint32_t i = 0; i < spec->n_pools; i++) {
-    inventory->n_nodes += spec->pools[i].nodes;
-    if (spec->pools[i].nodes == 0) continue;
-    if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
-  }
-  if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
-  for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
-    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
-  if (init_gpu_cpus(inventory, arena, spec) != HR_OK) return NULL;
-  return mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
-}
-
-uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint32_t idle = 0;
-  if (inventory->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
-  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
-  return idle;
-}
-
-static uint64_t mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
-
-uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                       hr_node node) {
-  if (hr_gpu_inventory_mig(inventory, node)) return mig_fitting(inventory, request, node);
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint32_t requested_milli = hr_gpu_inventory_milli(inventory, request, node);
-  size_t first = (size_t)node.id * inventory->max_gpus;
-  const uint32_t *mem_mib = inventory->gpu_mem_mib + first;
-  uint32_t n_gpus = inventory->n_gpus[node.id];
-  uint64_t fitting = 0;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= requested_milli) << gpu;
-  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
-    for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
-      fitting &= ~((uint64_t)(inventory->gpu_tasks[first + gpu] >= inventory->max_tasks[node.id]) << gpu);
-  if (request->gpu_mem_mib == 0) return fitting;
-  if (request->gpu_mem_mib > inventory->slot_mem_mib[node.id]) return 0;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
-  return fitting;
-}
-
-/* Whether a set has at smaller `count` members. Cheap for small counts. */
-static bool has_as_many(uint64_t set, uint32_t count) {
-  for (; count > 1 && set; count--) set &= set - 1;
-  return set != 0;
-}
-
-/* Whether the only constraint on the GPU is its milli-GPUs, for a task with one GPU. */
-static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
-}
-
-static inline bool fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  if (inventory->closed[node.id] || inventory->alone[node.id]) return false;
-  if (request->dedicated && inventory->tasks[node.id] > 0) return false;
-  if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
-  if (inventory->mem_mib[node.id] < request->mem_mib) return false;
-  if (request->gpus == 0) return true;
-  if (hr_gpu_inventory_mig(inventory, node)) return request->gpus == 1 && mig_fitting(inventory, request, node) != 0;
-  if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
-  if (is_by_share(inventory, request, node)) return true;
-  return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
-}
-
-bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  return fits(inventory, request, node);
-}
-
-uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests,
-                                    uint32_t count, hr_node node) {
-  uint64_t fitting = 0;
-  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
-  return fitting;
-}
-
-/* The GPU with the smallest remainder, the first of equal ones. */
-static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
-  uint32_t best = (uint32_t)__builtin_ctzll(gpus);
-  for (uint64_t rest = gpus; rest; rest &= rest - 1) {
-    uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
-    if (milli[gpu] < milli[best]) best = gpu;
-  }
-  return best;
-}
-
-/* As smallest_left, of the GPUs with at smaller `requested_milli`; 0 if there is none. */
-static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
-  enum { GPU_BITS = 6 };
-  uint32_t best = UINT32_MAX;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
-    uint32_t key = (uint32_t)milli[gpu] << GPU_BITS | gpu;
-    best = milli[gpu] >= requested_milli && key < best ? key : best;
-  }
-  return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
-}
-
-/* Whole GPUs have nothing allocated, so their remainders are equal. */
-uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                  hr_node node, uint64_t gpus) {
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
-  for (uint32_t i = 0; i < request->gpus && fitting; i++) {
-    uint64_t gpu = UINT64_C(1) << smallest_left(milli, fitting);
-    picked |= gpu;
-    fitting &= ~gpu;
-  }
-  return picked;
-}
-
-static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
-
-uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                               hr_node node) {
-  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node);
-  if (is_by_share(inventory, request, node))
-    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
-                    hr_gpu_inventory_milli(inventory, request, node));
-  return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
-}
-
-static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint16_t widest = 0;
-  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
-  inventory->widest_milli[node.id] = widest;
-}
-
-static struct hr_slice mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                 hr_node node, uint64_t gpus);
-
-struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                       hr_node node, uint64_t gpus) {
-  if (gpus && hr_gpu_inventory_mig(inventory, node)) return mig_slice(inventory, request, node, gpus);
-  return (struct hr_slice){
-      .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
-}
-
-static const char *mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                              const struct hr_slice *slice);
-
-const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                    const struct hr_slice *slice) {
-  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
-  bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
-  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
-  if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
-    return "a slice does not have as much of its GPUs as a task asks for";
-  if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
-    return "a GPU has too little free";
-  if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
-  return is_split ? mig_refuse(inventory, request, slice) : NULL;
-}
-
-static void mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken);
-
-/* `taken`: 1 to allocate, -1 (unsigned) to release. */
-static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
-                   uint32_t taken) {
-  uint32_t node = slice->node.id;
-  if (inventory->cpu_milli[node] != HR_NONE)
-    inventory->cpu_milli[node] -= taken * hr_gpu_inventory_cpu_milli(inventory, request, slice->node);
-  if (inventory->mem_mib[node] != UINT64_MAX) inventory->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
-  inventory->tasks[node] += taken;
-  inventory->alone[node] = request->dedicated && taken == 1;
-  if (!slice->gpus) return;
-  bool is_split = hr_gpu_inventory_mig(inventory, slice->node) != NULL;
-  if (is_split) mig_change(inventory, slice, taken == 1);
-  size_t first = (size_t)node * inventory->max_gpus;
-  uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
-  for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
-    size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
-    inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
-    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node])
-      inventory->widest_milli[node] = inventory->gpu_milli[gpu];
-    inventory->left_milli[node] -= taken * milli;
-    inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
-    if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
-  }
-  if (taken == 1) find_widest(inventory, slice->node);
-}
-
-void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                           const struct hr_slice *slice) {
-  change(inventory, request, slice, 1);
-}
-
-void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                           const struct hr_slice *slice) {
-  change(inventory, request, slice, UINT32_MAX);
-}
-
-static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
-
-void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                           const struct hr_slice *slice) {
-  hr_gpu_inventory_give(inventory, request, slice);
-  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) mig_undo(inventory, slice);
-}
-
-static void mig_renew(struct hr_gpu_inventory *inventory, hr_node node);
-
-void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
-  if (hr_gpu_inventory_mig(inventory, node)) mig_renew(inventory, node);
-}
-
-/* ---- An empty node ---- */
-
-static uint64_t smaller(uint64_t a, uint64_t b) {
-  return a < b ? a : b;
-}
-
-static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu);
-
-/* The number of tasks for which a node has suitable MIG instances. */
-static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
-  uint64_t most = 0;
-  for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
-    most += mig_max_tasks(spec->mig, wanted, gpu);
-  return most;
-}
-
-/* The number of tasks for which a node has GPUs. */
-static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
-  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
-  uint64_t on_each = smaller(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
-  if (request->gpu_mem_mib) on_each = smaller(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
-  if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
-  return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
-}
-
-uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
-  const struct hr_pool_spec *spec = &cluster->pools[pool.id];
-  uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool.id] : 0;
-  uint64_t most = HR_NONE;
-  if (request->dedicated) most = 1;
-  if (request->gpus > 0)
-    most = smaller(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
-  uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
-  if (spec->cpu_milli_per_node && cpu_milli) most = smaller(most, spec->cpu_milli_per_node / cpu_milli);
-  if (spec->mem_mib_per_node && request->mem_mib) most = smaller(most, spec->mem_mib_per_node / request->mem_mib);
-  return (uint32_t)most;
-}
-
 /*
  * ---- MIG ----
  *
  * A GPU with a fixed layout is stored as the number of the layout and the set of starts that tasks occupy; the idle
  * instances of a profile follow with one AND. On demand, its instances are those of its tasks. Sets of profiles are
- * words;
- * profiles are numbered from the largest to the smallest, so the highest bit is the smallest profile.
+ * words; profiles are numbered from the largest to the smallest, so the highest bit is the smallest profile.
  */
 
 static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
@@ -661,4 +319,296 @@ static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, ui
     if (count > most) most = count;
   }
   return most;
+}
+
+/* ---- Creation ---- */
+
+static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
+  size_t n_nodes = inventory->n_nodes, n_gpus = n_nodes * inventory->max_gpus;
+  inventory->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->pool);
+  inventory->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->cpu_milli);
+  inventory->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->mem_mib);
+  inventory->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_milli);
+  inventory->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_mem_mib);
+  inventory->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_tasks);
+  inventory->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->left_milli);
+  inventory->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->widest_milli);
+  inventory->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_milli);
+  inventory->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_mem_mib);
+  inventory->max_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->max_tasks);
+  inventory->closed = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->alone = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
+  if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
+  if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
+  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks ||
+      !inventory->closed)
+    return HR_NO_MEMORY;
+  bool made =
+      inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
+  return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+}
+
+static uint32_t max_tasks(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_MPS) return spec->clients ? spec->clients : HR_MPS_CLIENTS;
+  return HR_WHOLE_GPU_MILLI;
+}
+
+static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool,
+                      const struct hr_pool_spec *spec) {
+  inventory->pool[node] = pool;
+  inventory->n_gpus[node] = (uint8_t)spec->gpus_per_node;
+  inventory->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  inventory->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
+  inventory->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
+  inventory->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
+  inventory->max_tasks[node] = (uint16_t)max_tasks(spec);
+  inventory->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
+  inventory->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
+  for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
+    inventory->gpu_milli[(size_t)node * inventory->max_gpus + gpu] = HR_WHOLE_GPU_MILLI;
+    inventory->gpu_mem_mib[(size_t)node * inventory->max_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
+  }
+}
+
+/* Records the CPU that comes with each GPU, if some pool has any. */
+static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *spec) {
+  bool any = false;
+  for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
+  if (!any) return HR_OK;
+  inventory->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *inventory->gpu_cpu_milli);
+  if (!inventory->gpu_cpu_milli) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < spec->n_pools; i++) inventory->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
+  return HR_OK;
+}
+
+struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
+                                                 const struct hr_requests *requests) {
+  struct hr_gpu_inventory *inventory = hr_arena_alloc(arena, sizeof *inventory);
+  if (!inventory) return NULL;
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    inventory->n_nodes += spec->pools[i].nodes;
+    if (spec->pools[i].nodes == 0) continue;
+    if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
+  }
+  if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
+  for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
+    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
+  if (init_gpu_cpus(inventory, arena, spec) != HR_OK) return NULL;
+  return mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
+}
+
+uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t idle = 0;
+  if (inventory->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
+  return idle;
+}
+
+uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) return mig_fitting(inventory, request, node);
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t requested_milli = hr_gpu_inventory_milli(inventory, request, node);
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  const uint32_t *mem_mib = inventory->gpu_mem_mib + first;
+  uint32_t n_gpus = inventory->n_gpus[node.id];
+  uint64_t fitting = 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= requested_milli) << gpu;
+  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
+    for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
+      fitting &= ~((uint64_t)(inventory->gpu_tasks[first + gpu] >= inventory->max_tasks[node.id]) << gpu);
+  if (request->gpu_mem_mib == 0) return fitting;
+  if (request->gpu_mem_mib > inventory->slot_mem_mib[node.id]) return 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
+  return fitting;
+}
+
+/* Whether a set has at smaller `count` members. Cheap for small counts. */
+static bool has_as_many(uint64_t set, uint32_t count) {
+  for (; count > 1 && set; count--) set &= set - 1;
+  return set != 0;
+}
+
+/* Whether the only constraint on the GPU is its milli-GPUs, for a task with one GPU. */
+static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
+}
+
+static inline bool fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  if (inventory->closed[node.id] || inventory->alone[node.id]) return false;
+  if (request->dedicated && inventory->tasks[node.id] > 0) return false;
+  if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
+  if (inventory->mem_mib[node.id] < request->mem_mib) return false;
+  if (request->gpus == 0) return true;
+  if (hr_gpu_inventory_mig(inventory, node)) return request->gpus == 1 && mig_fitting(inventory, request, node) != 0;
+  if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
+  if (is_by_share(inventory, request, node)) return true;
+  return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
+}
+
+bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return fits(inventory, request, node);
+}
+
+uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests,
+                                    uint32_t count, hr_node node) {
+  uint64_t fitting = 0;
+  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
+  return fitting;
+}
+
+/* The GPU with the smallest remainder, the first of equal ones. */
+static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
+  uint32_t best = (uint32_t)__builtin_ctzll(gpus);
+  for (uint64_t rest = gpus; rest; rest &= rest - 1) {
+    uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
+    if (milli[gpu] < milli[best]) best = gpu;
+  }
+  return best;
+}
+
+/* As smallest_left, of the GPUs with at smaller `requested_milli`; 0 if there is none. */
+static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
+  enum { GPU_BITS = 6 };
+  uint32_t best = UINT32_MAX;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
+    uint32_t key = (uint32_t)milli[gpu] << GPU_BITS | gpu;
+    best = milli[gpu] >= requested_milli && key < best ? key : best;
+  }
+  return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
+}
+
+/* Whole GPUs have nothing allocated, so their remainders are equal. */
+uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                  hr_node node, uint64_t gpus) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
+  for (uint32_t i = 0; i < request->gpus && fitting; i++) {
+    uint64_t gpu = UINT64_C(1) << smallest_left(milli, fitting);
+    picked |= gpu;
+    fitting &= ~gpu;
+  }
+  return picked;
+}
+
+uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                               hr_node node) {
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node);
+  if (is_by_share(inventory, request, node))
+    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
+                    hr_gpu_inventory_milli(inventory, request, node));
+  return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
+}
+
+static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint16_t widest = 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
+  inventory->widest_milli[node.id] = widest;
+}
+
+struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node, uint64_t gpus) {
+  if (gpus && hr_gpu_inventory_mig(inventory, node)) return mig_slice(inventory, request, node, gpus);
+  return (struct hr_slice){
+      .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
+}
+
+const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                    const struct hr_slice *slice) {
+  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
+  bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
+  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
+  if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
+    return "a slice does not have as much of its GPUs as a task asks for";
+  if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
+    return "a GPU has too little free";
+  if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
+  return is_split ? mig_refuse(inventory, request, slice) : NULL;
+}
+
+/* `taken`: 1 to allocate, -1 (unsigned) to release. */
+static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
+                   uint32_t taken) {
+  uint32_t node = slice->node.id;
+  if (inventory->cpu_milli[node] != HR_NONE)
+    inventory->cpu_milli[node] -= taken * hr_gpu_inventory_cpu_milli(inventory, request, slice->node);
+  if (inventory->mem_mib[node] != UINT64_MAX) inventory->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
+  inventory->tasks[node] += taken;
+  inventory->alone[node] = request->dedicated && taken == 1;
+  if (!slice->gpus) return;
+  bool is_split = hr_gpu_inventory_mig(inventory, slice->node) != NULL;
+  if (is_split) mig_change(inventory, slice, taken == 1);
+  size_t first = (size_t)node * inventory->max_gpus;
+  uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
+  for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
+    size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
+    inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
+    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node])
+      inventory->widest_milli[node] = inventory->gpu_milli[gpu];
+    inventory->left_milli[node] -= taken * milli;
+    inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
+    if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
+  }
+  if (taken == 1) find_widest(inventory, slice->node);
+}
+
+void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  change(inventory, request, slice, 1);
+}
+
+void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  change(inventory, request, slice, UINT32_MAX);
+}
+
+void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  hr_gpu_inventory_give(inventory, request, slice);
+  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) mig_undo(inventory, slice);
+}
+
+void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) mig_renew(inventory, node);
+}
+
+/* ---- An empty node ---- */
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* The number of tasks for which a node has suitable MIG instances. */
+static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
+  uint64_t most = 0;
+  for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
+    most += mig_max_tasks(spec->mig, wanted, gpu);
+  return most;
+}
+
+/* The number of tasks for which a node has GPUs. */
+static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  uint64_t on_each = smaller(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
+  if (request->gpu_mem_mib) on_each = smaller(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
+  if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
+  return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
+}
+
+uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
+  const struct hr_pool_spec *spec = &cluster->pools[pool.id];
+  uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool.id] : 0;
+  uint64_t most = HR_NONE;
+  if (request->dedicated) most = 1;
+  if (request->gpus > 0)
+    most = smaller(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
+  uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
+  if (spec->cpu_milli_per_node && cpu_milli) most = smaller(most, spec->cpu_milli_per_node / cpu_milli);
+  if (spec->mem_mib_per_node && request->mem_mib) most = smaller(most, spec->mem_mib_per_node / request->mem_mib);
+  return (uint32_t)most;
 }

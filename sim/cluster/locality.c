@@ -85,7 +85,7 @@ bool hr_cluster_any_within(const struct hr_cluster *cluster) {
   return cluster->tiers_within != 0;
 }
 
-void hr__locality_find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
+static void find_tiers(struct hr_cluster *cluster, struct hr_arena *arena) {
   bool any_class = false;
   for (unsigned i = 0; cluster->classes && i < HR_N_CLASSES; i++)
     any_class = any_class || cluster->classes[i].within != HR_TIER_ANY;
@@ -98,7 +98,7 @@ void hr__locality_find_tiers(struct hr_cluster *cluster, struct hr_arena *arena)
 }
 
 /* In per-GPU allocation, policies look at groups by themselves. */
-enum hr_status hr__locality_make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
+static enum hr_status make_groups(struct hr_cluster *cluster, struct hr_arena *arena) {
   for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
     for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
@@ -108,6 +108,11 @@ enum hr_status hr__locality_make_groups(struct hr_cluster *cluster, struct hr_ar
     }
   }
   return HR_OK;
+}
+
+enum hr_status hr__locality_init(struct hr_cluster *cluster, struct hr_arena *arena) {
+  find_tiers(cluster, arena);
+  return make_groups(cluster, arena);
 }
 
 /* ---- The empty cluster ---- */

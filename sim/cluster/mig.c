@@ -3,12 +3,9 @@
  * The geometry of MIG on one GPU; names of profiles and layouts.
  *
  * Memory slices are bits, so free runs of slices and the starts that remain for a profile take a few shifts. Where to
- * put an
- * instance is decided by what still fits afterwards. The room for each profile, in four bits each with the largest
- * profile
- * on top, is one number, and the best start is the one that leaves the greatest number: a large profile has few starts,
- * and
- * what it loses is lost for all smaller ones too, but not the other way round.
+ * put an instance is decided by what still fits afterwards. The room for each profile, in four bits each with the
+ * largest profile on top, is one number, and the best start is the one that leaves the greatest number: a large profile
+ * has few starts, and what it loses is lost for all smaller ones too, but not the other way round.
  */
 
 #include "headroom/mig.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Rows of a table of speeds are sorted by model and, for each model, by GPUs. The rows of a model are looked up once
- * per
- * model of the trace, not per job. Conversion between work and time uses 128 bits: work is rounded down and time up, so
- * the
- * time for an amount of work never ends before that work is complete.
+ * per model of the trace, not per job. Conversion between work and time uses 128 bits: work is rounded down and time
+ * up, so the time for an amount of work never ends before that work is complete.
  */
 
 #include "sim/cluster/speeds.h"
@@ -84,20 +82,11 @@ int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm) {
   return time_us < MAX_US ? (int64_t)time_us : MAX_US;
 }
 
-int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
-  return hr__time_left_us(work_us, 0, speed_ppm);
-}
-
 int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part) {
   if (speed_ppm == HR__FULL_SPEED_PPM) return time_us;
   wide work_ppm = (wide)(uint64_t)time_us * speed_ppm + *part, work_us = work_ppm / HR__FULL_SPEED_PPM;
   *part = (uint32_t)(work_ppm % HR__FULL_SPEED_PPM);
   return work_us < MAX_US ? (int64_t)work_us : MAX_US;
-}
-
-int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
-  uint32_t part = 0;
-  return hr__work_done_us(time_us, speed_ppm, &part);
 }
 
 /* ---- Speeds by network ---- */

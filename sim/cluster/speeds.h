@@ -36,15 +36,22 @@ static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_jo
   return hr__speed_of_row(speeds->table, speeds->row_of[job.id], pool.id);
 }
 
-/* The time that work takes, rounded up; at most INT64_MAX / 2. */
-int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm);
-/* The work completed in a time, rounded down; at most INT64_MAX / 2. */
-int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm);
-
-/* As above, for work in progress: `part` is the completed fraction of the next microsecond of work, in millionths.
-   hr__work_done_us updates it, so that changes of speed lose no work. */
+/* The time that work takes, rounded up, and the work completed in a time, rounded down; at most INT64_MAX / 2. For work
+   in progress: `part` is the completed fraction of the next microsecond of work, in millionths. hr__work_done_us
+   updates it, so that changes of speed lose no work. */
 int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm);
 int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part);
+
+/* The time that work takes, rounded up; at most INT64_MAX / 2. */
+static inline int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
+  return hr__time_left_us(work_us, 0, speed_ppm);
+}
+
+/* The work completed in a time, rounded down; at most INT64_MAX / 2. */
+static inline int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
+  uint32_t part = 0;
+  return hr__work_done_us(time_us, speed_ppm, &part);
+}
 
 /* ---- Speeds by network ---- */
 

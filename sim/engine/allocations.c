@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The placements of running jobs, at eight bytes per job, and the jobs of each node. Slices of gangs that span nodes
- * are in
- * one array, in blocks whose size is a power of two; freed blocks are reused. The jobs of a node are a linked list,
- * short
- * because a node has few GPUs.
+ * are in one array, in blocks whose size is a power of two; freed blocks are reused. The jobs of a node are a linked
+ * list, short because a node has few GPUs.
  */
 
 #include "base/array.h"
@@ -59,23 +57,6 @@ static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr
   if (!engine->allocation_gpus) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0, {0}};
   return (struct hr_slice){node, engine->gpu_milli[job.id], engine->allocation_gpus[job.id],
                            engine->allocation_instance[job.id]};
-}
-
-struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job) {
-  struct hr__allocation kept = {.ref = engine->allocation[job.id]};
-  if (!engine->allocation_gpus) return kept;
-  kept.gpus = engine->allocation_gpus[job.id];
-  kept.gpu_milli = engine->gpu_milli[job.id];
-  kept.instance = engine->allocation_instance[job.id];
-  return kept;
-}
-
-void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation allocation) {
-  engine->allocation[job.id] = allocation.ref;
-  if (!engine->allocation_gpus) return;
-  engine->allocation_gpus[job.id] = allocation.gpus;
-  engine->gpu_milli[job.id] = allocation.gpu_milli;
-  engine->allocation_instance[job.id] = allocation.instance;
 }
 
 struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs that can be stopped before their end. An attempt has phases: it restarts (not the first attempt), works, and
- * writes
- * a checkpoint from time to time; after a notice it may write one and leave. If its GPUs have too little memory, it is
- * killed before that and tries again later (sharing.c).
+ * writes a checkpoint from time to time; after a notice it may write one and leave. If its GPUs have too little memory,
+ * it is killed before that and tries again later (sharing.c).
  *
  * The event heap has one entry for the end of a job's phase or of its work, except for jobs that write to a shared
- * storage,
- * which the storage advances (storage.c). Work is measured on the job's own clock, which stops during restarts and
- * checkpoints. Work before the last checkpoint is kept; later work is lost if the job is stopped.
+ * storage, which the storage advances (storage.c). Work is measured on the job's own clock, which stops during restarts
+ * and checkpoints. Work before the last checkpoint is kept; later work is lost if the job is stopped.
  */
 
 #include "sim/engine/engine.h"
@@ -201,11 +199,6 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) hr__attempt_submit(engine, (hr_job){i});
   return hr__storage_init(engine);
-}
-
-void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
-  engine->attempt_us[job.id] = HR_NEVER_US;
-  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
 }
 
 static int64_t checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);

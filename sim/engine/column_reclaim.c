@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Streamed runs. Per-job columns have addresses for the whole trace, but not memory: the pages of a block of jobs
- * become
- * resident when its first job is submitted, and return to the system when all its jobs are finished. Job ids stay the
- * same,
- * so nothing else in the engine or in a policy changes, ties included. A job that runs for months retains its own block
- * only, not all later ones. Pages of the engine's columns lose their contents; pages of the trace are mapped from its
- * file
- * and would be read from there again.
+ * become resident when its first job is submitted, and return to the system when all its jobs are finished. Job ids
+ * stay the same, so nothing else in the engine or in a policy changes, ties included. A job that runs for months
+ * retains its own block only, not all later ones. Pages of the engine's columns lose their contents; pages of the trace
+ * are mapped from its file and would be read from there again.
  */
 
 #include "base/array.h"

@@ -204,8 +204,23 @@ struct hr__engine {
 /* ---- allocations.c ---- */
 enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* The stored placement of a job, and its reverse. A job may get a new placement before its old one is freed. */
-struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job);
-void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation allocation);
+static inline struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job) {
+  struct hr__allocation kept = {.ref = engine->allocation[job.id]};
+  if (!engine->allocation_gpus) return kept;
+  kept.gpus = engine->allocation_gpus[job.id];
+  kept.gpu_milli = engine->gpu_milli[job.id];
+  kept.instance = engine->allocation_instance[job.id];
+  return kept;
+}
+
+static inline void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation allocation) {
+  engine->allocation[job.id] = allocation.ref;
+  if (!engine->allocation_gpus) return;
+  engine->allocation_gpus[job.id] = allocation.gpus;
+  engine->gpu_milli[job.id] = allocation.gpu_milli;
+  engine->allocation_instance[job.id] = allocation.instance;
+}
+
 /* The placement of a running job. `one` is storage for a single slice. Valid until the next placement is stored. */
 struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
 void hr__allocation_free(struct hr__engine *engine, hr_job job);
@@ -217,12 +232,20 @@ enum hr_status hr__out_of_memory(const struct hr__engine *engine);
 /* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
 enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event);
-enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity);
+static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind,
+                                          uint32_t entity) {
+  return hr__event_heap_push(&engine->heap, hr__pending(at_us, kind, entity)) == HR_OK ? HR_OK
+                                                                                       : hr__out_of_memory(engine);
+}
 
 /* ---- attempts.c: jobs that can be stopped before their end ---- */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
 /* Initializes the state of a job: for all jobs at the start of a run, or at submission if the run is streamed. */
-void hr__attempt_submit(struct hr__engine *engine, hr_job job);
+static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
+  engine->attempt_us[job.id] = HR_NEVER_US;
+  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
+}
+
 /* Changes the speed of a running job from now on. Its completed work is kept exactly. */
 enum hr_status hr__attempt_set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
 /* A job that was just placed begins to work or to restart, or is killed if its GPU memory is not available. */
@@ -277,10 +300,6 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
 /* Closes the accounts at the end of the run. */
 void hr__markets_settle(struct hr__engine *engine);
 
-/* ---- sharing.c: jobs that share a GPU ---- */
-enum hr_status hr__claims_init(struct hr__engine *engine);
-/* What the tasks on a GPU have claimed; NULL unless its memory is first come, first served. */
-const struct hr__claim *hr__claim_on(const struct hr__engine *engine, hr_pool pool, hr_node node, uint32_t gpu);
 /* Claims GPU memory for all tasks of a job that is about to work, or for none: false if some GPU has too little.
    True if there is nothing to claim. */
 bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
@@ -294,13 +313,11 @@ enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job);
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* Call this after hr__markets_init. */
-enum hr_status hr__neighbours_init(struct hr__engine *engine);
+enum hr_status hr__sharing_init(struct hr__engine *engine);
 /* As hr__speed_at_ppm, with the jobs that share its GPUs now. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* A job has come to this placement or has left it: updates the speeds of the jobs on the same GPUs. */
 enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement);
-/* The lowest factor by which sharing can slow a job down, in ppm; at least 1. */
-uint32_t hr__min_interference_ppm(const struct hr__engine *engine);
 
 /* Allocates the state of MIG reconfigurations, if any takes time (attempts.c). */
 enum hr_status hr__attempts_init_mig(struct hr__engine *engine);

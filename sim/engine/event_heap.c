@@ -9,8 +9,6 @@
 
 #include "base/array.h"
 
-#include <stdlib.h>
-
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 static ALWAYS_INLINE void put(const struct hr__event_heap *heap, bool placed, uint32_t at, struct hr__pending pending) {
@@ -70,9 +68,4 @@ struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap) {
 
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job) {
   if (heap->place[job]) take_out(heap, heap->place[job] - 1);
-}
-
-void hr__event_heap_finish(struct hr__event_heap *heap) {
-  free(heap->entries);
-  *heap = (struct hr__event_heap){0};
 }

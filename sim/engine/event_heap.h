@@ -6,6 +6,8 @@
 
 #include "headroom/policy.h"
 
+#include <stdlib.h>
+
 /* Kinds of pending events, in their order at one instant: first what frees capacity, then what removes it, then what
    adds it. Submissions come after HR__PENDING_NODE_UP and before timers. */
 enum hr__pending_kind {
@@ -59,6 +61,9 @@ struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap);
 /* Removes the entry of a job, if it has one. Needs `place`. O(log n). */
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job);
 /* Frees the entries. `place` belongs to the caller. */
-void hr__event_heap_finish(struct hr__event_heap *heap);
+static inline void hr__event_heap_finish(struct hr__event_heap *heap) {
+  free(heap->entries);
+  *heap = (struct hr__event_heap){0};
+}
 
 #endif

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Moves of a policy. A move takes effect when it is made, so the view is always up to date. The list of moves serves to
- * roll
- * back, and to notify observers after the pass. The first move that breaks a rule is refused and ends the run; the
- * error
- * names time, job, policy and rule.
+ * roll back, and to notify observers after the pass. The first move that breaks a rule is refused and ends the run; the
+ * error names time, job, policy and rule.
  *
  * At the end: why a waiting job does not start. The policy is asked first; otherwise the reason is what the engine can
- * see,
- * that no pool or node has room.
+ * see, that no pool or node has room.
  */
 
 #include "base/array.h"

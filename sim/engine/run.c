@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The run loop. At each instant: first all jobs that end, then nodes that go and come, then submissions, then timers;
- * then
- * one pass of the policy, whose moves are carried out in order. A job without run time that starts in a pass ends at
- * the
- * same instant, which is therefore processed again.
+ * then one pass of the policy, whose moves are carried out in order. A job without run time that starts in a pass ends
+ * at the same instant, which is therefore processed again.
  *
  * Every event is added to the digest; observers are notified of all events, the policy of those that are not its own
  * moves.
@@ -415,12 +413,10 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .total_milli = engine->cluster.total_milli};
   /* before the policy, whose view includes available nodes */
   if (engine->cluster.nodes) status = hr__markets_init(engine);
-  if (status == HR_OK) status = hr__neighbours_init(engine);
+  if (status == HR_OK) status = hr__sharing_init(engine);
   if (status == HR_OK) status = create_policy(engine);
-  engine->interference_ppm = hr__min_interference_ppm(engine);
   engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
   if (status == HR_OK) status = hr__attempts_init_mig(engine);
-  if (status == HR_OK) status = hr__claims_init(engine);
   if (status == HR_OK) status = begin_attempts(engine);
   return status == HR_OK && engine->config->stream ? hr__column_reclaim_check(engine) : status;
 }
@@ -575,9 +571,4 @@ static enum hr_status notify_policy(struct hr__engine *engine, const struct hr_e
 enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
   hr__notify_observers(engine, event);
   return notify_policy(engine, event);
-}
-
-enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity) {
-  return hr__event_heap_push(&engine->heap, hr__pending(at_us, kind, entity)) == HR_OK ? HR_OK
-                                                                                       : hr__out_of_memory(engine);
 }

@@ -31,26 +31,8 @@ static struct hr__claim *claim_at(const struct hr__engine *engine, hr_node node,
   return &engine->claims.of_gpu[(size_t)node.id * engine->cluster.inventory->max_gpus + gpu];
 }
 
-const struct hr__claim *hr__claim_on(const struct hr__engine *engine, hr_pool pool, hr_node node, uint32_t gpu) {
+static const struct hr__claim *claim_on(const struct hr__engine *engine, hr_pool pool, hr_node node, uint32_t gpu) {
   return has_claims(engine, pool) ? claim_at(engine, node, gpu) : NULL;
-}
-
-enum hr_status hr__claims_init(struct hr__engine *engine) {
-  const struct hr_cluster *cluster = &engine->cluster;
-  bool any = false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_pool_spec *spec = cluster->pools[i].spec;
-    any = any || (spec->nodes > 0 && hr_pool_kills(spec));
-  }
-  if (!any || !cluster->inventory) return HR_OK;
-  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
-  engine->claims.of_gpu = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->claims.of_gpu);
-  if (!engine->claims.of_gpu) return hr__out_of_memory(engine);
-  for (size_t i = 0; i < n_gpus; i++) {
-    const struct hr_pool_spec *spec = cluster->pools[cluster->inventory->pool[i / cluster->inventory->max_gpus]].spec;
-    engine->claims.of_gpu[i].left_mib = spec->gpu_mem_mib;
-  }
-  return HR_OK;
 }
 
 /* ---- Claims ---- */
@@ -178,17 +160,6 @@ static uint32_t pair_ppm(const struct hr__engine *engine, hr_pool pool, hr_job j
   return found ? found->speed_ppm : 0;
 }
 
-enum hr_status hr__neighbours_init(struct hr__engine *engine) {
-  const struct hr_cluster *cluster = &engine->cluster;
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    engine->interferes = engine->interferes || pool_interferes(cluster->pools[i].spec);
-  if (!engine->interferes) return HR_OK;
-  if (bind_all_pairs(engine) != HR_OK) return HR_NO_MEMORY;
-  if (engine->residents.first) return HR_OK;
-  engine->residents.first = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *engine->residents.first);
-  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
-}
-
 /* ---- Speeds ---- */
 
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
@@ -232,7 +203,7 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
 static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
   const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
   size_t at = (size_t)node.id * inventory->max_gpus + gpu;
-  const struct hr__claim *claim = hr__claim_on(engine, pool, node, gpu); /* killed tasks are no processes there */
+  const struct hr__claim *claim = claim_on(engine, pool, node, gpu); /* killed tasks are no processes there */
   uint32_t tasks = claim ? claim->tasks : inventory->gpu_tasks[at];
   if (tasks < 2) return HR__FULL_SPEED_PPM;
   if (tasks == 2 && engine->pairs[pool.id].count > 0) {
@@ -288,7 +259,28 @@ enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_
   return status;
 }
 
-uint32_t hr__min_interference_ppm(const struct hr__engine *engine) {
+/* ---- Start of a run ---- */
+
+static enum hr_status init_claims(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    any = any || (spec->nodes > 0 && hr_pool_kills(spec));
+  }
+  if (!any || !cluster->inventory) return HR_OK;
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
+  engine->claims.of_gpu = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->claims.of_gpu);
+  if (!engine->claims.of_gpu) return hr__out_of_memory(engine);
+  for (size_t i = 0; i < n_gpus; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[cluster->inventory->pool[i / cluster->inventory->max_gpus]].spec;
+    engine->claims.of_gpu[i].left_mib = spec->gpu_mem_mib;
+  }
+  return HR_OK;
+}
+
+/* The lowest factor by which sharing can slow a job down, in ppm; at least 1. */
+static uint32_t min_interference_ppm(const struct hr__engine *engine) {
   uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
@@ -303,4 +295,21 @@ uint32_t hr__min_interference_ppm(const struct hr__engine *engine) {
     }
   }
   return min_ppm > 0 ? min_ppm : 1;
+}
+
+static enum hr_status init_speeds(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    engine->interferes = engine->interferes || pool_interferes(cluster->pools[i].spec);
+  if (!engine->interferes) return HR_OK;
+  if (bind_all_pairs(engine) != HR_OK) return HR_NO_MEMORY;
+  if (engine->residents.first) return HR_OK;
+  engine->residents.first = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *engine->residents.first);
+  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
+}
+
+enum hr_status hr__sharing_init(struct hr__engine *engine) {
+  engine->interference_ppm = min_interference_ppm(engine);
+  enum hr_status status = init_speeds(engine);
+  return status == HR_OK ? init_claims(engine) : status;
 }

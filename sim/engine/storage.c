@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The storage of a pool. Checkpoints that are written at the same time share its bandwidth equally, so all writers make
- * the
- * same progress, and one clock suffices: the service that each writer has received so far. A writer is done when the
- * clock
- * reaches its mark, the size of its checkpoint after the value at which it began. Service is counted in units of 2^-10
- * MiB x
- * microseconds per second, so that the division by the number of writers loses almost nothing, equally on every
- * machine.
+ * the same progress, and one clock suffices: the service that each writer has received so far. A writer is done when
+ * the clock reaches its mark, the size of its checkpoint after the value at which it began. Service is counted in units
+ * of 2^-10 MiB x microseconds per second, so that the division by the number of writers loses almost nothing, equally
+ * on every machine.
  */
 
 #include "base/array.h"

@@ -2,10 +2,9 @@
 /*
  * Nodes that come and go. The supply is a function of time (supply.h), and the node that will be reclaimed is known in
  * advance: a lower level takes the nodes above it, a group interruption its nodes, and an age the node that reaches it.
- * So
- * the time when a node goes down is known; it has notice for the specified time before. Levels are known one notice
- * period
- * ahead: capacity that will be gone by then is not available any more, so a node is never launched into a notice.
+ * So the time when a node goes down is known; it has notice for the specified time before. Levels are known one notice
+ * period ahead: capacity that will be gone by then is not available any more, so a node is never launched into a
+ * notice.
  */
 
 #include "headroom/market.h"

@@ -8,14 +8,15 @@
 #include "headroom/base.h"
 #include "headroom/market.h"
 
+#include <stdlib.h>
+
 /* ---- price.c ---- */
 
 /*
  * Prices over time, and prices that are drawn.
  *
  * struct hr__price_sums answers what a GPU-hour of a pool costs between two times: with the price sums up to each step,
- * a
- * query takes one binary search, and none if the price is constant.
+ * a query takes one binary search, and none if the price is constant.
  */
 
 struct hr__price_sums {
@@ -25,7 +26,9 @@ struct hr__price_sums {
 
 /* HR_NO_MEMORY on failure. Call hr__price_sums_finish in any case. */
 enum hr_status hr__price_sums_init(struct hr__price_sums *sums, const struct hr_market_spec *market);
-void hr__price_sums_finish(struct hr__price_sums *sums);
+static inline void hr__price_sums_finish(struct hr__price_sums *sums) {
+  free(sums->before);
+}
 
 /* The price sum up to a time; for prices with steps only. */
 hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us);

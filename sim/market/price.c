@@ -49,10 +49,6 @@ enum hr_status hr__price_sums_init(struct hr__price_sums *sums, const struct hr_
   return HR_OK;
 }
 
-void hr__price_sums_finish(struct hr__price_sums *sums) {
-  free(sums->before);
-}
-
 hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us) {
   uint32_t step = step_at(sums->market, to_us);
   return sums->before[step] + step_sum(&sums->market->prices[step], to_us);

@@ -3,17 +3,13 @@
  * Three kinds of spot supply.
  *
  * Group interruptions: a Poisson process of instants, each of which reclaims some nodes. Their number is one plus a
- * geometric
- * variable, limited to the number of nodes. With E its mean, n nodes and a rate r per node, interruptions come at the
- * rate
- * n r / E, so that each node is reclaimed at the rate r exactly, whatever the limit.
+ * geometric variable, limited to the number of nodes. With E its mean, n nodes and a rate r per node, interruptions
+ * come at the rate n r / E, so that each node is reclaimed at the rate r exactly, whatever the limit.
  *
  * Levels: a record is repeated cyclically. A zone that is on or off draws the lengths of its periods from its own
- * stream. It
- * begins as an observer at a random time finds it: within a period that is more likely to be found the longer it is, at
- * a
- * uniform point of it. Such a period has the density x f(x) / mean, which can be drawn in closed form for each kind of
- * duration.
+ * stream. It begins as an observer at a random time finds it: within a period that is more likely to be found the
+ * longer it is, at a uniform point of it. Such a period has the density x f(x) / mean, which can be drawn in closed
+ * form for each kind of duration.
  *
  * Lifetimes: nodes that end by age.
  */

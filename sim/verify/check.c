@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Checked mode: recomputes the state from the running jobs (the pending ends) and compares it with the state that the
- * engine
- * maintains: free GPUs per node, per pool and in the index, job counts, the order of the event heap, GPU inventory, GPU
- * memory claims, MIG instances. Scratch memory comes from malloc; this code need not be fast.
+ * engine maintains: free GPUs per node, per pool and in the index, job counts, the order of the event heap, GPU
+ * inventory, GPU memory claims, MIG instances. Scratch memory comes from malloc; this code need not be fast.
  */
 
 #include "sim/cluster/cluster.h"

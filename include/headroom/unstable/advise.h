@@ -4,10 +4,9 @@
 
 /*
  * Advice: changes of a scenario that cut cost without hurting service, with the savings of each: other GPU types, fewer
- * reserved
- * nodes, spot capacity, other checkpoint intervals. Each piece of advice is the scenario with overrides, run with the
- * same
- * random events as the original, so its savings are a paired difference. docs/planner/advise.md has the details.
+ * reserved nodes, spot capacity, other checkpoint intervals. Each piece of advice is the scenario with overrides, run
+ * with the same random events as the original, so its savings are a paired difference. docs/planner/advise.md has the
+ * details.
  */
 
 #include "headroom/base.h"

@@ -6,12 +6,9 @@
  * Comparison of policies on the same trace with the same random events.
  *
  * Replication r runs every policy with one seed, hr_replication_seed(seed, r). Draws do not depend on what policies do,
- * so all
- * of them see the same interruptions, boot times and prices (common random numbers). Differences are computed within
- * each
- * replication; their mean has a 95 % confidence interval from Student's t over replications. Replication 0 is the run
- * that
- * `headroom run` makes of the scenario. docs/researcher/compare.md has the details.
+ * so all of them see the same interruptions, boot times and prices (common random numbers). Differences are computed
+ * within each replication; their mean has a 95 % confidence interval from Student's t over replications. Replication 0
+ * is the run that `headroom run` makes of the scenario. docs/researcher/compare.md has the details.
  */
 
 #include "headroom/base.h"

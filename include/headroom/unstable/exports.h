@@ -6,8 +6,7 @@
  * Exports of a run: its history, formats of other tools, and the HTML report.
  *
  * The history records all attempts of jobs and all changes of nodes, for evaluation after the run. It takes 80 bytes
- * per
- * attempt, and 24 per slice in addition.
+ * per attempt, and 24 per slice in addition.
  */
 
 #include "headroom/report.h"

@@ -4,11 +4,9 @@
 
 /*
  * How much of a cluster placement rules can fill: the experiment of Weng et al. ("Beware of Fragmentation", ATC'23).
- * Pods are
- * drawn from a trace with replacement until they request `to` times the cluster's GPUs, shuffled, and submitted one by
- * one;
- * none leaves, and pods that do not fit fail. All rules see the same pods for a seed. docs/researcher/fill.md has the
- * details.
+ * Pods are drawn from a trace with replacement until they request `to` times the cluster's GPUs, shuffled, and
+ * submitted one by one; none leaves, and pods that do not fit fail. All rules see the same pods for a seed.
+ * docs/researcher/fill.md has the details.
  */
 
 #include "headroom/report.h"

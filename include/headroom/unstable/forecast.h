@@ -6,16 +6,12 @@
  * Forecasts of demand, fitted to a trace: GPU hours of submitted work per week, by tenant and class.
  *
  * A series is the jobs of a tenant and class; small ones are pooled. The logarithm of a series' weekly demand is
- * smoothed
- * exponentially, with a damped drift; the uncertainty of level, drift, smoothing and spread is in the prediction
- * intervals.
- * Within a week demand follows an hourly profile. docs/planner/forecast.md has the model, its sources and its accuracy
- * on
- * held-out weeks.
+ * smoothed exponentially, with a damped drift; the uncertainty of level, drift, smoothing and spread is in the
+ * prediction intervals. Within a week demand follows an hourly profile. docs/planner/forecast.md has the model, its
+ * sources and its accuracy on held-out weeks.
  *
  * Weeks of the trace are counted from its first submit; future weeks and months (of 365.25 / 12 days) from the end of
- * the
- * trace's last whole week. A series is identified by its number; the total has the number of series.
+ * the trace's last whole week. A series is identified by its number; the total has the number of series.
  */
 
 #include "headroom/base.h"

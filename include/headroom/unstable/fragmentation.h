@@ -38,11 +38,9 @@ HR_API struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, co
 
 /*
  * The fragment of a node for a typical pod is what the pod cannot use of the node's idle GPUs: all of it if the pod
- * requests no
- * GPU, does not accept the pool, or does not fit by its CPU or its number of GPUs; otherwise the remainders of GPUs
- * that are
- * smaller than it requests or, with MIG, that cannot provide an instance. F(node) is the mean over typical pods, in
- * milli-GPUs.
+ * requests no GPU, does not accept the pool, or does not fit by its CPU or its number of GPUs; otherwise the remainders
+ * of GPUs that are smaller than it requests or, with MIG, that cannot provide an instance. F(node) is the mean over
+ * typical pods, in milli-GPUs.
  */
 struct hr_fragmentation;
 HR_API struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,

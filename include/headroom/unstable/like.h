@@ -7,10 +7,8 @@
  * docs/researcher/generate.md defines what is fitted and how jobs are drawn.
  *
  * A model is a few hundred numbers and contains no job of the trace. Jobs come in campaigns: runs of similar jobs that
- * one user
- * submits one after the other. Campaigns are divided by band (coarse number of GPUs: has its own development over
- * weeks), by
- * size (fine number of GPUs: has its own run times) and by cell (number of jobs in the campaign).
+ * one user submits one after the other. Campaigns are divided by band (coarse number of GPUs: has its own development
+ * over weeks), by size (fine number of GPUs: has its own run times) and by cell (number of jobs in the campaign).
  */
 
 #include "headroom/base.h"

@@ -13,13 +13,11 @@ extern "C" {
 
 /*
  * Placement of single tasks: rules that score nodes and select GPUs by the state of each GPU, CPU and memory, like
- * those of the
- * Kubernetes scheduler and the fragmentation-aware one of Weng et al. ("Beware of Fragmentation", ATC'23).
+ * those of the Kubernetes scheduler and the fragmentation-aware one of Weng et al. ("Beware of Fragmentation", ATC'23).
  * docs/researcher/fill.md defines each rule.
  *
  * All memory comes from the arena; functions that create something return NULL if memory is exhausted. Threads must not
- * share
- * packers; requests and typical pods are immutable.
+ * share packers; requests and typical pods are immutable.
  */
 
 /* ---- Rules ---- */
@@ -78,10 +76,8 @@ struct hr_packer_config {
 
 /*
  * A packer stores, for each request that was ever searched for, the scores of all nodes in a tournament tree. A search
- * costs one
- * score per node that changed since the previous search for that request, plus the logarithm of the number of nodes. If
- * scores
- * do not depend on the request, it costs that for eight requests together.
+ * costs one score per node that changed since the previous search for that request, plus the logarithm of the number of
+ * nodes. If scores do not depend on the request, it costs that for eight requests together.
  */
 struct hr_packer;
 HR_API struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packer_config *config);

@@ -4,8 +4,8 @@
 
 /*
  * Capacity planning: among all candidates (mixes of capacity and policy) that a scenario's plan allows, the one that
- * meets its
- * goals at the lowest cost, with its confidence, alternatives and sensitivities. docs/planner/plan.md has the details.
+ * meets its goals at the lowest cost, with its confidence, alternatives and sensitivities. docs/planner/plan.md has the
+ * details.
  */
 
 #include "headroom/base.h"

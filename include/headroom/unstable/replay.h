@@ -4,8 +4,7 @@
 
 /*
  * A complete run of a scenario: creates the observers that a summary needs, adds those of the caller, runs, closes the
- * accounts,
- * and summarizes.
+ * accounts, and summarizes.
  *
  *   struct hr_replay replay;
  *   status = hr_replay_init(&replay, &config, &error);

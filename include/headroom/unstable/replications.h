@@ -4,14 +4,11 @@
 
 /*
  * Replications of a scenario: runs with different random events and, if requested, redrawn workloads; and statistics of
- * metrics
- * over them.
+ * metrics over them.
  *
  * Replication r has the seed hr_replication_seed(seed, r) of headroom/unstable/compare.h. A mean or a sum is reported
- * as its
- * mean over replications with Student's confidence interval; a quantile as its median over replications with an
- * interval from
- * order statistics. docs/researcher/replications.md has the details.
+ * as its mean over replications with Student's confidence interval; a quantile as its median over replications with an
+ * interval from order statistics. docs/researcher/replications.md has the details.
  */
 
 #include "headroom/base.h"

@@ -4,10 +4,8 @@
 
 /*
  * Metrics of a streamed run (`stream` of struct hr_run_config), which forgets finished jobs: they are accumulated
- * during the run.
- * Defined as in headroom/report.h; the relative error of quantiles is at most 1/256, slowdowns are rounded to
- * millionths, all
- * else is exact.
+ * during the run. Defined as in headroom/report.h; the relative error of quantiles is at most 1/256, slowdowns are
+ * rounded to millionths, all else is exact.
  */
 
 #include "headroom/report.h"
@@ -40,8 +38,8 @@ HR_API struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *st
                                                     const struct hr_cluster_spec *cluster,
                                                     const struct hr_result *result);
 /* Adds the costs of the run, without those that depend on single jobs: checkpoint storage, egress per job, missed
-   deadlines. Then hr_streamed_figures_finish must be called. HR_BAD_INPUT if costs exceed the range of micro-
-   dollars. */
+   deadlines. Then hr_streamed_figures_finish must be called. HR_BAD_INPUT if costs exceed the range of
+   micro-dollars. */
 HR_API enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
                                        const struct hr_result *result, const struct hr_cost_basis *basis,
                                        struct hr_streamed_figures *figures, struct hr_error *error);

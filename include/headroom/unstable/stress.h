@@ -4,10 +4,8 @@
 
 /*
  * Stress tests of a scenario: more spot interruptions, other prices, an unavailable GPU type. The scenario is changed
- * in place,
- * after it is loaded and before it runs; nothing else changes a loaded scenario. docs/planner/spot.md describes the
- * effect on
- * each interruption model.
+ * in place, after it is loaded and before it runs; nothing else changes a loaded scenario. docs/planner/spot.md
+ * describes the effect on each interruption model.
  */
 
 #include "headroom/scenario.h"

@@ -6,15 +6,12 @@
  * Sweeps: a scenario under many settings, with the results in a SQLite file.
  *
  * A grid has axes; a point has one level of each axis. The design determines the points: all of them, or a sample. Each
- * point
- * is run once or, if anything in it is random, as often as the grid's replications say, replication r with
+ * point is run once or, if anything in it is random, as often as the grid's replications say, replication r with
  * hr_replication_seed(seed, r) of the point's scenario. Runs are numbered from 0, point by point.
  *
  * The file has any subset of the runs. A sweep makes the missing runs and writes each one when it ends, so a sweep can
- * be
- * interrupted at any time and resumed. When it is complete, the bytes of the file depend only on the grid, on the files
- * that
- * the grid reads and on Headroom's version. docs/researcher/sweep.md has the details.
+ * be interrupted at any time and resumed. When it is complete, the bytes of the file depend only on the grid, on the
+ * files that the grid reads and on Headroom's version. docs/researcher/sweep.md has the details.
  */
 
 #include "headroom/base.h"

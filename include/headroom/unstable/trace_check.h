@@ -4,8 +4,7 @@
 
 /*
  * Findings: what is wrong or suspicious in a trace, before it is simulated. Read the trace with `lenient`, so that
- * invalid rows
- * become findings. docs/reference/trace-check.md defines when each finding is made and why.
+ * invalid rows become findings. docs/reference/trace-check.md defines when each finding is made and why.
  */
 
 #include "headroom/base.h"

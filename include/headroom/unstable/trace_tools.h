@@ -4,16 +4,12 @@
 
 /*
  * Transformations of traces before they are replayed: cutting, scaling, merging, anonymising, shuffling.
- * docs/reference/traces.md
- * says what each of them preserves.
+ * docs/reference/traces.md says what each of them preserves.
  *
  * Each function makes a new trace, which the caller destroys and which borrows nothing; on failure `*made` is NULL.
- * Jobs are
- * sorted by submit, jobs of one instant in the order of their source. Notes are copied. A result without jobs is
- * HR_BAD_INPUT.
- * If the submit of a job changes, its deadline and recorded start move with it. Draws depend on the seed and on the
- * job's
- * position in the trace only: the same input gives the same trace on any machine.
+ * Jobs are sorted by submit, jobs of one instant in the order of their source. Notes are copied. A result without jobs
+ * is HR_BAD_INPUT. If the submit of a job changes, its deadline and recorded start move with it. Draws depend on the
+ * seed and on the job's position in the trace only: the same input gives the same trace on any machine.
  */
 
 #include "headroom/base.h"
@@ -82,10 +78,8 @@ struct hr_scale_spec {
 };
 /*
  * Thinning and duplication draw for each job: under one seed, the jobs of a smaller load are a subset of those of a
- * larger one.
- * The id of a copy is its job's with `+1`, `+2`, ... appended (more `+` if ids contain some). Compression divides times
- * since
- * the first submit, rounded to microseconds; run times are unchanged.
+ * larger one. The id of a copy is its job's with `+1`, `+2`, ... appended (more `+` if ids contain some). Compression
+ * divides times since the first submit, rounded to microseconds; run times are unchanged.
  */
 HR_API enum hr_status hr_transform_scale(const struct hr_trace *trace, const struct hr_scale_spec *spec,
                                          struct hr_trace **made, struct hr_error *error);
@@ -138,11 +132,9 @@ struct hr_anonymise_spec {
 HR_API void hr_anonymise_spec_init(struct hr_anonymise_spec *spec);
 /*
  * Ids, users, tenants and models become pseudonyms: `j-`, `u-`, `t-` or `m-` and the first digits of HMAC-SHA-256(key,
- * KIND || 0
- * || name) in hexadecimal, with KIND "job", "user", "tenant" or "model" (RFC 2104, FIPS 198-1). Equal names have equal
- * pseudonyms under one key, in every trace. A collision of two names of a kind is an error. What a simulation depends
- * on (GPU
- * types, regions, sizes, times) is unchanged.
+ * KIND || 0 || name) in hexadecimal, with KIND "job", "user", "tenant" or "model" (RFC 2104, FIPS 198-1). Equal names
+ * have equal pseudonyms under one key, in every trace. A collision of two names of a kind is an error. What a
+ * simulation depends on (GPU types, regions, sizes, times) is unchanged.
  */
 HR_API enum hr_status hr_transform_anonymise(const struct hr_trace *trace, const struct hr_anonymise_spec *spec,
                                              struct hr_trace **made, struct hr_error *error);

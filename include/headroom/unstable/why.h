@@ -4,10 +4,8 @@
 
 /*
  * Where waiting time goes. An observer asks at each instant why waiting jobs do not start (hr_view_wait_reason) and
- * adds the time
- * until the next instant. Jobs that wait for the same reason are asked for once; watched jobs are asked for one by one,
- * with
- * the job ahead. The parts of a wait sum to it, to the microsecond.
+ * adds the time until the next instant. Jobs that wait for the same reason are asked for once; watched jobs are asked
+ * for one by one, with the job ahead. The parts of a wait sum to it, to the microsecond.
  */
 
 #include "headroom/policy.h"
