@@ -31,17 +31,17 @@ extern "C" {
    column completes "waited 20 min ...". */
 #define HR_WAIT_REASON_TABLE(X)                                                                                        \
   X(HR_WAIT_REASON_NONE, "", "not waiting")                                                                            \
-  X(HR_WAIT_REASON_POLICY, "policy", "for a reason that the policy does not tell")                                     \
+  X(HR_WAIT_REASON_POLICY, "policy", "for a reason that the policy does not report")                                   \
   X(HR_WAIT_REASON_CAPACITY, "capacity", "for free GPUs")                                                              \
-  X(HR_WAIT_REASON_FRAGMENTS, "fragments", "for a place: enough GPUs were free, but scattered")                        \
+  X(HR_WAIT_REASON_FRAGMENTS, "fragments", "for a placement: enough GPUs were free, but fragmented")                   \
   X(HR_WAIT_REASON_NODE_RESOURCES, "node-resources", "for CPU or memory of nodes that had free GPUs")                  \
-  X(HR_WAIT_REASON_TOPOLOGY, "topology", "for a place near together")                                                  \
-  X(HR_WAIT_REASON_ORDER, "order", "behind others in the queue that nobody may pass")                                  \
-  X(HR_WAIT_REASON_RESERVATION, "reservation", "behind the reservations of others in the queue")                       \
-  X(HR_WAIT_REASON_QUOTA, "quota", "for room in a quota")                                                              \
-  X(HR_WAIT_REASON_PREEMPTION, "preemption", "for jobs that were told to leave")                                       \
+  X(HR_WAIT_REASON_TOPOLOGY, "topology", "for a placement within the required locality")                               \
+  X(HR_WAIT_REASON_ORDER, "order", "behind jobs that must start first")                                                \
+  X(HR_WAIT_REASON_RESERVATION, "reservation", "behind reservations of other jobs")                                    \
+  X(HR_WAIT_REASON_QUOTA, "quota", "for quota")                                                                        \
+  X(HR_WAIT_REASON_PREEMPTION, "preemption", "for jobs that have notice to leave")                                     \
   X(HR_WAIT_REASON_BOOTING, "booting", "for nodes that were booting")                                                  \
-  X(HR_WAIT_REASON_MARKET, "market", "for the market rule to ask for nodes")                                           \
+  X(HR_WAIT_REASON_MARKET, "market", "for the market rule to request nodes")                                           \
   X(HR_WAIT_REASON_TURN, "turn", "for a turn")
 
 enum hr_wait_reason_kind {
@@ -142,7 +142,7 @@ enum hr_reason {
 };
 HR_API const char *hr_event_name(enum hr_event_kind kind);
 HR_API const char *hr_reason_name(enum hr_reason reason);
-/* Why a job was rejected, to complete a sentence: "no pool has a GPU type they accept". */
+/* Why a job was rejected, to complete a sentence: "no pool has an acceptable GPU type". */
 HR_API const char *hr_rejection_words(enum hr_reason reason);
 
 enum hr_job_state {

@@ -312,7 +312,7 @@ static void release_slices(struct hr_cluster *cluster, struct hr__pool *pool, co
 
 static const char *allocate_slice(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
                                   struct hr_slice slice) {
-  if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not of the placement's pool";
+  if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not in the placement's pool";
   if (slice.gpu_milli == 0 && !(request && request->gpus == 0)) return "a slice is empty";
   if (!is_up(cluster, slice.node)) return "a node is not up, or has notice";
   const char *refusal = request ? hr_gpu_inventory_refuse(cluster->inventory, request, &slice) : NULL;
@@ -357,16 +357,15 @@ static const char *refuse_placement(const struct hr_cluster *cluster, const stru
   const struct hr__pool *pool = &cluster->pools[placement->pool.id];
   uint64_t gpu_milli = request ? hr_placement_milli(placement, cluster->trace, job) : requested_milli(cluster, job);
   if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
-  if (request) return placement->n_slices == request->tasks ? NULL : "a job has a slice for each of its tasks";
+  if (request) return placement->n_slices == request->tasks ? NULL : "a job must have one slice per task";
   bool is_counted = pool->comes_and_goes && placement->n_slices == 0;
-  return is_counted ? "where nodes come and go, jobs are placed on nodes" : NULL;
+  return is_counted ? "in pools whose nodes come and go, jobs must be placed on nodes" : NULL;
 }
 
 const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
   const struct hr_request *request = request_of(cluster, job);
   if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
-  if (!needs_node(cluster, job, request))
-    return placement->n_slices ? "a job without GPUs takes no slice of a node" : NULL;
+  if (!needs_node(cluster, job, request)) return placement->n_slices ? "a job without GPUs must not have slices" : NULL;
   const char *refusal = refuse_placement(cluster, placement, job, request);
   if (refusal) return refusal;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
@@ -375,7 +374,7 @@ const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_pla
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
   if (!request && gpu_milli != requested_milli(cluster, job)) {
     release_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo);
-    return "the slices do not add up to what the job asks for";
+    return "the slices do not add up to what the job requests";
   }
   pool->free_milli -= gpu_milli;
   cluster->free_milli -= gpu_milli;

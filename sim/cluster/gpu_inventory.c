@@ -237,14 +237,14 @@ static size_t gpu_of(const struct hr_gpu_inventory *inventory, const struct hr_s
 
 static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
                                struct hr_instance instance) {
-  if (instance.layout_before != inventory->mig_layout[gpu]) return "a GPU has another layout than the slice says";
+  if (instance.layout_before != inventory->mig_layout[gpu]) return "the layout of a GPU differs from the slice's";
   bool changes = instance.layout != instance.layout_before;
   if (changes && (mig->mode != HR_MIG_DYNAMIC || instance.layout >= mig->n_layouts || inventory->mig_taken[gpu]))
-    return "a GPU cannot be given that layout now";
+    return "a GPU cannot get that layout now";
   const struct hr_mig_layout *layout = &mig->layouts[instance.layout];
   bool is_idle =
       layout->starts[instance.profile] >> instance.start & 1 && !(inventory->mig_taken[gpu] >> instance.start & 1);
-  return is_idle ? NULL : "a GPU has no such instance idle";
+  return is_idle ? NULL : "a GPU has no such idle instance";
 }
 
 /* The rule that an instance breaks on a GPU that fits the task; NULL if none. */
@@ -254,13 +254,13 @@ static const char *mig_refuse(const struct hr_gpu_inventory *inventory, const st
   struct hr_instance instance = slice->instance;
   size_t gpu = gpu_of(inventory, slice);
   if (instance.start >= HR_MIG_SLICES || !(wanted_in(inventory, request, slice->node) >> instance.profile & 1))
-    return "an instance is not of a profile that will do";
+    return "an instance does not have a suitable profile";
   if (slice->gpu_milli != hr_mig_milli(&mig->type, instance.profile, instance.start))
-    return "a slice does not have as much of its GPU as its instance";
+    return "a slice does not have the share of its instance";
   if (mig->mode != HR_MIG_ON_DEMAND) return refuse_kept(inventory, mig, gpu, instance);
-  if (instance.layout || instance.layout_before) return "a GPU has another layout than the slice says";
+  if (instance.layout || instance.layout_before) return "the layout of a GPU differs from the slice's";
   bool has_room = hr_mig_starts(&mig->type, &inventory->mig_gpu[gpu], instance.profile) >> instance.start & 1;
-  return has_room ? NULL : "a GPU has no room for such an instance there";
+  return has_room ? NULL : "a GPU has no room for the instance at its start";
 }
 
 static struct state changed(const struct hr_mig_spec *mig, struct state state, struct hr_instance instance,
@@ -522,9 +522,9 @@ const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, co
                                     const struct hr_slice *slice) {
   uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
   bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
-  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
+  if (n_gpus != request->gpus) return "a slice does not have the number of GPUs that a task requests";
   if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
-    return "a slice does not have as much of its GPUs as a task asks for";
+    return "a slice does not have the share of its GPUs that a task requests";
   if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
     return "a GPU has too little free";
   if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";

@@ -438,8 +438,8 @@ static enum hr_status place_or_fail(const struct hr_mig_type *type, const char *
                    text);
   return hr_fail(
       error, HR_BAD_INPUT,
-      "MIG layout '%.100s' does not fit one %.40s: the slices would do, but not where the profiles may begin", text,
-      type->gpu);
+      "MIG layout '%.100s' does not fit one %.40s: there are enough slices, but not at the starts of the profiles",
+      text, type->gpu);
 }
 
 enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,

@@ -101,7 +101,7 @@ enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
   struct hr__column_reclaim *reclaim = &engine->reclaim;
   const struct hr_trace *trace = engine->trace;
   if (!trace->mapped)
-    return hr_fail(engine->error, HR_BAD_INPUT, "%s: is not read for streaming, its columns are in memory",
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: cannot be streamed: the trace was read into memory",
                    trace->source);
   reclaim->block_jobs = block_jobs();
   reclaim->n_blocks = trace->n_jobs / reclaim->block_jobs + 1;
@@ -115,8 +115,7 @@ enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
 enum hr_status hr__column_reclaim_check(const struct hr__engine *engine) {
   if (!engine->config->check) return HR_OK;
   return hr_fail(engine->error, HR_BAD_INPUT,
-                 "the run cannot be streamed: --check looks at all jobs, and it keeps none that is over; leave one of "
-                 "them out");
+                 "--check cannot be combined with a streamed run, which forgets finished jobs");
 }
 
 /* Reading one page of a mapped file also maps the pages around it that are in memory: 64 KiB, the default of Linux's

@@ -55,7 +55,9 @@ static const char *refuse_locality(const struct hr__engine *engine, hr_job job, 
   if (!cluster->tiers_within || sits_nowhere || placement->pool.id >= cluster->n_pools) return NULL;
   struct hr_locality within = hr_cluster_locality(cluster, job);
   if (within.tier == HR_TIER_ANY || engine->view.now_us >= within.until_us) return NULL;
-  return hr_cluster_span(cluster, placement) > within.tier ? "the job is to be within a narrower tier" : NULL;
+  return hr_cluster_span(cluster, placement) > within.tier
+             ? "the placement is wider than the tier that the job requires"
+             : NULL;
 }
 
 enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const struct hr_placement *placement,
@@ -90,7 +92,7 @@ enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum hr_reaso
 
 enum hr_status hr_moves_wake_at(struct hr_moves *moves, int64_t at_us) {
   if (at_us <= moves->engine->view.now_us)
-    return refuse(moves, (hr_job){HR_NONE}, "wake-up", "the time to be woken at is not in the future");
+    return refuse(moves, (hr_job){HR_NONE}, "wake-up", "the wake-up time is not in the future");
   return add_move(moves, (struct hr__move){.kind = HR__MOVE_WAKE, .job = {HR_NONE}, .at_us = at_us});
 }
 
@@ -109,7 +111,7 @@ static bool is_starting(const struct hr_moves *moves, hr_job job) {
 static enum hr_status stop(struct hr_moves *moves, hr_job job, enum hr_reason reason, bool keeps) {
   struct hr__engine *engine = moves->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
-    return refuse(moves, job, "preemption", "the policy did not say that it preempts");
+    return refuse(moves, job, "preemption", "the policy did not declare that it preempts");
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
     return refuse(moves, job, "preemption", "the job does not run");
   if (is_starting(moves, job)) return refuse(moves, job, "preemption", "the job was started in this pass; roll back");
@@ -141,7 +143,7 @@ enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum hr_reas
 enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps) {
   struct hr__engine *engine = moves->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
-    return refuse(moves, job, "notice", "the policy did not say that it preempts");
+    return refuse(moves, job, "notice", "the policy did not declare that it preempts");
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
     return refuse(moves, job, "notice", "the job does not run");
   if (is_starting(moves, job)) return refuse(moves, job, "notice", "the job was started in this pass; roll back");
@@ -153,10 +155,10 @@ enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t n
   struct hr__engine *engine = moves->engine;
   hr_job none = {HR_NONE};
   if (!(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
-    return refuse(moves, none, "acquisition", "the policy did not say that it manages capacity");
+    return refuse(moves, none, "acquisition", "the policy did not declare that it manages capacity");
   if (pool.id >= engine->cluster.n_pools) return refuse(moves, none, "acquisition", "there is no such pool");
   if (nodes > hr_cluster_offer(&engine->cluster, pool))
-    return refuse(moves, none, "acquisition", "the pool does not offer so many nodes");
+    return refuse(moves, none, "acquisition", "the pool does not have that many available nodes");
   enum hr_status status = HR_OK;
   while (nodes-- > 0 && status == HR_OK) {
     hr_node node = hr__market_next_offer(engine, pool);
@@ -168,7 +170,7 @@ enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t n
 
 static const char *why_not_released(const struct hr__engine *engine, hr_node node) {
   const struct hr_cluster *cluster = &engine->cluster;
-  if (!cluster->nodes || node.id >= cluster->n_nodes) return "there is no such node, or none that can be given back";
+  if (!cluster->nodes || node.id >= cluster->n_nodes) return "there is no such node, or it cannot be released";
   const struct hr__pool *pool = &cluster->pools[hr__cluster_pool_of(cluster, node).id];
   uint8_t state = cluster->nodes[node.id].state;
   if (!hr_market_is_elastic(pool->spec->market.market)) return "the node's pool is not elastic";
@@ -185,13 +187,14 @@ static bool is_booked(const struct hr_moves *moves, hr_node node) {
 
 enum hr_status hr_moves_release(struct hr_moves *moves, hr_node node) {
   struct hr__engine *engine = moves->engine;
-  const char *rule = engine->abilities & HR_POLICY_MANAGES_CAPACITY ? why_not_released(engine, node)
-                                                                    : "the policy did not say that it manages capacity";
+  const char *rule = engine->abilities & HR_POLICY_MANAGES_CAPACITY
+                         ? why_not_released(engine, node)
+                         : "the policy did not declare that it manages capacity";
   if (rule) return refuse(moves, (hr_job){HR_NONE}, "release", rule);
   struct hr__move move = {
       .kind = HR__MOVE_RELEASE, .job = {HR_NONE}, .node = node, .was = engine->cluster.nodes[node.id]};
   if (is_booked(moves, node))
-    return refuse(moves, move.job, "release", "the node was asked for in this pass; roll back");
+    return refuse(moves, move.job, "release", "the node was requested in this pass; roll back");
   hr__market_set_state(engine, node, HR_NODE_OFF);
   return add_move(moves, move);
 }

@@ -156,7 +156,7 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   uint32_t speed_ppm = hr__speed_at_ppm(engine, move->job, &placement);
   int64_t now_us = engine->view.now_us, run_us = hr__time_for_us(engine->trace->work_us[move->job.id], speed_ppm);
   if (now_us > LAST_US - run_us)
-    return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time passes 146,000 years: the jobs are too long",
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
@@ -344,10 +344,10 @@ static enum hr_status create_policy(struct hr__engine *engine) {
   if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
   bool may_break = engine->cluster.tiers_within && !(engine->abilities & HR_POLICY_KEEPS_WITHIN);
   if (status == HR_OK && may_break)
-    return hr_fail(engine->error, HR_BAD_INPUT,
-                   "policy '%s' does not look at how near together jobs are to be ('within', of the trace or of a "
-                   "class); 'queue' does",
-                   config->policy->name);
+    return hr_fail(
+        engine->error, HR_BAD_INPUT,
+        "policy '%s' does not support locality requirements ('within', in the trace or of a class); use 'queue'",
+        config->policy->name);
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
 }
 
@@ -415,6 +415,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (engine->cluster.nodes) status = hr__markets_init(engine);
   if (status == HR_OK) status = hr__sharing_init(engine);
   if (status == HR_OK) status = create_policy(engine);
+  if (status != HR_OK) return status;
   engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
   if (status == HR_OK) status = hr__attempts_init_mig(engine);
   if (status == HR_OK) status = begin_attempts(engine);

@@ -86,7 +86,7 @@ case_gang_larger_than_cluster() {
   small_scenario
   printf '%s\na,0,10,16\nb,1,10,17\nc,2,10,1\nd,3,5,1000\n' $header >t.csv
   accepts s.json --trace t.csv
-  says stderr 'note: 2 jobs can never run and were rejected: b, d (too-large: more GPUs asked for than any pool'
+  says stderr 'note: 2 jobs can never run and were rejected: b, d (too-large: more GPUs requested than any'
   grep -q '^b,.*rejected' out/jobs.csv || fail "job b is not rejected in the jobs file"
   grep -q '^c,.*completed' out/jobs.csv || fail "job c did not complete"
 }

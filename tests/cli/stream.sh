@@ -56,7 +56,7 @@ case_rejected_and_unfinished() {
   same_run --set horizon_s=40
   [ "$(of stream.json jobs unfinished)" -gt 0 ] || fail "the horizon cut nothing"
   try 0 run s.json --trace t.hrt --stream
-  says stderr 'note: 1 job can never run and was rejected: 2 (too-large: more GPUs asked for than any pool they accept has)'
+  says stderr 'note: 1 job can never run and was rejected: 2 (too-large: more GPUs requested than any acceptable pool has)'
   try 0 run s.json --trace t.hrt --stream --json stream.json -q
   grep -q '"1 job can never run and was rejected: 2 (too-large' stream.json || fail "the JSON does not say why"
 }
@@ -169,7 +169,7 @@ case_refused() {
   refuses "market 'omniscient' keeps what each job had been given" --policy queue:market=omniscient
   refuses "policy 'gang-slice' may remember every job" --policy gang-slice
   refuses "'costs.storage.usd_per_gb_month' is summed over all jobs" --set 'costs={"storage":{"usd_per_gb_month":1}}'
-  refuses "--check looks at all jobs" --check
+  refuses "--check cannot be combined with a streamed run" --check
 }
 
 run_case

@@ -433,7 +433,7 @@ END
   matches jobs.csv '^any,.*,completed,'
   matches jobs.csv '^west,.*,completed,.*,west,'
   matches jobs.csv '^east,.*,completed,.*,east,'
-  says stderr 'rejected: wrong-region (no-such-region: no pool with such GPUs is in a region they accept)'
+  says stderr 'rejected: wrong-region (no-such-region: no acceptable pool is in an acceptable region)'
   says stderr 'rejected: wrong-gpu (no-such-gpu-type'
   says stderr 'rejected: large (too-large'
 }
@@ -455,7 +455,7 @@ END
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
   matches jobs.csv '^a,0,0,9,.*,own,'
   matches jobs.csv '^b,0,0,9,.*,large,'
-  says stderr 'rejected: c, d (gpu-memory: the GPUs that they accept, or their parts, have too little memory)'
+  says stderr 'rejected: c, d (gpu-memory: the acceptable GPUs, or their parts, have too little memory)'
 }
 
 # One node of one GPU, shared in this way.
@@ -551,7 +551,7 @@ case_mig() {
   matches jobs.csv '^b,0,0,100,.*:2g.20gb@'
   matches jobs.csv '^c,0,0,100,.*:3g.40gb@'
   matches jobs.csv '^d,0,,,,1,,rejected,no-such-mig-profile,'
-  says stderr 'rejected: d (no-such-mig-profile: no GPU they accept is split into instances that will do)'
+  says stderr 'rejected: d (no-such-mig-profile: no acceptable GPU has suitable MIG instances)'
   try 0 validate s.json
   says stdout 'all-balanced: 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4; GPU 0'
   # A GPU without jobs is split anew, which takes its time, also for those that come meanwhile.
@@ -692,7 +692,7 @@ END
   matches jobs.csv '^served,0,0,9,.*,completed,.*,serving,'
   matches jobs.csv '^asked,0,0,9,.*,completed,.*,serving,'
   matches jobs.csv '^second,0,9,18,.*,completed,.*,batch,'
-  says stderr 'rejected: large, unnamed (no-pool-for-class: the pools that would do are for jobs of other classes)'
+  says stderr 'rejected: large, unnamed (no-pool-for-class: the suitable pools serve other job classes only)'
   says stderr 'rejected: huge (too-large'
   try 0 validate s.json --trace t.csv
   says stdout 'serving: 1 node x 8 L4 of 24 GB, only for inference, interactive'

@@ -278,8 +278,7 @@ static void what_cannot_keep_to_it_is_refused(void) {
   for (size_t i = 0; i < 2; i++) {
     char words[200];
     snprintf(words, sizeof words,
-             "policy '%s' does not look at how near together jobs are to be ('within', of the trace or of a class); "
-             "'queue' does",
+             "policy '%s' does not support locality requirements ('within', in the trace or of a class); use 'queue'",
              others[i]);
     refuse((struct within_case){.policy = others[i]}, words);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every state of every GPU type that MIG splits, against a brute force with tables of its own. */
+/* Every state of every GPU type with MIG, compared with a brute-force search with tables of its own. */
 
 #include "harness.h"
 #include "mig_brute.h"
@@ -25,7 +25,7 @@ static const struct hr_mig_type *type_of(const struct brute_type *brute) {
   return type;
 }
 
-/* Both sort profiles from the largest to the smallest, so places are the same; names tell that they are. */
+/* Both sort profiles from the largest to the smallest, so indices agree; names confirm it. */
 static void tables_are_the_same(void) {
   size_t n_types = 0;
   for (const struct brute_type *brute = brute_types; brute->gpu; brute++, n_types++) {
@@ -43,8 +43,8 @@ static struct brute_state state_of(const struct hr_mig_gpu *gpu) {
   return state;
 }
 
-/* A state built up through the library from the last instance to the first; every step is legal, as fewer instances
-   always are. */
+/* Builds a state through the library from the last instance to the first; every step is valid, since subsets of a
+   valid state are. */
 static struct hr_mig_gpu gpu_of(const struct hr_mig_type *type, const struct brute_state *state) {
   struct hr_mig_gpu gpu = {0};
   for (int start = BRUTE_SLICES; start-- > 0;)
@@ -53,7 +53,7 @@ static struct hr_mig_gpu gpu_of(const struct hr_mig_type *type, const struct bru
   return gpu;
 }
 
-/* ---- The same states -------------------------------------------------------------------------------- */
+/* ---- The same states ---- */
 
 struct gathered {
   const struct hr_mig_type *type;
@@ -123,7 +123,7 @@ static void nvidias_nineteen(void) {
   CU_ASSERT_EQUAL(all.n_full, 6 * 3 + 1);
 }
 
-/* ---- Starts and room -------------------------------------------------------------------------------- */
+/* ---- Starts and room ---- */
 
 static void compare_state(const struct brute_type *brute, const struct hr_mig_type *type,
                           const struct brute_state *state) {
@@ -137,7 +137,7 @@ static void compare_state(const struct brute_type *brute, const struct hr_mig_ty
   }
 }
 
-/* What is destroyed leaves no trace. */
+/* Destroying an instance restores the previous state. */
 static void compare_destroyed(const struct hr_mig_type *type, const struct brute_state *state) {
   for (int start = 0; start < BRUTE_SLICES; start++) {
     struct hr_mig_gpu gpu = gpu_of(type, state), again;
@@ -161,9 +161,9 @@ static void starts_and_room(void) {
   }
 }
 
-/* ---- Layouts ---------------------------------------------------------------------------------------- */
+/* ---- Layouts ---- */
 
-/* What has a placement is given one, which has as many of each profile. */
+/* If an arrangement exists, one is found, with the requested number of each profile. */
 static void what_can_be_placed_is_placed(void) {
   for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
     const struct hr_mig_type *type = type_of(brute);
@@ -185,7 +185,7 @@ static void what_can_be_placed_is_placed(void) {
   }
 }
 
-/* ---- The best start --------------------------------------------------------------------------------- */
+/* ---- The best start ---- */
 
 struct future {
   int room[BRUTE_PROFILES];
@@ -220,7 +220,7 @@ static void judge(const struct brute_type *brute, const struct brute_state *stat
     struct future other = future_of(brute, state, profile, start);
     int better = compare_futures(&other, &best, wanted);
     CU_ASSERT_TRUE(better < 0 || (better == 0 && start >= (int)chosen));
-    /* Stronger than the rule promises, and true of these types: nothing larger is lost that could be kept. */
+    /* Stronger than the specification, and true of these types: no larger instance is lost that could be preserved. */
     for (int larger = 0; larger < profile; larger++)
       if (wanted >> larger & 1) CU_ASSERT_TRUE(best.room[larger] || !other.room[larger]);
   }
@@ -242,7 +242,7 @@ static void best_start_keeps_what_is_larger(void) {
   for (const struct brute_type *brute = brute_types; brute->gpu; brute++) judge_all(brute, HR_MIG_ALL);
 }
 
-/* Every set of A30's profiles that may be asked for, and some of A100's. */
+/* Every set of A30's profiles that may be requested, and some of A100's. */
 static void best_start_for_some_sets(void) {
   for (uint32_t wanted = 0; wanted < 1U << brute_types[0].n_profiles; wanted++) judge_all(&brute_types[0], wanted);
   for (uint32_t wanted = 0; wanted < 1U << brute_types[1].n_profiles; wanted += 9) judge_all(&brute_types[1], wanted);
