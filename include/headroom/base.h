@@ -80,6 +80,7 @@ struct hr_notes {
 
 /* Adds a note, unless an equal one is in the list. HR_NO_MEMORY. */
 HR_API enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) HR_PRINTF(2, 3);
+/* Frees the notes; the list is empty afterwards. */
 HR_API void hr_notes_finish(struct hr_notes *notes);
 
 /* The word of the NULL-terminated list `words` that is most similar to `word`, for "did you mean"; NULL if none is

@@ -120,6 +120,8 @@ struct hr_network_speeds {
   struct hr_network_speed *rows;
   uint32_t n_rows;
 };
+
+/* Frees a table from malloc. NULL is accepted. */
 HR_API void hr_network_speeds_destroy(struct hr_network_speeds *speeds);
 
 /* The rows for a model on such links: those of the longest matching family, else of "*". `model` may be NULL: the
@@ -225,6 +227,8 @@ enum hr_mig_mode {
 #undef HR_MIG_MODE_NAME
       HR_N_MIG_MODES
 };
+
+/* The name of a mode as users type it. */
 HR_API const char *hr_mig_mode_name(enum hr_mig_mode mode);
 
 struct hr_mig_layout {
@@ -247,6 +251,7 @@ HR_API struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, en
 /* Adds a layout with a copy of the name, unless an equal layout exists; `*number` is its index. HR_NO_MEMORY. */
 HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
                                       uint32_t *number);
+/* Frees settings with their layouts. NULL is accepted. */
 HR_API void hr_mig_spec_destroy(struct hr_mig_spec *spec);
 
 struct hr_pool_spec {
@@ -301,7 +306,9 @@ HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const st
                                           struct hr_error *error);
 /* Frees the interference, pairs and MIG settings of a pool. */
 HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
+/* Frees all pools and node_order; the description is empty afterwards. */
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
+/* The number of GPUs of all pools. */
 HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
 /* Whether the cluster needs per-GPU allocation: some pool with nodes shares its GPUs or has a topology within nodes,
    or `by_gpu` is set. */
@@ -327,6 +334,8 @@ struct hr_speeds {
   uint32_t n_rows, n_pools;
   uint32_t *ppm; /* [n_rows + 1][n_pools] */
 };
+
+/* Frees a table from malloc. NULL is accepted. */
 HR_API void hr_speeds_destroy(struct hr_speeds *speeds);
 
 #ifdef __cplusplus

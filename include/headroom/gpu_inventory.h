@@ -120,6 +120,7 @@ struct hr_gpu_inventory {
 HR_API struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                                         const struct hr_requests *requests);
 
+/* The free milli-GPUs of each GPU of a node. */
 static inline const uint16_t *hr_gpu_inventory_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
   return inventory->gpu_milli + (size_t)node.id * inventory->max_gpus;
 }

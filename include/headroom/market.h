@@ -36,6 +36,8 @@ enum hr_market {
 #undef HR_MARKET_NAME
       HR_N_MARKETS
 };
+
+/* The name as in scenarios; "" for HR_MARKET_NONE. */
 HR_API const char *hr_market_name(enum hr_market market);
 
 /* Whether nodes of such a pool come and go on request. */
@@ -83,6 +85,8 @@ enum hr_spot_model {
 #undef HR_SPOT_MODEL_NAME
       HR_N_SPOT_MODELS
 };
+
+/* The name as in scenarios. */
 HR_API const char *hr_spot_model_name(enum hr_spot_model model);
 
 /* From `at_us` on, nodes 0 .. level - 1 of the pool are available. */
@@ -143,6 +147,8 @@ enum hr_checkpoint {
 #undef HR_CHECKPOINT_NAME
       HR_N_CHECKPOINTS
 };
+
+/* The name as in scenarios. */
 HR_API const char *hr_checkpoint_name(enum hr_checkpoint checkpoint);
 
 /* Settings of a job class. A job's own checkpoint interval and size in the trace have precedence. */

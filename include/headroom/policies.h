@@ -51,6 +51,7 @@ HR_API const char *hr_policy_choice_text(const struct hr_policy_choice *choice, 
 /* Whether the policy uses random numbers, so that its decisions depend on the seed. Unknown (false) for shared
    objects. */
 HR_API bool hr_policy_choice_draws(const struct hr_policy_choice *choice);
+/* Frees the values and unloads the shared object. */
 HR_API void hr_policy_choice_finish(struct hr_policy_choice *choice);
 
 #ifdef __cplusplus

@@ -50,6 +50,8 @@ enum hr_wait_reason_kind {
 #undef HR_WAIT_REASON_NAME
       HR_N_HOLDS
 };
+
+/* The name of a reason in files, "capacity"; and the words of the table above. */
 HR_API const char *hr_wait_reason_name(enum hr_wait_reason_kind reason);
 HR_API const char *hr_wait_reason_words(enum hr_wait_reason_kind reason);
 
@@ -140,6 +142,8 @@ enum hr_reason {
   HR_REASON_TABLE(HR_REASON_NAME)
 #undef HR_REASON_NAME
 };
+
+/* The name of an event or a reason in files; "" for HR_REASON_NONE. */
 HR_API const char *hr_event_name(enum hr_event_kind kind);
 HR_API const char *hr_reason_name(enum hr_reason reason);
 /* Why a job was rejected, to complete a sentence: "no pool has an acceptable GPU type". */
@@ -187,7 +191,9 @@ struct hr_event {
 struct hr_free_index;
 /* Creates an index in which all nodes are empty. In the arena; NULL if memory is exhausted. */
 HR_API struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_nodes, uint32_t gpus_per_node);
+/* Sets the number of free GPUs of a node, at most gpus_per_node. */
 HR_API void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus);
+/* The number of nodes, and of GPUs per node. */
 HR_API uint32_t hr_free_index_nodes(const struct hr_free_index *index);
 HR_API uint32_t hr_free_index_gpus_per_node(const struct hr_free_index *index);
 /* The number of free whole GPUs of a node. */
@@ -219,15 +225,21 @@ HR_API const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_c
 HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
 /* The milli-GPUs that a job requests; whole GPUs in counted allocation. */
 HR_API uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job);
+/* The number of pools. */
 HR_API uint32_t hr_cluster_pools(const struct hr_cluster *cluster);
+/* The description of a pool. */
 HR_API const struct hr_pool_spec *hr_cluster_pool_spec(const struct hr_cluster *cluster, hr_pool pool);
 /* The id of the first node of the pool; its other nodes follow without gaps. */
 HR_API hr_node hr_cluster_first_node(const struct hr_cluster *cluster, hr_pool pool);
+/* The milli-GPUs of the pool's nodes that are present; and those of them that are free on nodes where jobs may
+   start. */
 HR_API uint64_t hr_cluster_total_milli(const struct hr_cluster *cluster, hr_pool pool);
 HR_API uint64_t hr_cluster_free_milli(const struct hr_cluster *cluster, hr_pool pool);
+/* The free index of the pool. In it, nodes on which no job may start have no free GPUs. */
 HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *cluster, hr_pool pool);
 /* The accept class of a job: jobs with the same number accept the same pools. */
 HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
+/* Whether jobs of an accept class accept the pool. */
 HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
 /* The narrowest tier that has all of a placement in one group; HR_TIER_POOL without slices. O(slices). */
 HR_API enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement);
@@ -240,6 +252,8 @@ struct hr_locality {
   enum hr_tier tier;
   int64_t until_us;
 };
+
+/* The requirement of a job. */
 HR_API struct hr_locality hr_cluster_locality(const struct hr_cluster *cluster, hr_job job);
 /* Whether any job of the trace has such a requirement. Then the policy must declare HR_POLICY_KEEPS_WITHIN, and
    starts that break a requirement are refused. */
@@ -252,6 +266,7 @@ HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
 enum hr_node_state { HR_NODE_UP, HR_NODE_OFF, HR_NODE_BOOTING, HR_NODE_CLOSING };
 /* Whether some pool has nodes that come and go. */
 HR_API bool hr_cluster_changes(const struct hr_cluster *cluster);
+/* The state of a node. */
 HR_API enum hr_node_state hr_cluster_node_state(const struct hr_cluster *cluster, hr_node node);
 /* When the node was requested; 0 for nodes that are always there. */
 HR_API int64_t hr_cluster_node_since_us(const struct hr_cluster *cluster, hr_node node);

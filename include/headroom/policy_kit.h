@@ -84,6 +84,7 @@ struct hr_capacity {
 };
 
 struct hr_placer;
+/* Creates a placer. NULL if memory is exhausted. */
 HR_API struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_cluster *cluster,
                                           enum hr_placement_rule rule);
 /* Places `gpus` GPUs on the present cluster. False if they do not fit. The slices of `placement` are valid until the
@@ -110,8 +111,11 @@ HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, u
  * is a pool with HR_PLACE_POOL, a node with the other rules. An overdue job is expected to end in one microsecond.
  */
 struct hr_release_calendar;
+/* Creates an empty calendar for at most `n_jobs` jobs. NULL if memory is exhausted. */
 HR_API struct hr_release_calendar *hr_release_calendar_create(struct hr_arena *arena, const struct hr_cluster *cluster,
                                                               enum hr_placement_rule rule, uint32_t n_jobs);
+/* Adds a job that starts with `gpus` GPUs at a placement and is expected to end at `end_us`; or removes it, with the
+   same arguments. False if memory is exhausted. */
 HR_API bool hr_release_calendar_add(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
                                     const struct hr_placement *placement, int64_t end_us);
 HR_API bool hr_release_calendar_remove(struct hr_release_calendar *calendar, hr_job job, uint32_t gpus,
@@ -159,9 +163,11 @@ HR_API struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const 
                                                   const struct hr_trace *trace, uint64_t total_milli);
 /* Sets the GPUs of the cluster after it has grown or shrunk. Guarantees do not change. */
 HR_API void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli);
+/* Adds `milli` to the use of a tenant. */
 HR_API void hr_quota_tree_take(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
 /* Releases `milli`, at most what was taken. */
 HR_API void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
+/* The use of a tenant. */
 HR_API uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant);
 /* How much more the tenant may use now; negative if it or others use more than there is. */
 HR_API int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant);

@@ -69,6 +69,8 @@ enum hr_idle_split {
 #undef HR_IDLE_SPLIT_NAME
       HR_N_IDLE_SPLITS
 };
+
+/* The name in scenarios. */
 HR_API const char *hr_idle_split_name(enum hr_idle_split split);
 
 struct hr_budget {
@@ -97,6 +99,8 @@ struct hr_cost_spec {
   struct hr_savings_plan *plans;
   size_t n_plans;
 };
+
+/* Frees the strings and arrays. */
 HR_API void hr_cost_spec_finish(struct hr_cost_spec *spec);
 
 /* ---- Meter ---- */
@@ -204,6 +208,8 @@ enum hr_alert_rule {
 #undef HR_ALERT_NAME
       HR_N_ALERTS
 };
+
+/* The name of a rule as users type it. */
 HR_API const char *hr_alert_name(enum hr_alert_rule rule);
 
 /* The thresholds of the rules. Defaults: utilization below 20 % for an hour, above 95 % for 30 minutes; more than 20
@@ -219,6 +225,8 @@ struct hr_alert_rules {
   int64_t waiting_us[HR_N_CLASSES];
   double budget_above; /* spent / budget of a month */
 };
+
+/* Sets the defaults. */
 HR_API void hr_alert_rules_init(struct hr_alert_rules *rules);
 
 /* An occurrence of a condition. */
@@ -432,6 +440,7 @@ HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr
                                    const struct hr_result *result, const struct hr_usage *usage,
                                    const struct hr_cost_basis *basis, struct hr_summary **summary,
                                    struct hr_error *error);
+/* Frees a summary. NULL is accepted. */
 HR_API void hr_summary_destroy(struct hr_summary *summary);
 
 /* Adds notes on the run: that it stalled, that a budget or quota matches no tenant, that jobs can never run.

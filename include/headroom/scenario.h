@@ -44,6 +44,7 @@ enum { HR_LEAST_REPLICATIONS = 10, HR_MOST_REPLICATIONS = 200 }; /* defaults of 
 
 /* Defaults: confidence 0.95, the trace as recorded. */
 HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);
+/* Frees the strings. */
 HR_API void hr_replication_spec_finish(struct hr_replication_spec *spec);
 
 /* ---- Scenarios ---- */
@@ -88,6 +89,7 @@ struct hr_scenario {
    name file, line and column, or the override. */
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
+/* Frees a scenario. NULL is accepted. */
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
 
 /* Parses a policy "NAME[:KEY=VALUE,...]", checks it, and returns the overrides "policy.name=NAME" and
@@ -112,6 +114,8 @@ HR_API enum hr_status hr_scenario_catalog(const char *path, const char *const *o
 struct hr_scenario_entry {
   char *path, *name, *description;
 };
+
+/* Lists the shipped scenarios; free the list with hr_scenario_list_free. */
 HR_API enum hr_status hr_scenario_list(struct hr_scenario_entry **entries, size_t *count, struct hr_error *error);
 HR_API void hr_scenario_list_free(struct hr_scenario_entry *entries, size_t count);
 

@@ -117,6 +117,7 @@ struct hr_result {
    for inconsistent input, HR_BAD_POLICY if the policy breaks a rule, HR_INTERNAL if checked mode finds a broken
    invariant, HR_NO_MEMORY. `error` describes the reason. */
 HR_API enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error);
+/* Frees a result. NULL is accepted. */
 HR_API void hr_result_destroy(struct hr_result *result);
 
 /* When a job completed; HR_NEVER_US if it did not. */
@@ -168,6 +169,7 @@ struct hr_ledger;
    NULL if memory is exhausted. */
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
+/* Frees a ledger. NULL is accepted. */
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);
 /* The observer of the ledger, to be passed to one run. */
 HR_API struct hr_observer hr_ledger_observer(struct hr_ledger *ledger);

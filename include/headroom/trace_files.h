@@ -88,6 +88,8 @@ struct hr_trace_field {
   const char *name, *column; /* in a map; in Headroom's own CSV */
   bool must_exist;           /* a job without it cannot be replayed */
 };
+
+/* All fields, terminated by a NULL name. */
 HR_API const struct hr_trace_field *hr_trace_fields(void);
 
 /* Adds `field` = `column`. HR_BAD_INPUT for an unknown field suggests the nearest one. */
@@ -95,6 +97,7 @@ HR_API enum hr_status hr_column_map_add(struct hr_column_map *map, const char *f
                                         struct hr_error *error);
 /* Adds all entries of `text`, "submit=arrival_s,duration=service_sec". */
 HR_API enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, struct hr_error *error);
+/* Frees the entries. */
 HR_API void hr_column_map_finish(struct hr_column_map *map);
 
 struct hr_trace_format {
@@ -164,6 +167,8 @@ enum hr_loss_kind {
 #undef HR_LOSS_NAME
       HR_N_LOSSES
 };
+
+/* The name in files. */
 HR_API const char *hr_loss_name(enum hr_loss_kind kind);
 
 struct hr_trace_loss {
@@ -225,6 +230,8 @@ struct hr_generator {
   const struct hr_gpu_count *gpu_counts; /* NULL: the default table */
   size_t n_gpu_counts;
 };
+
+/* Sets the defaults. */
 HR_API void hr_generator_init(struct hr_generator *generator);
 /* Whether a file of this name is written job by job (`*job_by_job`): uncompressed CSV. Otherwise all jobs are
    gathered first. HR_BAD_INPUT for extensions that hr_trace_writer_find does not know, and for SWF, which cannot
@@ -264,6 +271,8 @@ enum hr_blocks {
 #undef HR_BLOCKS_NAME
       HR_N_BLOCKS
 };
+
+/* The name as users type it. */
 HR_API const char *hr_blocks_name(enum hr_blocks blocks);
 
 /* The maximum of growth times a factor. */

@@ -202,6 +202,7 @@ struct hr__engine {
 };
 
 /* ---- allocations.c ---- */
+/* Stores the placement of a job that starts. HR_NO_MEMORY. */
 enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* The stored placement of a job, and its reverse. A job may get a new placement before its old one is freed. */
 static inline struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job) {
@@ -223,15 +224,21 @@ static inline void hr__allocation_set(struct hr__engine *engine, hr_job job, str
 
 /* The placement of a running job. `one` is storage for a single slice. Valid until the next placement is stored. */
 struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
+/* Frees the stored slices of a job that has left its placement. */
 void hr__allocation_free(struct hr__engine *engine, hr_job job);
 
 /* ---- run.c ---- */
+/* Allocates a zeroed per-job column of the result: from malloc, or from the arena if the run is streamed. NULL if
+   memory is exhausted. */
 void *hr__result_column(struct hr__engine *engine, size_t width);
 
+/* Sets the error of the run and returns HR_NO_MEMORY. */
 enum hr_status hr__out_of_memory(const struct hr__engine *engine);
 /* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
+/* Adds the event to the digest and notifies observers and policy. Fails if the policy does. */
 enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event);
+/* Schedules an event. HR_NO_MEMORY. */
 static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind,
                                           uint32_t entity) {
   return hr__event_heap_push(&engine->heap, hr__pending(at_us, kind, entity)) == HR_OK ? HR_OK
@@ -239,6 +246,7 @@ static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_
 }
 
 /* ---- attempts.c: jobs that can be stopped before their end ---- */
+/* Allocates the columns of attempts. HR_NO_MEMORY. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
 /* Initializes the state of a job: for all jobs at the start of a run, or at submission if the run is streamed. */
 static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
@@ -270,19 +278,24 @@ enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum
 void hr__attempts_settle(struct hr__engine *engine);
 
 /* ---- storage.c: checkpoints that are written to the storage of a pool ---- */
+/* Allocates the state of the storages. HR_NO_MEMORY. */
 enum hr_status hr__storage_init(struct hr__engine *engine);
+/* Frees what hr__storage_init and writes allocated outside the arena. */
 void hr__storage_finish(struct hr__engine *engine);
 /* Calls `visit` for each job that is writing to the storage of the pool. */
 void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job), void *self);
 /* The time that a write of `mib` MiB takes if no other write begins or ends. */
 int64_t hr__storage_forecast_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib);
+/* Begins a write of `mib` MiB by a job, or cancels it, and reschedules the end of the first write. HR_NO_MEMORY. */
 enum hr_status hr__storage_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib);
 enum hr_status hr__storage_cancel(struct hr__engine *engine, hr_pool pool, hr_job job);
 /* The first write completes. `*done` is its job, or HR_NONE if the pending entry is outdated. */
 enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done);
 
 /* ---- sim/market/market.c: nodes that come and go ---- */
+/* Allocates the state of elastic and reserved pools and schedules their first events. HR_NO_MEMORY. */
 enum hr_status hr__markets_init(struct hr__engine *engine);
+/* Frees what markets allocated outside the arena. */
 void hr__markets_finish(struct hr__engine *engine);
 /* Handles a pending event of a pool or a node. */
 enum hr_status hr__market_advance(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity);
@@ -337,6 +350,7 @@ void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job);
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
 /* At the end of the run: totals of the jobs that are not finished. */
 struct hr_unfinished_totals hr__column_reclaim_unfinished(const struct hr__engine *engine);
+/* Unmaps the engine's columns. */
 void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim);
 
 /* Adds a job to the lists of its nodes, or removes it (allocations.c). */
@@ -347,6 +361,7 @@ void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr
    the violated invariant in the error. */
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
 
+/* An event of a node at the present instant. */
 static inline struct hr_event hr__node_event(const struct hr__engine *engine, enum hr_event_kind kind,
                                              enum hr_reason reason, hr_pool pool, hr_node node) {
   return (struct hr_event){engine->view.now_us, kind, reason, {HR_NONE}, NULL, pool, node};
@@ -357,6 +372,7 @@ static inline const struct hr__engine *hr__engine_of(const struct hr_view *view)
   return (const void *)((const char *)view - offsetof(struct hr__engine, view));
 }
 
+/* The milli-GPUs that a job requests, in counted allocation. */
 static inline uint64_t hr__job_gpu_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * 1000;
 }
