@@ -123,7 +123,7 @@ struct hr__claims {
 };
 
 /* The changing state of a pool whose nodes come and go (sim/market/market.c). */
-struct hr__market_state;
+struct hr__engine_market;
 
 /* The jobs on each node, as linked lists in one array; freed links are reused. */
 struct hr__residents {
@@ -182,7 +182,7 @@ struct hr__engine {
   struct hr__storage *storage;          /* by pool */
 
   /* In runs where nodes come and go. */
-  struct hr__market_state *markets;           /* by pool */
+  struct hr__engine_market *markets;           /* by pool */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__residents residents;
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__market_state {
+struct hr__engine_market {
   struct hr__level_source levels;
   struct hr_level_step ahead; /* the step after the window */
   struct hr__fifo window;     /* of struct hr_level_step: known future steps of the level */
@@ -48,7 +48,7 @@ static hr_node node_of(const struct hr__pool *pool, uint32_t number) {
 /* Must be called before any node of the pool changes its state: accounts for the time until now. */
 static void settle_accounts(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   hr_amount passed_us = engine->view.now_us - market->touched_us;
   uint32_t active = self->spec->nodes - self->n_in[HR_NODE_OFF];
   engine->pool_accounting[pool.id].up_us += active * passed_us;
@@ -131,7 +131,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
 
 /* Only capacity that will not be gone within the notice period is available. */
 static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market_state *market = &engine->markets[pool.id];
+  const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
   uint32_t min_level = market->level, before = self->n_offered;
   const struct hr_level_step *steps = (const struct hr_level_step *)market->window.items;
@@ -147,7 +147,7 @@ static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market_state *market = &engine->markets[pool.id];
+  const struct hr__engine_market *market = &engine->markets[pool.id];
   if (market->ahead.at_us == HR_NEVER_US) return HR_OK;
   int64_t look_us = ahead_of(engine, market->ahead.at_us, notice_us(engine, pool));
   return hr__schedule(engine, look_us, HR__PENDING_LEVEL_AHEAD, pool.id);
@@ -155,7 +155,7 @@ static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool
 
 /* The next step enters the window: nodes above a lower level get notice. */
 static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr_level_step step = market->ahead;
   market->ahead = hr__level_source_next(&market->levels);
@@ -168,7 +168,7 @@ static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status handle_level(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   market->level = ((const struct hr_level_step *)hr__fifo_front(&market->window, sizeof(struct hr_level_step)))->level;
   hr__fifo_pop(&market->window);
   return update_offer(engine, pool);
@@ -177,7 +177,7 @@ static enum hr_status handle_level(struct hr__engine *engine, hr_pool pool) {
 /* ---- Group interruptions and ages ---- */
 
 static enum hr_status schedule_interruption(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   market->interruption_us = hr__interruption_source_next(&market->interruptions, market->hit, &market->n_hit);
   if (market->interruption_us == HR_NEVER_US) return HR_OK;
   int64_t notice = ahead_of(engine, market->interruption_us, notice_us(engine, pool));
@@ -185,7 +185,7 @@ static enum hr_status schedule_interruption(struct hr__engine *engine, hr_pool p
 }
 
 static enum hr_status handle_interruption(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market_state *market = &engine->markets[pool.id];
+  const struct hr__engine_market *market = &engine->markets[pool.id];
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < market->n_hit; i++)
@@ -308,7 +308,7 @@ static enum hr_status begin_window(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   const struct hr_spot_spec *spot = &self->spec->market.spot;
   uint32_t n_nodes = self->spec->nodes;

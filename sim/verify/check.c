@@ -88,7 +88,7 @@ static enum hr_status check_pending_phase(const struct hr__engine *engine, uint3
   if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
   int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
   if (attempt->phase_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) != pending.at_us)
-    return broken(engine, "job %" PRIu32 " ends at another time than what is left of its work says", job);
+    return broken(engine, "job %" PRIu32 " does not end when its remaining work completes", job);
   return HR_OK;
 }
 
@@ -102,7 +102,7 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, &placement));
   if (engine->start_us[job.id] + run_us != pending.at_us)
-    return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
+    return broken(engine, "job %" PRIu32 " does not end when its work completes", job.id);
   return HR_OK;
 }
 
@@ -166,7 +166,7 @@ static enum hr_status check_nodes(const struct hr__engine *engine, const struct 
     if (state == HR_NODE_UP) free_milli += engine->cluster.node_free_milli[id];
   }
   if (!hr__group_index_is_consistent(pool->index))
-    return broken(engine, "pool '%s': the room of groups differs", pool->spec->name);
+    return broken(engine, "pool '%s': the group index differs", pool->spec->name);
   if (memcmp(n_in, pool->n_in, sizeof n_in) != 0 || n_offered != pool->n_offered)
     return broken(engine, "pool '%s': the counts of nodes by state differ", pool->spec->name);
   if (total_milli != pool->total_milli) return broken(engine, "pool '%s': its GPUs differ", pool->spec->name);
@@ -223,12 +223,12 @@ static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t
   hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
   if (!engine->cluster.inventory &&
       times->kept + times->lost + times->saving + times->restarting != asked_milli * accounting->held_us)
-    return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
+    return broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
   if (!engine->speeds.table && !engine->network.table && !engine->interferes &&
       accounting->kept_us != engine->kept_us[job])
-    return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
+    return broken(engine, "job %" PRIu32 ": at full speed, the time of its work differs from its work", job);
   return HR_OK;
 }
 
@@ -238,9 +238,9 @@ static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job)
   if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
   struct hr_placement placement = hr__allocation_placement(engine, (hr_job){job}, &one);
   uint32_t speed_ppm = hr__speed_now_ppm(engine, (hr_job){job}, &placement);
-  if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs where it cannot", job);
+  if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job);
   if (engine->attempt && engine->attempt[job].speed_ppm != speed_ppm)
-    return broken(engine, "job %" PRIu32 " works at another speed than its place and its neighbours leave it", job);
+    return broken(engine, "job %" PRIu32 " does not work at the speed of its placement and neighbours", job);
   return HR_OK;
 }
 
@@ -322,8 +322,8 @@ static void claims_use_add(struct claims_use *use, const struct hr__engine *engi
 
 static const char *check_gpu(const struct hr__claim *claim, const struct claim_sum *sum, uint32_t mem_mib) {
   if (sum->mib > mem_mib) return "tasks claim more memory than a GPU has";
-  if (sum->mib + claim->left_mib != mem_mib) return "the memory that is left of a GPU differs";
-  if (sum->tasks != claim->tasks || sum->milli != claim->milli) return "the tasks that came up on a GPU differ";
+  if (sum->mib + claim->left_mib != mem_mib) return "the free memory of a GPU differs";
+  if (sum->tasks != claim->tasks || sum->milli != claim->milli) return "the tasks that run on a GPU differ";
   return NULL;
 }
 
@@ -393,7 +393,7 @@ static void inventory_use_add(struct inventory_use *use, const struct hr_cluster
 
 static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                        size_t gpu, const struct hr_pool_spec *spec) {
-  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
+  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "the free share of a GPU differs";
   uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
   if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
     return "the free memory of a GPU differs";
@@ -406,15 +406,13 @@ static const char *check_instances(const struct hr_gpu_inventory *inventory, con
   const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
   struct hr_mig_gpu alone = {0};
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
-    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1))
-      return "the instances that are taken differ";
-    if (used->at[start] && used->at[start] != has->at[start]) return "an instance is not there, or two tasks have it";
-    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start))
-      return "instances are in each other's way";
+    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1)) return "the instances in use differ";
+    if (used->at[start] && used->at[start] != has->at[start]) return "an instance does not exist, or two tasks have it";
+    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start)) return "instances overlap";
   }
-  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance is nobody's";
+  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance belongs to no task";
   const struct hr_mig_gpu *layout = &mig->layouts[inventory->mig_layout[gpu]].gpu;
-  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "a GPU is not split as its layout says";
+  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "the instances of a GPU differ from its layout";
 }
 
 /* The sums over a node's GPUs. */
@@ -426,7 +424,7 @@ static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t
     if (milli[gpu] > widest) widest = milli[gpu];
   }
   bool same = sum == inventory->left_milli[node] && widest == inventory->widest_milli[node];
-  return same ? NULL : "what its GPUs have left together differs";
+  return same ? NULL : "the free capacity summed over its GPUs differs";
 }
 
 static const char *check_inventory_node(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
@@ -436,8 +434,8 @@ static const char *check_inventory_node(const struct hr_gpu_inventory *inventory
   if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
     return "the free memory differs";
   if (use->tasks[node] != inventory->tasks[node]) return "the number of its tasks differs";
-  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node to itself";
-  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has it to itself differs";
+  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node exclusively";
+  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has the node exclusively differs";
   const char *sums = check_sums(inventory, node);
   if (sums) return sums;
   for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
@@ -456,7 +454,7 @@ static const char *inventory_use_check(const struct inventory_use *use, const st
     for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
       const char *fault = check_inventory_node(cluster->inventory, use, *node, pool->spec);
       bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
-      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "it is closed or not at odds with its state";
+      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "whether it is closed differs from its state";
       if (fault) return fault;
     }
   }

@@ -12,15 +12,15 @@
 #define GIB 1024u
 #define YEAR_S INT64_C(31536000)
 
-enum { MOST_JOBS = 3 };
+enum { MAX_JOBS = 3 };
 
 /* Jobs that are submitted together, on nodes with one 16 GB T4; what a case does not set is unused. */
 struct memory_case {
   uint32_t n_jobs;
-  int64_t work_s[MOST_JOBS];
-  uint32_t tasks[MOST_JOBS]; /* 0: one */
-  uint64_t gib[MOST_JOBS];
-  uint32_t model[MOST_JOBS];
+  int64_t work_s[MAX_JOBS];
+  uint32_t tasks[MAX_JOBS]; /* 0: one */
+  uint64_t gib[MAX_JOBS];
+  uint32_t model[MAX_JOBS];
   uint32_t replicas, mem_gib;
   bool reserved, fractions; /* fractions: halves of a GPU, without interference */
   struct hr_pair_speed pairs[2];
@@ -75,10 +75,10 @@ static struct hr_result *run_on(const struct hr_trace *trace, const struct hr_po
 /* The result has a pointer to its trace, which is not followed here. */
 static struct hr_result *run_case(struct memory_case memory) {
   static char name[] = "p", gpu[] = "T4";
-  int64_t submit_us[MOST_JOBS] = {0}, work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], tasks[MOST_JOBS];
-  uint64_t gpu_mem_mib[MOST_JOBS];
-  static const uint16_t gpu_milli[MOST_JOBS] = {500, 500, 500};
+  int64_t submit_us[MAX_JOBS] = {0}, work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS];
+  uint64_t gpu_mem_mib[MAX_JOBS];
+  static const uint16_t gpu_milli[MAX_JOBS] = {500, 500, 500};
   for (uint32_t i = 0; i < memory.n_jobs; i++) {
     work_us[i] = memory.work_s[i] * S;
     tasks[i] = gpus[i] = memory.tasks[i] ? memory.tasks[i] : 1;

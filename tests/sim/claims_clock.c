@@ -12,7 +12,7 @@
 #define S HR_SECOND_US
 #define MILLION INT64_C(1000000)
 
-enum { JOBS = 24, NODES = 2, GPUS = 2, MOST_TASKS = 2, CASES = 100, MOST_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
+enum { JOBS = 24, NODES = 2, GPUS = 2, MAX_TASKS = 2, CASES = 100, MAX_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
 
 /* Events as reported by the engine: a job was placed or stopped. When jobs end is computed by the clock. */
 struct told {
@@ -20,7 +20,7 @@ struct told {
   uint32_t job;
   bool stops, keeps; /* stopped; with its completed work */
   uint32_t n_slices;
-  struct hr_slice slices[MOST_TASKS];
+  struct hr_slice slices[MAX_TASKS];
 };
 
 static struct {
@@ -30,7 +30,7 @@ static struct {
   uint32_t replicas;
   struct hr_interference_step steps[STEPS];
   uint32_t n_steps;
-  struct told told[MOST_LOGGED];
+  struct told told[MAX_LOGGED];
   uint32_t n_told;
 } world;
 
@@ -102,7 +102,7 @@ static enum hr_status act(void *self, const struct hr_view *view, struct hr_move
     uint32_t mark = hr_moves_mark(plan);
     for (uint32_t i = 0; i < JOBS; i++) {
       hr_job job = {i};
-      struct hr_slice slices[MOST_TASKS];
+      struct hr_slice slices[MAX_TASKS];
       struct hr_placement placement;
       if (view->state[i] == HR_JOB_RUNNING && view->attempt_us[i] < view->now_us && draw(40) == 0)
         (void)(draw(2) ? hr_moves_preempt(plan, job, HR_REASON_PREEMPTED)
@@ -133,7 +133,7 @@ static void hear(void *self, const struct hr_view *view, const struct hr_event *
   (void)self;
   (void)view;
   bool stops = event->kind == HR_EVENT_PREEMPT || event->kind == HR_EVENT_INTERRUPT;
-  if ((!stops && event->kind != HR_EVENT_START) || world.n_told == MOST_LOGGED) return;
+  if ((!stops && event->kind != HR_EVENT_START) || world.n_told == MAX_LOGGED) return;
   struct told *told = &world.told[world.n_told++];
   *told = (struct told){
       .at_us = event->at_us, .job = event->job.id, .stops = stops, .keeps = event->reason == HR_REASON_PREEMPTED};
@@ -178,7 +178,7 @@ static struct hr_result *run(void) {
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) printf("%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
-  CU_ASSERT_FATAL(world.n_told < MOST_LOGGED);
+  CU_ASSERT_FATAL(world.n_told < MAX_LOGGED);
   return result;
 }
 

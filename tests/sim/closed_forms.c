@@ -108,7 +108,7 @@ static void completion_under_interruptions_is_dalys(void) {
 
 /* ---- How much to reserve ---- */
 
-enum { HOURS = 200, MOST_DEMAND = 20 };
+enum { HOURS = 200, MAX_DEMAND = 20 };
 
 /* Demand by hour: that many jobs of one GPU and one hour start at each full hour. */
 struct demand {
@@ -123,7 +123,7 @@ static void draw_demand(struct demand *demand, uint32_t seed) {
   demand->n_jobs = 0;
   for (uint32_t hour = 0; hour < HOURS; hour++) {
     double day = 0.5 + 0.5 * sin(hour / 24.0 * 6.283185307);
-    demand->by_hour[hour] = (uint32_t)(hr__stream_uniform(&stream) * day * MOST_DEMAND);
+    demand->by_hour[hour] = (uint32_t)(hr__stream_uniform(&stream) * day * MAX_DEMAND);
     demand->n_jobs += demand->by_hour[hour];
   }
   demand->submit_us = malloc(demand->n_jobs * sizeof *demand->submit_us);
@@ -148,7 +148,7 @@ static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t
                            .gpus = demand->gpus};
   char name[] = "pool", gpu[] = "A100";
   struct hr_pool_spec pools[2] = {{.name = name, .gpu = gpu, .nodes = reserved, .gpus_per_node = 1},
-                                  {.name = name, .gpu = gpu, .nodes = MOST_DEMAND, .gpus_per_node = 1}};
+                                  {.name = name, .gpu = gpu, .nodes = MAX_DEMAND, .gpus_per_node = 1}};
   pools[0].market =
       (struct hr_market_spec){.market = HR_MARKET_RESERVED, .price_uusd_h = reserved_uusd_h, .to_us = HR_NEVER_US};
   pools[1].market = (struct hr_market_spec){.market = HR_MARKET_ON_DEMAND, .price_uusd_h = on_demand_uusd_h};
@@ -184,7 +184,7 @@ static void the_cheapest_reservation_is_the_newsvendors(void) {
     while (demand.by_hour[n_hours - 1] == 0) n_hours--;
     uint32_t best = 1, wanted = newsvendor(&demand, n_hours, prices[i][0], prices[i][1]);
     int64_t least = INT64_MAX, at_wanted = 0;
-    for (uint32_t q = 1; q <= MOST_DEMAND; q++) {
+    for (uint32_t q = 1; q <= MAX_DEMAND; q++) {
       int64_t cost = cost_with(&demand, q, prices[i][0], prices[i][1]);
       if (cost < least) least = cost, best = q;
       if (q == wanted) at_wanted = cost;

@@ -9,7 +9,7 @@
 
 #define S HR_SECOND_US
 
-enum { MOST_JOBS = 4, MOST_LOGGED = 200 };
+enum { MAX_JOBS = 4, MAX_LOGGED = 200 };
 
 struct logged {
   int64_t at_s;
@@ -20,13 +20,13 @@ struct logged {
 
 struct log {
   uint32_t count;
-  struct logged event[MOST_LOGGED];
+  struct logged event[MAX_LOGGED];
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct log *log = self;
   (void)view;
-  if (log->count < MOST_LOGGED)
+  if (log->count < MAX_LOGGED)
     log->event[log->count++] =
         (struct logged){event->at_us / S, event->kind, event->reason, event->job.id, event->node.id};
 }
@@ -41,7 +41,7 @@ static const struct logged *nth(const struct log *log, enum hr_event_kind kind, 
 /* Jobs of 4 GPUs on a spot pool of nodes with 4 GPUs; what a case does not set is unused. */
 struct spot_case {
   uint32_t n_jobs, n_nodes;
-  int64_t submit_s[MOST_JOBS], work_s[MOST_JOBS];
+  int64_t submit_s[MAX_JOBS], work_s[MAX_JOBS];
   struct hr_level_step levels[6]; /* at_us is in seconds here */
   uint32_t n_levels;
   int64_t notice_s, boot_s;
@@ -91,9 +91,9 @@ static void run_with(const struct hr_trace *trace, const struct hr_cluster_spec 
 
 static void run_case(struct spot_case spot, struct outcome *outcome) {
   char name[] = "spot", gpu[] = "T4";
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
-  uint8_t flags[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
+  uint8_t flags[MAX_JOBS];
   for (uint32_t i = 0; i < spot.n_jobs; i++) {
     submit_us[i] = spot.submit_s[i] * S;
     work_us[i] = spot.work_s[i] * S;

@@ -425,8 +425,9 @@ static void starts_that_do_not_do(void) {
   CU_ASSERT_EQUAL(hr_mig_room(&own, &gpu, 0), 2); /* at 0 and 2 of 0, 1, 2 */
   expect_layout(&own, "2x2g", "2g.10gb@0 2g.10gb@2");
   expect_layout(&own, "2x1g,2g", "1g.5gb@0 1g.5gb@1 2g.10gb@2");
-  refuse_layout(&own, "3x1g",
-                "MIG layout '3x1g' does not fit one own: there are enough slices, but not at the starts of the profiles");
+  refuse_layout(
+      &own, "3x1g",
+      "MIG layout '3x1g' does not fit one own: there are enough slices, but not at the starts of the profiles");
 }
 
 static void instances_are_no_more_than_most(void) {

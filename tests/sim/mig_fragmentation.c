@@ -13,12 +13,12 @@
 #include <string.h>
 
 enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
-enum { N_STEPS = 300000, MIX = 10, MOST_G = 4 };
+enum { N_STEPS = 300000, MIX = 10, MAX_G = 4 };
 
 /* Requests for which enough slices are free, by compute slices ([0]: all); and those of them for which there is no
    start. */
 struct tally {
-  unsigned asked[MOST_G + 1], blocked[MOST_G + 1];
+  unsigned asked[MAX_G + 1], blocked[MAX_G + 1];
 };
 
 /* A linear congruential generator: good enough for a mix of requests, and the same everywhere. */

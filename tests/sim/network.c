@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MOST_JOBS = 4 };
+enum { MAX_JOBS = 4 };
 
 static char bert[] = "BERT", large[] = "bert-large", resnet[] = "ResNet", others[] = "*";
 static const char *const models[] = {"BERT-base", "BERT-Large-cased", "ResNet-50 (batch size 32)", "Other"};
@@ -75,14 +75,14 @@ static void groups_of_a_tier_that_is_left_out_are_the_next_wider_ones(void) {
 /* Jobs that are submitted at 0, placed by first fit in order when there is room. */
 struct network_case {
   uint32_t n_jobs;
-  int64_t work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], model[MOST_JOBS], nodes, gpus_per_node;
+  int64_t work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], model[MAX_JOBS], nodes, gpus_per_node;
   struct hr_topology topology;
   const struct hr_speeds *speeds;
   bool by_gpu, interrupts;
   uint32_t cpu_milli_per_node, cpu_milli_per_gpu;
   char notes[400]; /* the note on links without figures */
-  enum hr_tier span[MOST_JOBS];
+  enum hr_tier span[MAX_JOBS];
   struct hr_observer observers[2];
 };
 
@@ -98,7 +98,7 @@ static struct hr_market_spec market_of(const struct network_case *it) {
 }
 
 static struct hr_result *run_case(struct network_case *it) {
-  static const int64_t submit_us[MOST_JOBS];
+  static const int64_t submit_us[MAX_JOBS];
   char name[] = "p", gpu[] = "T4";
   struct hr_trace trace = {.source = "test",
                            .n_jobs = it->n_jobs,

@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-enum { MODELS = 2, PAIRS = 3, JOBS = 40, NODES = 3, GPUS = 2, CASES = 100, STEPS = 3, MOST_TASKS = 2 };
+enum { MODELS = 2, PAIRS = 3, JOBS = 40, NODES = 3, GPUS = 2, CASES = 100, STEPS = 3, MAX_TASKS = 2 };
 
 struct stay {
   int64_t start_us, end_us;
   uint32_t n_slices;
-  struct hr_slice slices[MOST_TASKS];
+  struct hr_slice slices[MAX_TASKS];
 };
 
 static struct {

@@ -13,12 +13,12 @@
 
 enum {
   N_CASES = 250,
-  MOST_JOBS = 60,
-  MOST_POOLS = 5,
-  MOST_NODES = 40,
+  MAX_JOBS = 60,
+  MAX_POOLS = 5,
+  MAX_NODES = 40,
   N_BACKFILLS = 4,
   N_PLACEMENTS = 3,
-  MOST_NODE_EVENTS = 2000
+  MAX_NODE_EVENTS = 2000
 };
 
 static uint64_t random_state;
@@ -31,12 +31,12 @@ static uint32_t draw(uint32_t below) {
 /* ---- A random case ---- */
 
 struct random_case {
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
-  uint8_t class_[MOST_JOBS], flags[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], limit_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
+  uint8_t class_[MAX_JOBS], flags[MAX_JOBS];
   struct hr_trace trace;
-  struct hr_level_step levels[MOST_POOLS][8];
-  struct hr_pool_spec pools[MOST_POOLS];
+  struct hr_level_step levels[MAX_POOLS][8];
+  struct hr_pool_spec pools[MAX_POOLS];
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
   uint32_t market, spot_wait_s, spot_hold_s, idle_release_s, min_on_demand, reclaim_hours;
@@ -50,7 +50,7 @@ static int64_t seconds(uint32_t most) {
 }
 
 static void draw_jobs(struct random_case *random) {
-  uint32_t n_jobs = 1 + draw(MOST_JOBS);
+  uint32_t n_jobs = 1 + draw(MAX_JOBS);
   int64_t at_us = 0;
   for (uint32_t i = 0; i < n_jobs; i++) {
     at_us += i && draw(3) ? seconds(300) : 0;
@@ -95,12 +95,12 @@ static void draw_spot(struct random_case *random, uint32_t pool, uint32_t n_node
 
 static void draw_pools(struct random_case *random) {
   static char name[] = "pool", gpu[] = "T4";
-  uint32_t n_pools = 1 + draw(MOST_POOLS);
+  uint32_t n_pools = 1 + draw(MAX_POOLS);
   for (uint32_t i = 0; i < n_pools; i++) {
     struct hr_pool_spec *pool = &random->pools[i];
     *pool = (struct hr_pool_spec){.name = name,
                                   .gpu = gpu,
-                                  .nodes = draw(1 + MOST_NODES / MOST_POOLS),
+                                  .nodes = draw(1 + MAX_NODES / MAX_POOLS),
                                   .gpus_per_node = 1 + draw(6),
                                   .storage_mib_s = draw(2) ? 10 : 0,
                                   .classes = draw(4) ? 0 : 1 + draw((1u << HR_N_CLASSES) - 1)};
@@ -142,18 +142,18 @@ static void draw_market_rule(struct random_case *random) {
 
 struct tracker {
   const struct random_case *random;
-  uint32_t first_node[MOST_POOLS];
-  bool up[MOST_NODES], closing[MOST_NODES];
-  int64_t notice_us[MOST_NODES]; /* when it got notice */
-  uint32_t used[MOST_NODES];
-  bool runs[MOST_JOBS];
-  int64_t since_us[MOST_JOBS], held_us[MOST_JOBS];
+  uint32_t first_node[MAX_POOLS];
+  bool up[MAX_NODES], closing[MAX_NODES];
+  int64_t notice_us[MAX_NODES]; /* when it got notice */
+  uint32_t used[MAX_NODES];
+  bool runs[MAX_JOBS];
+  int64_t since_us[MAX_JOBS], held_us[MAX_JOBS];
   uint32_t n_faults;
-  uint32_t n_node_events; /* all of them; the first MOST_NODE_EVENTS are stored */
+  uint32_t n_node_events; /* all of them; the first MAX_NODE_EVENTS are stored */
   struct {
     int64_t at_us;
     uint32_t kind, node;
-  } node_event[MOST_NODE_EVENTS];
+  } node_event[MAX_NODE_EVENTS];
 };
 
 static void fault(struct tracker *tracker, const char *what, const struct hr_event *event) {
@@ -243,7 +243,7 @@ static void track_node(struct tracker *tracker, const struct hr_event *event) {
 
 static void keep_node_event(struct tracker *tracker, const struct hr_event *event) {
   uint32_t at = tracker->n_node_events++;
-  if (at >= MOST_NODE_EVENTS) return;
+  if (at >= MAX_NODE_EVENTS) return;
   tracker->node_event[at].at_us = event->at_us;
   tracker->node_event[at].kind = event->kind;
   tracker->node_event[at].node = event->node.id;
@@ -357,7 +357,7 @@ static bool fates_agree(const struct random_case *random, const struct tracker *
    last. */
 static bool markets_agree(const struct tracker *a, const struct tracker *b) {
   uint32_t count = a->n_node_events < b->n_node_events ? a->n_node_events : b->n_node_events;
-  if (count > MOST_NODE_EVENTS) count = MOST_NODE_EVENTS;
+  if (count > MAX_NODE_EVENTS) count = MAX_NODE_EVENTS;
   return memcmp(a->node_event, b->node_event, count * sizeof *a->node_event) == 0;
 }
 

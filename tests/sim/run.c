@@ -8,29 +8,29 @@
 
 /* ---- A few jobs on two nodes of four GPUs ---- */
 
-enum { MOST_JOBS = 8, MOST_LOGGED = 64 };
+enum { MAX_JOBS = 8, MAX_LOGGED = 64 };
 
 struct jobs {
   uint32_t count;
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
 };
 
 struct log {
   uint32_t count, instants;
-  struct hr_event event[MOST_LOGGED];
-  uint32_t waiting[MOST_LOGGED]; /* after each instant */
+  struct hr_event event[MAX_LOGGED];
+  uint32_t waiting[MAX_LOGGED]; /* after each instant */
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct log *log = self;
   (void)view;
-  if (log->count < MOST_LOGGED) log->event[log->count++] = *event;
+  if (log->count < MAX_LOGGED) log->event[log->count++] = *event;
 }
 
 static void log_instant(void *self, const struct hr_view *view) {
   struct log *log = self;
-  if (log->instants < MOST_LOGGED) log->waiting[log->instants++] = view->n_waiting;
+  if (log->instants < MAX_LOGGED) log->waiting[log->instants++] = view->n_waiting;
 }
 
 static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *policy, int64_t horizon_us,
@@ -303,8 +303,8 @@ static enum hr_status decide_spread(void *self, const struct hr_view *view, stru
 }
 
 static void blocks_of_slices_are_used_again(void) {
-  struct jobs jobs = {.count = MOST_JOBS};
-  for (uint32_t i = 0; i < MOST_JOBS; i++) {
+  struct jobs jobs = {.count = MAX_JOBS};
+  for (uint32_t i = 0; i < MAX_JOBS; i++) {
     jobs.submit_us[i] = i;
     jobs.work_us[i] = 3 + i % 3;
     jobs.gpus[i] = 4;
@@ -312,7 +312,7 @@ static void blocks_of_slices_are_used_again(void) {
   struct hr_policy_ops policy = POLICY(decide_spread);
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &policy, HR_NEVER_US, NULL, &result, NULL), HR_OK);
-  CU_ASSERT_EQUAL(result->n_completed, MOST_JOBS);
+  CU_ASSERT_EQUAL(result->n_completed, MAX_JOBS);
   hr_result_destroy(result);
 }
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { N_POOLS = 2, MOST_JOBS = 4 };
+enum { N_POOLS = 2, MAX_JOBS = 4 };
 
 /* ---- Arithmetic ---- */
 
@@ -42,8 +42,8 @@ static void the_time_for_work_is_the_least(void) {
 /* Jobs, on two pools of one node of 8 GPUs; models 0 "a" and 1 "b". */
 struct speed_case {
   uint32_t n_jobs;
-  int64_t work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], model[MOST_JOBS];
+  int64_t work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], model[MAX_JOBS];
   struct hr_speeds speeds;
   const struct hr_policy_ops *policy;
   struct hr_class_spec class_;
@@ -52,7 +52,7 @@ struct speed_case {
 
 static struct hr_result *run_case(const struct speed_case *it) {
   static const char *const models[] = {"a", "b"};
-  static const int64_t submit_us[MOST_JOBS];
+  static const int64_t submit_us[MAX_JOBS];
   char name[] = "p", gpu[] = "T4";
   struct hr_trace trace = {.source = "test",
                            .n_jobs = it->n_jobs,

@@ -10,18 +10,18 @@
 
 /* ---- Group interruptions ---- */
 
-enum { MOST_NODES = 64 };
+enum { MAX_NODES = 64 };
 
 struct tally {
-  uint32_t n_blows, size[MOST_NODES + 1], hits[MOST_NODES];
+  uint32_t n_interruptions, size[MAX_NODES + 1], hits[MAX_NODES];
 };
 
 /* Interruptions until a time. The nodes of each are checked: distinct and ascending. */
-static struct tally blows_of(const struct hr_spot_spec *spec, uint32_t n_nodes, double hours) {
+static struct tally interruptions_of(const struct hr_spot_spec *spec, uint32_t n_nodes, double hours) {
   struct tally tally = {0};
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, spec, n_nodes, 77, 3);
-  uint32_t nodes[MOST_NODES], count;
+  uint32_t nodes[MAX_NODES], count;
   int64_t before_us = 0, at_us;
   while ((double)(at_us = hr__interruption_source_next(&source, nodes, &count)) < hours * HOUR_US) {
     CU_ASSERT_FATAL(at_us > before_us && count >= 1 && count <= n_nodes);
@@ -29,7 +29,7 @@ static struct tally blows_of(const struct hr_spot_spec *spec, uint32_t n_nodes, 
       CU_ASSERT_FATAL(nodes[i] < n_nodes && (i == 0 || nodes[i] > nodes[i - 1]));
       tally.hits[nodes[i]]++;
     }
-    tally.n_blows++;
+    tally.n_interruptions++;
     tally.size[count]++;
     before_us = at_us;
   }
@@ -46,7 +46,7 @@ static void expect_sizes(const struct tally *tally, double batch_mean, uint32_t 
   double chi_squared = 0, tail = 0;
   uint32_t cells = 0, tail_seen = 0;
   for (uint32_t size = 1; size <= n_nodes; size++) {
-    double expected = tally->n_blows * share_of_size(batch_mean, n_nodes, size);
+    double expected = tally->n_interruptions * share_of_size(batch_mean, n_nodes, size);
     if (expected < 10) { /* too few for a cell of their own */
       tail += expected;
       tail_seen += tally->size[size];
@@ -70,7 +70,7 @@ static void each_node_is_hit_at_the_rate(void) {
   for (size_t i = 0; i < sizeof n_nodes / sizeof *n_nodes; i++)
     for (size_t k = 0; k < sizeof batch_mean / sizeof *batch_mean; k++) {
       struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = rate_per_h, .batch_mean = batch_mean[k]};
-      struct tally tally = blows_of(&spec, n_nodes[i], expected / rate_per_h);
+      struct tally tally = interruptions_of(&spec, n_nodes[i], expected / rate_per_h);
       for (uint32_t node = 0; node < n_nodes[i]; node++)
         expect_within("hits of a node", tally.hits[node], expected, sqrt(expected));
       expect_sizes(&tally, batch_mean[k], n_nodes[i]);
@@ -83,20 +83,20 @@ static double soon(const void *self, double hours) {
 }
 
 /* 20 nodes, groups of 3 before the limit: interruptions come at 20 r (1 - q) / (1 - q^20) with q = 2/3. */
-static void blows_are_a_poisson_process(void) {
-  enum { BLOWS = 20000 };
+static void interruptions_are_a_poisson_process(void) {
+  enum { INTERRUPTIONS = 20000 };
   struct hr_spot_spec spec = {.model = HR_SPOT_ADVISOR, .rate_per_h = 0.01, .batch_mean = 3};
-  double *hours = malloc(BLOWS * sizeof *hours), per_h = 20 * 0.01 / 3 / (1 - pow(2 / 3.0, 20));
+  double *hours = malloc(INTERRUPTIONS * sizeof *hours), per_h = 20 * 0.01 / 3 / (1 - pow(2 / 3.0, 20));
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, &spec, 20, 5, 0);
   uint32_t nodes[20], count;
   int64_t before_us = 0;
-  for (int i = 0; i < BLOWS; i++) {
+  for (int i = 0; i < INTERRUPTIONS; i++) {
     int64_t at_us = hr__interruption_source_next(&source, nodes, &count);
     hours[i] = (double)(at_us - before_us) / HOUR_US;
     before_us = at_us;
   }
-  expect_distributed("time between blows", hours, BLOWS, soon, &per_h);
+  expect_distributed("time between interruptions", hours, INTERRUPTIONS, soon, &per_h);
   free(hours);
 }
 
@@ -123,8 +123,8 @@ static void batches_are_chosen_without_favour(void) {
 static double share_seen(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, spec, n_nodes, 5, 0);
-  uint32_t nodes[MOST_NODES], count, any = 0, all = 0;
-  for (uint32_t blow = 0; blow < 100000; blow++) {
+  uint32_t nodes[MAX_NODES], count, any = 0, all = 0;
+  for (uint32_t interruption = 0; interruption < 100000; interruption++) {
     hr__interruption_source_next(&source, nodes, &count);
     any += nodes[0] < held; /* they are sorted */
     all += count;
@@ -149,7 +149,7 @@ static void gangs_are_hit_less_often_than_their_nodes(void) {
   }
 }
 
-static void no_rate_is_no_blow(void) {
+static void no_rate_is_no_interruption(void) {
   const struct hr_spot_spec specs[] = {{.model = HR_SPOT_EXPONENTIAL, .batch_mean = 4},
                                        {.model = HR_SPOT_NONE, .rate_per_h = 1, .batch_mean = 1},
                                        {.model = HR_SPOT_ON_OFF, .rate_per_h = 1, .batch_mean = 1},
@@ -167,7 +167,7 @@ static void no_rate_is_no_blow(void) {
   CU_ASSERT_EQUAL(hr__interruption_source_next(&source, nodes, &count), HR_NEVER_US);
 }
 
-static bool same_blows(uint32_t zone, uint32_t replication) {
+static bool same_interruptions(uint32_t zone, uint32_t replication) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 4}, other = spec;
   other.zone = zone;
   struct hr__interruption_source one, two;
@@ -185,10 +185,10 @@ static bool same_blows(uint32_t zone, uint32_t replication) {
   return true;
 }
 
-static void blows_are_those_of_the_zone_and_the_replication(void) {
-  CU_ASSERT(same_blows(0, 0));
-  CU_ASSERT_FALSE(same_blows(1, 0));
-  CU_ASSERT_FALSE(same_blows(0, 1));
+static void interruptions_are_those_of_the_zone_and_the_replication(void) {
+  CU_ASSERT(same_interruptions(0, 0));
+  CU_ASSERT_FALSE(same_interruptions(1, 0));
+  CU_ASSERT_FALSE(same_interruptions(0, 1));
 }
 
 /* ---- Lifetimes ---- */
@@ -294,8 +294,8 @@ static void a_records_mean_life_is_time_up_per_reclaim(void) {
   CU_ASSERT(isinf(hr__spot_mean_life_s(&spec)));
 }
 
-TEST_MAIN("spot nodes taken away", TEST(each_node_is_hit_at_the_rate), TEST(blows_are_a_poisson_process),
+TEST_MAIN("spot nodes taken away", TEST(each_node_is_hit_at_the_rate), TEST(interruptions_are_a_poisson_process),
           TEST(batches_are_chosen_without_favour), TEST(gangs_are_hit_less_often_than_their_nodes),
-          TEST(no_rate_is_no_blow), TEST(blows_are_those_of_the_zone_and_the_replication),
+          TEST(no_rate_is_no_interruption), TEST(interruptions_are_those_of_the_zone_and_the_replication),
           TEST(lives_follow_the_bathtub), TEST(each_launch_has_its_life), TEST(mean_lives_have_closed_forms),
           TEST(a_records_mean_life_is_time_up_per_reclaim))
