@@ -5,7 +5,7 @@
  * capacity.
  *
  * Charges are in one array, found through a hash table by (tenant, class, pool, month). Each node of an elastic pool
- * has a session from launch to end. If a node that is reclaimed early is free, the charges of its jobs are held_use
+ * has a session from launch to end. If a node that is reclaimed early is free, the charges of its jobs are held
  * back until the session has outlived that time, in linked lists in one array; freed links are reused.
  *
  * Of each running job only the present attempt is stored, in a list, so memory does not grow with the trace.
@@ -43,7 +43,7 @@ struct held_use {
 
 struct session {
   int64_t since_us; /* HR_NEVER_US while the node is off */
-  uint32_t held;    /* first use held_use back + 1; 0: none */
+  uint32_t held;    /* first use held back + 1; 0: none */
 };
 
 struct book {
@@ -67,7 +67,7 @@ struct hr_ledger {
   struct hr_charge *charges;
   uint32_t n_charges, charges_capacity;
   struct hr__hash charge_numbers; /* by account */
-  struct held_use *held_use;
+  struct held_use *held_uses;
   uint32_t n_held_uses, held_capacity, unused_held; /* first unused link + 1; 0: none */
   enum hr_status status;
 };
@@ -127,29 +127,29 @@ static void charge_use(struct hr_ledger *ledger, struct payer payer, hr_pool poo
   }
 }
 
-/* ---- Charges that are held_use back ---- */
+/* ---- Charges that are held back ---- */
 
 static void hold_back(struct hr_ledger *ledger, struct session *session, struct held_use use) {
   uint32_t place = ledger->unused_held;
   if (place) {
-    ledger->unused_held = ledger->held_use[place - 1].next;
+    ledger->unused_held = ledger->held_uses[place - 1].next;
   } else {
-    if (!HR__ARRAY_HAS_ROOM(ledger->held_use, ledger->n_held_uses, ledger->held_capacity)) {
+    if (!HR__ARRAY_HAS_ROOM(ledger->held_uses, ledger->n_held_uses, ledger->held_capacity)) {
       ledger->status = HR_NO_MEMORY;
       return;
     }
     place = ++ledger->n_held_uses;
   }
   use.next = session->held;
-  ledger->held_use[place - 1] = use;
+  ledger->held_uses[place - 1] = use;
   session->held = place;
 }
 
-/* Charges the uses that were held_use back, or waives them. */
+/* Charges the uses that were held back, or waives them. */
 static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *session, bool charged) {
   while (session->held) {
     uint32_t place = session->held;
-    struct held_use *use = &ledger->held_use[place - 1];
+    struct held_use *use = &ledger->held_uses[place - 1];
     if (charged) charge_use(ledger, use->payer, pool, use->gpu_milli, use->from_us, use->to_us);
     session->held = use->next;
     use->next = ledger->unused_held;
@@ -330,7 +330,7 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
   free(ledger->job_cost);
   free(ledger->charges);
   hr__hash_finish(&ledger->charge_numbers);
-  free(ledger->held_use);
+  free(ledger->held_uses);
   free(ledger);
 }
 

@@ -4,10 +4,10 @@
  * node, free whole GPUs per node in the pool's free index, and free milli-GPUs per pool. A placement without slices
  * changes the pool's count only.
  *
- * A node that comes and goes is_relevant as full in the index, and not at all in the free GPUs of its pool, unless it
+ * A node that comes and goes counts as full in the index, and not at all in the free GPUs of its pool, unless it
  * is up. While it is closing, its own count is maintained for the jobs that are still there.
  *
- * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the is_relevant are
+ * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the counts are
  * derived from it: whole GPUs are then idle GPUs.
  */
 

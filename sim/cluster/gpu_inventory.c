@@ -427,7 +427,7 @@ uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory,
   return fitting;
 }
 
-/* Whether a set has at smaller `count` members. Cheap for small counts. */
+/* Whether a set has at least `count` members. Cheap for small counts. */
 static bool has_as_many(uint64_t set, uint32_t count) {
   for (; count > 1 && set; count--) set &= set - 1;
   return set != 0;
@@ -471,7 +471,7 @@ static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
   return best;
 }
 
-/* As smallest_left, of the GPUs with at smaller `requested_milli`; 0 if there is none. */
+/* As smallest_left, of the GPUs with at least `requested_milli`; 0 if there is none. */
 static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
   enum { GPU_BITS = 6 };
   uint32_t best = UINT32_MAX;

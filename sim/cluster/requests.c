@@ -93,7 +93,7 @@ struct requests_table {
   struct hr_arena *arena;
   struct hr_requests *requests;
   uint32_t capacity;
-  struct hr__hash numbers; /* ---- All jobs of a trace ---- */
+  struct hr__hash numbers; /* by request */
 };
 
 static uint32_t hash_of(const struct hr_request *request) {
@@ -135,14 +135,14 @@ static uint32_t number_of(struct requests_table *table, const struct hr_request 
   return requests->count++;
 }
 
-/* ---- All of a trace --------------------------------------------------------------------------------- */
+/* ---- All jobs of a trace ---- */
 
 struct hr__request_reader {
   struct requests_table table;
   struct requests_reader reader;
 };
 
-/* The number of what a job asks for; HR_NONE when out of memory. */
+/* The number of a job's request; HR_NONE if memory is exhausted. */
 static uint32_t find(struct hr__request_reader *self, hr_job job) {
   struct hr_request request = request_of(&self->reader, job);
   if (!mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;
@@ -165,7 +165,7 @@ static bool count_jobs(struct hr_requests *requests) {
   return true;
 }
 
-/* All that jobs may ask for is in the table. */
+/* This cannot fail: in a streamed run all requests are in the table before the run begins. */
 void hr__requests_submit(const struct hr_requests *requests, hr_job job) {
   requests->of_job[job.id] = find(requests->reader, job);
 }
@@ -195,18 +195,18 @@ struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_
   return make(arena, &reader, hr_cluster_spec_of(cluster));
 }
 
-/* A name, as the pools know it. */
+/* The meaning of a profile name in the pools. */
 struct mig_name {
-  uint16_t *profile;           /* [n_pools], a set of one profile, or of none */
-  uint32_t gpu_milli, mem_mib; /* in the first pool that knows it; 0: none does */
+  uint16_t *profile;           /* [n_pools]: a set of one profile, or the empty set */
+  uint32_t gpu_milli, mem_mib; /* in the first pool that has the profile; 0: none has */
 };
 
-/* NULL: it has no GPU that is split. */
+/* NULL: the pool has no partitioned GPUs. */
 static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
   return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
 }
 
-/* ---- Names ------------------------------------------------------------------------------------------ */
+/* ---- Profile names ---- */
 
 static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) {
   uint32_t slices = type->compute_slices;
@@ -243,7 +243,7 @@ static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *a
   return HR_OK;
 }
 
-/* ---- Needs ------------------------------------------------------------------------------------------ */
+/* ---- Suitable profiles ---- */
 
 static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *request) {
   uint32_t profiles = 0;
@@ -255,8 +255,8 @@ static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *r
   return (uint16_t)profiles;
 }
 
-/* The table that is like the scratch one; NULL when out of memory. */
-static const uint16_t *keep(struct mig_needs *needs, uint32_t *number) {
+/* The stored set array that equals the scratch one; a copy if there is none. NULL if memory is exhausted. */
+static const uint16_t *intern_needs(struct mig_needs *needs, uint32_t *number) {
   size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
   for (*number = 0; *number < needs->count; ++*number)
     if (memcmp(needs->need[*number], needs->scratch, bytes) == 0) return needs->need[*number];
@@ -273,24 +273,25 @@ static const struct mig_name *name_of(const struct mig_needs *needs, const struc
   return number == HR_NONE ? NULL : &needs->name[number];
 }
 
-/* The profile that is named, unless it has less memory than the job tells that it wants. */
-static uint16_t named_in(const struct mig_needs *needs, const struct mig_name *name, uint32_t pool, uint64_t told_mib) {
+/* The named profile, unless it has less memory than the job requests. */
+static uint16_t named_in(const struct mig_needs *needs, const struct mig_name *name, uint32_t pool,
+                         uint64_t requested_mib) {
   const struct hr_mig_spec *mig = split_of(needs->cluster, pool);
   uint32_t profiles = name->profile[pool];
-  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= told_mib ? (uint16_t)profiles : 0;
+  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= requested_mib ? (uint16_t)profiles : 0;
 }
 
 static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
                           struct hr_request *request) {
   if (!needs->cluster) return true;
-  uint64_t told_mib = request->gpu_mem_mib;
+  uint64_t requested_mib = request->gpu_mem_mib;
   const struct mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;
   if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
   if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
   for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
-    needs->scratch[i] = name ? named_in(needs, name, i, told_mib) : enough(split_of(needs->cluster, i), request);
+    needs->scratch[i] = name ? named_in(needs, name, i, requested_mib) : enough(split_of(needs->cluster, i), request);
     if (request->gpus != 1) needs->scratch[i] = 0;
   }
-  request->mig_profiles = keep(needs, &request->mig_need);
+  request->mig_profiles = intern_needs(needs, &request->mig_need);
   return request->mig_profiles != NULL;
 }

@@ -182,7 +182,7 @@ struct hr__engine {
   struct hr__storage *storage;          /* by pool */
 
   /* In runs where nodes come and go. */
-  struct hr__engine_market *markets;           /* by pool */
+  struct hr__engine_market *markets;          /* by pool */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__residents residents;
 

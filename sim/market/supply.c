@@ -174,7 +174,7 @@ struct hr_level_step hr__level_source_next(struct hr__level_source *source) {
 
 /* ---- Lifetimes, and the mean lifetime in any model ---- */
 
-/* The share of nodes that are gone_share at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) is slightly
+/* The share of nodes that are gone at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) is slightly
    above 0 at age 0, where such nodes end at once, and may exceed 1 before the last hour, where it is limited. */
 static double gone_share(const struct hr_bathtub *bathtub, double age_h) {
   if (age_h >= bathtub->last_h) return 1;
@@ -182,7 +182,7 @@ static double gone_share(const struct hr_bathtub *bathtub, double age_h) {
   return raw < 1 ? raw : 1;
 }
 
-/* The age at which a share of nodes is gone_share, by bisection to less than a microsecond. */
+/* The age at which a share of nodes is gone, by bisection to less than a microsecond. */
 static double age_h(const struct hr_bathtub *bathtub, double share) {
   double low = 0, high = bathtub->last_h;
   for (int i = 0; i < 44; i++) {
