@@ -5,21 +5,211 @@
  * it is killed before that and tries again later (sharing.c).
  *
  * The event heap has one entry for the end of a job's phase or of its work, except for jobs that write to a shared
- * storage, which the storage advances (storage.c). Work is measured on the job's own clock, which stops during restarts
+ * storage, which the storage advances. Work is measured on the job's own clock, which stops during restarts
  * and checkpoints. Work before the last checkpoint is kept; later work is lost if the job is stopped.
  */
 
+#include "base/array.h"
 #include "sim/engine/engine.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/*
+ * ---- Storage ----
+ *
+ * The storage of a pool. Checkpoints that are written at the same time share its bandwidth equally, so all writers make
+ * the same progress, and one clock suffices: the service that each writer has received so far. A writer is done when
+ * the clock reaches its mark, the size of its checkpoint after the value at which it began. Service is counted in units
+ * of 2^-10 MiB x microseconds per second, so that the division by the number of writers loses almost nothing, equally
+ * on every machine.
+ */
+
+__extension__ typedef unsigned __int128 wide;
+
+#define SERVICE_PER_MIB (UINT64_C(1000000) << 10)
+
+struct storage_writer {
+  wide mark;
+  hr_job job;
+};
+
+struct hr__storage {
+  uint64_t mib_s;
+  wide clock;
+  int64_t clock_us;               /* when the clock was last updated */
+  int64_t next_us;                /* when the first writer is done */
+  struct storage_writer *writers; /* sorted by (mark, job) */
+  uint32_t count, capacity;
+};
+
+static enum hr_status init_storage(struct hr__engine *engine) {
+  engine->storage = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->storage);
+  if (!engine->storage) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    engine->storage[i].mib_s = engine->cluster.pools[i].spec->storage_mib_s;
+  return HR_OK;
+}
+
+void hr__storage_finish(struct hr__engine *engine) {
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) free(engine->storage[i].writers);
+}
+
+static void read_clock(struct hr__storage *storage, int64_t now_us) {
+  if (storage->count)
+    storage->clock += ((wide)storage->mib_s << 10) * (uint64_t)(now_us - storage->clock_us) / storage->count;
+  storage->clock_us = now_us;
+}
+
+/* The time until the clock has advanced by `service` with `count` writers. */
+static int64_t time_for(const struct hr__storage *storage, wide service, uint32_t count) {
+  wide rate = (wide)storage->mib_s << 10;
+  wide us = (service * count + rate - 1) / rate;
+  return us > (wide)HR_MAX_INPUT_US ? HR_MAX_INPUT_US : (int64_t)us;
+}
+
+static enum hr_status schedule_first(struct hr__engine *engine, hr_pool pool) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  storage->next_us = HR_NEVER_US;
+  if (!storage->count) return HR_OK;
+  wide mark = storage->writers[0].mark;
+  wide service = mark > storage->clock ? mark - storage->clock : 0;
+  storage->next_us = engine->view.now_us + time_for(storage, service, storage->count);
+  return hr__schedule(engine, storage->next_us, HR__PENDING_STORAGE, pool.id);
+}
+
+static int64_t forecast_write_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib) {
+  const struct hr__storage *storage = &engine->storage[pool.id];
+  return time_for(storage, (wide)mib * SERVICE_PER_MIB, storage->count + 1);
+}
+
+static enum hr_status begin_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  read_clock(storage, engine->view.now_us);
+  if (!HR__ARRAY_HAS_ROOM(storage->writers, storage->count, storage->capacity)) return hr__out_of_memory(engine);
+  struct storage_writer writer = {storage->clock + (wide)mib * SERVICE_PER_MIB, job};
+  uint32_t at = storage->count++;
+  for (; at > 0 && writer.mark < storage->writers[at - 1].mark; at--) storage->writers[at] = storage->writers[at - 1];
+  storage->writers[at] = writer;
+  return schedule_first(engine, pool);
+}
+
+static void take_out(struct hr__storage *storage, uint32_t at) {
+  storage->count--;
+  memmove(&storage->writers[at], &storage->writers[at + 1], (storage->count - at) * sizeof *storage->writers);
+}
+
+static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_job job) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  uint32_t at = 0;
+  read_clock(storage, engine->view.now_us);
+  while (storage->writers[at].job.id != job.id) at++;
+  take_out(storage, at);
+  return schedule_first(engine, pool);
+}
+
+enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  *done = (hr_job){HR_NONE};
+  if (!storage->count || storage->next_us != engine->view.now_us) return HR_OK;
+  read_clock(storage, engine->view.now_us);
+  *done = storage->writers[0].job;
+  take_out(storage, 0);
+  return schedule_first(engine, pool);
+}
+
+void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job),
+                      void *self) {
+  const struct hr__storage *storage = &engine->storage[pool.id];
+  for (uint32_t i = 0; i < storage->count; i++) visit(self, storage->writers[i].job);
+}
+
+/* ---- Checkpoints: settings of the job's class and the job's own columns ---- */
+
+/* All zero if the run has no classes. */
+static const struct hr_class_spec *class_spec_of(const struct hr__engine *engine, hr_job job) {
+  static const struct hr_class_spec nothing = {0};
+  const struct hr_class_spec *classes = engine->config->classes;
+  const uint8_t *class_ = engine->trace->class_;
+  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
+}
+
+/* The size of a checkpoint of the job; 0: unknown. */
+static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
+  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
+  return own ? own : class_spec_of(engine, job)->checkpoint_mib;
+}
+
+/* Checkpoints are written to the pool's storage if its bandwidth and their size are known; otherwise they take the
+   time of the class. */
+static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
+}
+
+static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (!writes_to_storage(engine, job, pool)) return class_spec_of(engine, job)->write_us;
+  double seconds = (double)checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
+  return (int64_t)llround(seconds * (double)HR_SECOND_US);
+}
+
+/* The rate at which any of a job's nodes is lost, relative to the rate of one node. */
+static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
+  switch (spot->model) {
+  case HR_SPOT_ON_OFF:
+  case HR_SPOT_TRACE:
+    return 1;
+  case HR_SPOT_EXPONENTIAL:
+  case HR_SPOT_ADVISOR:
+    return hr__interruption_share(spot, pool_nodes, n_nodes);
+  case HR_SPOT_NONE:
+  case HR_SPOT_BATHTUB:
+  case HR_N_SPOT_MODELS:
+    break;
+  }
+  return n_nodes;
+}
+
+/* Daly's interval ("A higher order estimate of the optimum checkpoint interval for restart dumps", 2006), to first
+   order: sqrt(2 d M) - d for a write time d and a mean time M between losses; M if d >= 2 M. */
+static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
+  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
+  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
+  uint32_t n_nodes = engine->allocation[job.id].n_slices;
+  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
+  if (!isfinite(life_s)) return HR_NEVER_US;
+  double write_s = (double)alone_write_us(engine, job, pool) / (double)HR_SECOND_US;
+  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
+  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
+  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
+  return interval_us > 0 ? interval_us : HR_SECOND_US;
+}
+
+/* The work between two checkpoints of a job in that pool, at its present placement; HR_NEVER_US: none. */
+static int64_t checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
+  const struct hr_class_spec *class_ = class_spec_of(engine, job);
+  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
+  if (own > 0 && periodic) return own;
+  switch (class_->checkpoint) {
+  case HR_CHECKPOINT_INTERVAL:
+    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
+  case HR_CHECKPOINT_YOUNG_DALY:
+    return young_daly_us(engine, job, pool);
+  case HR_CHECKPOINT_NONE:
+  case HR_CHECKPOINT_ON_NOTICE:
+  case HR_CHECKPOINT_CONTINUOUS:
+  case HR_N_CHECKPOINTS:
+    break;
+  }
+  return HR_NEVER_US;
+}
 
 static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   return hr__allocation_placement(engine, job, &one).pool;
 }
-
-static const struct hr_class_spec *class_spec_of(const struct hr__engine *engine, hr_job job);
 
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
   return class_spec_of(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
@@ -115,14 +305,10 @@ enum hr_status hr__attempt_set_speed(struct hr__engine *engine, hr_job job, uint
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
-static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job);
-
-static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool);
-
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   hr_pool pool = pool_of(engine, job);
   enter(engine, job, phase);
-  if (writes_to_storage(engine, job, pool)) return hr__storage_write(engine, pool, job, checkpoint_mib(engine, job));
+  if (writes_to_storage(engine, job, pool)) return begin_write(engine, pool, job, checkpoint_mib(engine, job));
   return hr__schedule(engine, engine->view.now_us + class_spec_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
 }
 
@@ -198,19 +384,15 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
   if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->accounting)
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) hr__attempt_submit(engine, (hr_job){i});
-  return hr__storage_init(engine);
+  return init_storage(engine);
 }
-
-static int64_t checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
-
-static int64_t reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t restart_us = engine->accounting[job.id].attempts++ ? class_spec_of(engine, job)->restart_us : 0;
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  restart_us += reconfiguration_us(engine, &placement);
+  restart_us += hr__reconfiguration_us(engine, &placement);
   bool claimed = hr__claims_take(engine, job, &placement);
   *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
                                          .phase_us = engine->view.now_us,
@@ -228,7 +410,7 @@ static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
   enum hr__phase phase = engine->attempt[job.id].phase;
   if (phase != HR__PHASE_SAVING && phase != HR__PHASE_LEAVING) return HR_OK;
   hr_pool pool = pool_of(engine, job);
-  return writes_to_storage(engine, job, pool) ? hr__storage_cancel(engine, pool, job) : HR_OK;
+  return writes_to_storage(engine, job, pool) ? cancel_write(engine, pool, job) : HR_OK;
 }
 
 static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
@@ -292,9 +474,8 @@ enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum
 
 static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   hr_pool pool = pool_of(engine, job);
-  int64_t write_us = writes_to_storage(engine, job, pool)
-                         ? hr__storage_forecast_us(engine, pool, checkpoint_mib(engine, job))
-                         : class_spec_of(engine, job)->write_us;
+  int64_t write_us = writes_to_storage(engine, job, pool) ? forecast_write_us(engine, pool, checkpoint_mib(engine, job))
+                                                          : class_spec_of(engine, job)->write_us;
   return write_us <= down_us - engine->view.now_us;
 }
 
@@ -368,123 +549,4 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
 
 uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {
   return hr__speed_ppm(&hr__engine_of(view)->speeds, job, pool);
-}
-
-/* ---- Checkpoints: settings of the job's class and the job's own columns ---- */
-
-/* All zero if the run has no classes. */
-static const struct hr_class_spec *class_spec_of(const struct hr__engine *engine, hr_job job) {
-  static const struct hr_class_spec nothing = {0};
-  const struct hr_class_spec *classes = engine->config->classes;
-  const uint8_t *class_ = engine->trace->class_;
-  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
-}
-
-/* The size of a checkpoint of the job; 0: unknown. */
-static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
-  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
-  return own ? own : class_spec_of(engine, job)->checkpoint_mib;
-}
-
-/* Checkpoints are written to the pool's storage if its bandwidth and their size are known; otherwise they take the
-   time of the class. */
-static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
-}
-
-static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  if (!writes_to_storage(engine, job, pool)) return class_spec_of(engine, job)->write_us;
-  double seconds = (double)checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
-  return (int64_t)llround(seconds * (double)HR_SECOND_US);
-}
-
-/* The rate at which any of a job's nodes is lost, relative to the rate of one node. */
-static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
-  switch (spot->model) {
-  case HR_SPOT_ON_OFF:
-  case HR_SPOT_TRACE:
-    return 1;
-  case HR_SPOT_EXPONENTIAL:
-  case HR_SPOT_ADVISOR:
-    return hr__interruption_share(spot, pool_nodes, n_nodes);
-  case HR_SPOT_NONE:
-  case HR_SPOT_BATHTUB:
-  case HR_N_SPOT_MODELS:
-    break;
-  }
-  return n_nodes;
-}
-
-/* Daly's interval ("A higher order estimate of the optimum checkpoint interval for restart dumps", 2006), to first
-   order: sqrt(2 d M) - d for a write time d and a mean time M between losses; M if d >= 2 M. */
-static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
-  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
-  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
-  uint32_t n_nodes = engine->allocation[job.id].n_slices;
-  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
-  if (!isfinite(life_s)) return HR_NEVER_US;
-  double write_s = (double)alone_write_us(engine, job, pool) / (double)HR_SECOND_US;
-  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
-  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
-  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
-  return interval_us > 0 ? interval_us : HR_SECOND_US;
-}
-
-/* The work between two checkpoints of a job in that pool, at its present placement; HR_NEVER_US: none. */
-static int64_t checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
-  const struct hr_class_spec *class_ = class_spec_of(engine, job);
-  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
-  if (own > 0 && periodic) return own;
-  switch (class_->checkpoint) {
-  case HR_CHECKPOINT_INTERVAL:
-    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
-  case HR_CHECKPOINT_YOUNG_DALY:
-    return young_daly_us(engine, job, pool);
-  case HR_CHECKPOINT_NONE:
-  case HR_CHECKPOINT_ON_NOTICE:
-  case HR_CHECKPOINT_CONTINUOUS:
-  case HR_N_CHECKPOINTS:
-    break;
-  }
-  return HR_NEVER_US;
-}
-
-/* ---- MIG reconfiguration: the time until instances are ready ---- */
-
-enum hr_status hr__attempts_init_mig(struct hr__engine *engine) {
-  const struct hr_cluster *cluster = &engine->cluster;
-  int64_t longest_us = 0;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_pool_spec *spec = cluster->pools[i].spec;
-    const struct hr_mig_spec *mig = spec->nodes > 0 ? spec->mig : NULL;
-    if (mig && mig->lead_us > longest_us) longest_us = mig->lead_us;
-  }
-  if (longest_us == 0) return HR_OK;
-  engine->longest_us += longest_us;
-  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
-  engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
-  return engine->split_us ? HR_OK : hr__out_of_memory(engine);
-}
-
-/* Jobs that come to a GPU during its reconfiguration wait for it, too. */
-static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
-  if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
-  size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
-  int64_t now_us = engine->view.now_us;
-  if (slice->instance.layout != slice->instance.layout_before) engine->split_us[gpu] = now_us + mig->lead_us;
-  return engine->split_us[gpu] > now_us ? engine->split_us[gpu] - now_us : 0;
-}
-
-/* The time from a job's start until its instances are ready. Must be called once for each start. */
-static int64_t reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement) {
-  const struct hr_mig_spec *mig = engine->split_us ? engine->cluster.pools[placement->pool.id].spec->mig : NULL;
-  int64_t longest_us = 0;
-  for (uint32_t i = 0; mig && i < placement->n_slices; i++) {
-    if (!placement->slices[i].gpus) continue;
-    int64_t one_us = lead_us(engine, mig, &placement->slices[i]);
-    if (one_us > longest_us) longest_us = one_us;
-  }
-  return longest_us;
 }

@@ -4,8 +4,8 @@
 
 /* The state of one run and the functions that files of the engine share. All of the state is in struct hr__engine;
    there are no globals. Per-job and per-node columns are indexed by id. The files: run.c (loop, start and end of a
-   run), moves.c (moves of the policy), attempts.c (jobs that can be stopped), storage.c (checkpoint storage),
-   sharing.c (jobs on one GPU), allocations.c (where running jobs are), column_reclaim.c (streamed runs),
+   run), moves.c (moves of the policy), attempts.c (jobs that can be stopped, checkpoints), sharing.c
+   (jobs on one GPU), allocations.c (where running jobs are), column_reclaim.c (streamed runs),
    event_heap.c; and in sim/market/market.c the nodes of elastic pools. */
 
 #include "base/arena.h"
@@ -97,7 +97,7 @@ struct hr__engine_attempt {
   enum hr__phase phase;
 };
 
-/* Writers of checkpoints to the storage of a pool (storage.c). */
+/* Writers of checkpoints to the storage of a pool (attempts.c). */
 struct hr__storage;
 
 /* The known speeds of pairs of models that share a GPU, sorted by (model, other model). */
@@ -277,18 +277,11 @@ enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum
 /* At the end of the run: all work of jobs that still run counts as kept. */
 void hr__attempts_settle(struct hr__engine *engine);
 
-/* ---- storage.c: checkpoints that are written to the storage of a pool ---- */
-/* Allocates the state of the storages. HR_NO_MEMORY. */
-enum hr_status hr__storage_init(struct hr__engine *engine);
-/* Frees what hr__storage_init and writes allocated outside the arena. */
+/* Checkpoints that are written to the storage of a pool: */
+/* Frees what writes allocated outside the arena. */
 void hr__storage_finish(struct hr__engine *engine);
 /* Calls `visit` for each job that is writing to the storage of the pool. */
 void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job), void *self);
-/* The time that a write of `mib` MiB takes if no other write begins or ends. */
-int64_t hr__storage_forecast_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib);
-/* Begins a write of `mib` MiB by a job, or cancels it, and reschedules the end of the first write. HR_NO_MEMORY. */
-enum hr_status hr__storage_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib);
-enum hr_status hr__storage_cancel(struct hr__engine *engine, hr_pool pool, hr_job job);
 /* The first write completes. `*done` is its job, or HR_NONE if the pending entry is outdated. */
 enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done);
 
@@ -332,8 +325,10 @@ uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const st
 /* A job has come to this placement or has left it: updates the speeds of the jobs on the same GPUs. */
 enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement);
 
-/* Allocates the state of MIG reconfigurations, if any takes time (attempts.c). */
-enum hr_status hr__attempts_init_mig(struct hr__engine *engine);
+/* Allocates the state of MIG reconfigurations, if any takes time. HR_NO_MEMORY. */
+enum hr_status hr__reconfiguration_init(struct hr__engine *engine);
+/* The time from a job's start until its MIG instances are ready. Must be called once for each start. */
+int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 /* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
 

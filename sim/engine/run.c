@@ -417,7 +417,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (status == HR_OK) status = create_policy(engine);
   if (status != HR_OK) return status;
   engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
-  if (status == HR_OK) status = hr__attempts_init_mig(engine);
+  if (status == HR_OK) status = hr__reconfiguration_init(engine);
   if (status == HR_OK) status = begin_attempts(engine);
   return status == HR_OK && engine->config->stream ? hr__column_reclaim_check(engine) : status;
 }
