@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * A bump allocator. Chunks come from calloc, so memory is zero and pages that are never touched are never
- * resident; a request larger than a chunk gets one of its own.
- */
+/* A bump allocator. Chunks come from calloc: memory is zero, and pages that are never touched never become resident.
+   A request that is larger than a quarter of a chunk gets a chunk of its own. */
 
 #include "base/arena.h"
 

@@ -2,13 +2,15 @@
 #ifndef HR_BASE_ARENA_H
 #define HR_BASE_ARENA_H
 
-/* Memory of one run, allocated in chunks and freed all at once. Allocation: headroom/base.h. */
+/* The memory of a run: allocated in chunks, zeroed, freed all at once. Allocation functions: headroom/base.h. An
+   arena that is all zero is empty. */
 
 #include "headroom/base.h"
 
 struct hr__arena_chunk;
 
-/* Where the columns by job of a streamed run come from: memory that is reclaimed as jobs finish. */
+/* The source of per-job columns in a streamed run, which reclaims their memory as jobs finish
+   (sim/engine/column_reclaim.c). */
 struct hr__arena_job_columns {
   void *(*allocate)(void *self, uint32_t n_jobs, size_t width); /* zeroed; NULL if memory is exhausted */
   void (*passed)(void *self, hr_job job);
@@ -17,17 +19,17 @@ struct hr__arena_job_columns {
 
 struct hr_arena {
   struct hr__arena_chunk *chunks; /* newest first */
-  char *next;                     /* free bytes of the newest chunk */
+  char *next;                     /* the unused part of the newest chunk */
   size_t left;
   struct hr__arena_job_columns job_columns; /* `self` is NULL unless the run is streamed */
 };
 
-/* Whether memory of finished jobs is reclaimed during the run. */
+/* Whether the run is streamed, so that memory of finished jobs is reclaimed. */
 static inline bool hr__arena_is_streamed(const struct hr_arena *arena) {
   return arena->job_columns.self != NULL;
 }
 
-/* Frees all memory; the arena is then empty and may be used again. */
+/* Frees all memory. The arena is empty afterwards and can be used again. */
 void hr__arena_finish(struct hr_arena *arena);
 
 #endif

@@ -2,19 +2,75 @@
 #ifndef HR_BASE_ARRAY_H
 #define HR_BASE_ARRAY_H
 
-/* Lists from malloc that grow by doubling. */
+/*
+ * Arrays that grow by doubling, and a queue built on them. The memory comes from malloc; the owner frees it. Arrays
+ * that live as long as a run come from its arena instead: hr_arena_grown in headroom/base.h.
+ */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The list with room for twice as many items of `bytes` each, 64 at first, which `*capacity` then says; NULL when there
-   is no memory, and the list is as it was. */
+/* Reallocates an array of `*capacity` items of `bytes` bytes each to twice the capacity (64 items at first) and stores
+   the new capacity. Returns the new array; NULL if memory is exhausted, and then array and capacity are unchanged. */
 static inline void *hr__grown(void *items, uint32_t *capacity, size_t bytes) {
   uint32_t wanted = *capacity ? 2 * *capacity : 64;
   void *grown = wanted > *capacity ? realloc(items, wanted * bytes) : NULL;
   if (grown) *capacity = wanted;
   return grown;
+}
+
+/* Implements HR__ARRAY_HAS_ROOM. `array` is the address of the pointer to the items. */
+static inline bool hr__array_grow(void *array, uint32_t *capacity, size_t bytes) {
+  void *items;
+  memcpy(&items, array, sizeof items);
+  items = hr__grown(items, capacity, bytes);
+  if (items) memcpy(array, &items, sizeof items);
+  return items != NULL;
+}
+
+/* Makes room for one more item behind the first `count` ones: all three arguments are lvalues, `count` and `capacity`
+   of type uint32_t. False if memory is exhausted; the array is unchanged then. */
+#define HR__ARRAY_HAS_ROOM(items, count, capacity)                                                                     \
+  ((count) < (capacity) || hr__array_grow(&(items), &(capacity), sizeof *(items)))
+
+/* A first-in, first-out queue of items of one size, which is passed to each call. All zero is an empty queue. */
+struct hr__fifo {
+  char *items;
+  uint32_t first, end, capacity; /* the queue holds items first .. end - 1 */
+};
+
+static inline uint32_t hr__fifo_count(const struct hr__fifo *fifo) {
+  return fifo->end - fifo->first;
+}
+
+/* The oldest item of a queue that is not empty. The pointer is valid until the next push. */
+static inline const void *hr__fifo_front(const struct hr__fifo *fifo, size_t bytes) {
+  return fifo->items + fifo->first * bytes;
+}
+
+/* Removes the oldest item of a queue that is not empty. */
+static inline void hr__fifo_pop(struct hr__fifo *fifo) {
+  if (++fifo->first == fifo->end) fifo->first = fifo->end = 0;
+}
+
+/* Appends a copy of the item. A full array is compacted if more than half of it is unused, else doubled; both cost O(1)
+   amortized. False if memory is exhausted. */
+static inline bool hr__fifo_push(struct hr__fifo *fifo, const void *item, size_t bytes) {
+  if (fifo->end == fifo->capacity && fifo->first > fifo->end / 2) {
+    fifo->end -= fifo->first;
+    memmove(fifo->items, fifo->items + fifo->first * bytes, fifo->end * bytes);
+    fifo->first = 0;
+  }
+  if (fifo->end == fifo->capacity && !hr__array_grow(&fifo->items, &fifo->capacity, bytes)) return false;
+  memcpy(fifo->items + fifo->end++ * bytes, item, bytes);
+  return true;
+}
+
+static inline void hr__fifo_finish(struct hr__fifo *fifo) {
+  free(fifo->items);
 }
 
 #endif

@@ -3,9 +3,9 @@
 #define HR_BASE_BITSET_H
 
 /*
- * A set of small integers with summaries: a bit of level k + 1 says that a word of level k is not zero. To find
- * the next member costs one word per level, whatever the size. Several sets may share one shape; the words of a
- * set lie level after level in memory that the caller owns.
+ * A set of small integers with summary levels: a bit of level k + 1 is set if the corresponding word of level k is not
+ * zero. Finding the next member reads at most two words per level, whatever the size. Several sets may share one shape;
+ * the words of a set, level after level, are in memory that the caller owns and has zeroed.
  */
 
 #include <stdbool.h>
@@ -50,10 +50,10 @@ static inline void hr__bitset_remove(const struct hr__bitset_shape *shape, uint6
   }
 }
 
-/* The least member >= `from`, UINT32_MAX if there is none. */
+/* The smallest member >= `from`; UINT32_MAX if there is none. */
 static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, const uint64_t *words, uint32_t from) {
   uint32_t level = 0, at = from;
-  for (;; level++) { /* up, until a word has a member at or after `at` */
+  for (;; level++) { /* up, to a level whose word has a member at or after `at` */
     if (level == shape->n_levels || at / 64 >= shape->length[level]) return UINT32_MAX;
     uint64_t word = words[shape->offset[level] + at / 64] & ~UINT64_C(0) << at % 64;
     if (word) {
@@ -62,11 +62,12 @@ static inline uint32_t hr__bitset_next(const struct hr__bitset_shape *shape, con
     }
     at = at / 64 + 1;
   }
-  while (level-- > 0) at = at * 64 + (uint32_t)__builtin_ctzll(words[shape->offset[level] + at]); /* and down */
+  /* and down to the member */
+  while (level-- > 0) at = at * 64 + (uint32_t)__builtin_ctzll(words[shape->offset[level] + at]);
   return at;
 }
 
-/* The greatest member, UINT32_MAX if there is none. */
+/* The largest member; UINT32_MAX if there is none. */
 static inline uint32_t hr__bitset_last(const struct hr__bitset_shape *shape, const uint64_t *words) {
   uint32_t at = 0;
   for (uint32_t level = shape->n_levels; level-- > 0;) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Printing for terminals: width of UTF-8 text, cutting, wrapping, labels; and Markdown. */
 
 #include "base/console.h"
 
@@ -6,20 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-const char *hr__bold(const struct hr__console *console) {
-  return console->colour ? "\033[1m" : "";
-}
-
-const char *hr__dim(const struct hr__console *console) {
-  return console->colour ? "\033[2m" : "";
-}
-
-const char *hr__plain(const struct hr__console *console) {
-  return console->colour ? "\033[0m" : "";
-}
-
-/* ---- Text ------------------------------------------------------------------------------------------- */
 
 static bool begins_character(char byte) {
   return ((unsigned char)byte & 0xc0) != 0x80;
@@ -31,14 +18,13 @@ size_t hr__width_of(const char *text, size_t bytes) {
   return width;
 }
 
-/* The bytes that the first `width` characters take. */
+/* The number of bytes of the first `width` characters. */
 static size_t bytes_of(const char *text, size_t width) {
   size_t bytes = 0;
   while (text[bytes] && (width > 0 || !begins_character(text[bytes]))) width -= begins_character(text[bytes++]);
   return bytes;
 }
 
-/* A copy that a terminal can show: control characters, those of Latin-1 too, become question marks. */
 char *hr__presentable(struct hr__console *console, const char *text) {
   char *copy = hr__utf8_copy(text);
   if (!copy) console->out_of_memory = true;
@@ -49,7 +35,6 @@ char *hr__presentable(struct hr__console *console, const char *text) {
   return copy;
 }
 
-/* A text in at most `width` columns: what is too long loses its end, or its begin where the end matters more. */
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end) {
   char *copy = hr__presentable(console, text);
   if (!copy) return NULL;
@@ -65,7 +50,7 @@ char *hr__fitted(struct hr__console *console, const char *text, size_t width, bo
   return copy;
 }
 
-/* Whether the text begins with what a number before it counts: units of time, per cent, bytes. */
+/* Whether the text begins with a unit that belongs to the number before it: time, per cent, bytes. */
 static bool begins_with_unit(const char *text) {
   static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
   size_t bytes = strcspn(text, " ,;:.)");
@@ -79,7 +64,7 @@ static bool ends_with_digit(const char *text, size_t bytes) {
   return bytes > 0 && text[bytes - 1] >= '0' && text[bytes - 1] <= '9';
 }
 
-/* The bytes up to where a line may be broken: a number and its unit stay together. */
+/* The number of bytes up to the first possible line break. A number and its unit are not separated. */
 static size_t unbroken_bytes(const char *text) {
   size_t bytes = strcspn(text, " ");
   while (text[bytes] == ' ' && ends_with_digit(text, bytes) && begins_with_unit(text + bytes + 1))
@@ -87,7 +72,7 @@ static size_t unbroken_bytes(const char *text) {
   return bytes;
 }
 
-/* Words one after the other, broken between words where a line would pass the width. */
+/* Prints words, with a line break before a word that would exceed the line width. */
 static void print_wrapped(struct hr__console *console, const char *text) {
   size_t room = HR__LINE_WIDTH - HR__LABEL_WIDTH, column = 0;
   while (*text) {

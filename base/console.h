@@ -2,7 +2,7 @@
 #ifndef HR_BASE_CONSOLE_H
 #define HR_BASE_CONSOLE_H
 
-/* Text for a person at a terminal, 80 columns wide. */
+/* Text output for terminals, 80 columns wide, and for pages of Markdown. */
 
 #include "headroom/base.h"
 
@@ -13,31 +13,42 @@ enum { HR__LINE_WIDTH = 80, HR__LABEL_WIDTH = 13 };
 struct hr__console {
   FILE *out;
   bool colour;
-  bool unicode;       /* more than ASCII can be shown */
-  bool out_of_memory; /* set on the way, asked for at the end */
+  bool unicode;       /* the terminal shows UTF-8, not only ASCII */
+  bool out_of_memory; /* some text could not be printed; check it at the end */
 };
 
-/* What turns text bold, dim and plain again: nothing without colour. */
-const char *hr__bold(const struct hr__console *console);
-const char *hr__dim(const struct hr__console *console);
-const char *hr__plain(const struct hr__console *console);
+/* Escape sequences for bold, dim and plain text; "" if the console has no colour. */
+static inline const char *hr__bold(const struct hr__console *console) {
+  return console->colour ? "\033[1m" : "";
+}
 
-/* Columns that the first `bytes` of a UTF-8 text take. */
+static inline const char *hr__dim(const struct hr__console *console) {
+  return console->colour ? "\033[2m" : "";
+}
+
+static inline const char *hr__plain(const struct hr__console *console) {
+  return console->colour ? "\033[0m" : "";
+}
+
+/* The number of columns of the first `bytes` bytes of a UTF-8 text: one for each character. */
 size_t hr__width_of(const char *text, size_t bytes);
-/* A copy of a text of the input that a terminal can show: UTF-8, without control characters. The caller frees it. */
+/* A copy of a text from the input that is safe to print: valid UTF-8, with '?' for control characters. The caller
+   frees it. NULL if memory is exhausted, and then console->out_of_memory is set. */
 char *hr__presentable(struct hr__console *console, const char *text);
-/* Likewise in at most `width` columns: what is too long loses its end, or its begin where the end matters more. */
+/* As hr__presentable, cut to `width` columns (at least 3) with "..." at the end, or at the beginning if `keep_end`
+   is set. The caller frees the copy; NULL if memory is exhausted. */
 char *hr__fitted(struct hr__console *console, const char *text, size_t width, bool keep_end);
 
 void hr__put_label(struct hr__console *console, const char *label);
-/* A label and text beside it, broken into lines between words. */
+/* Prints a label and, in the column beside it, a text that is wrapped at word boundaries. */
 void hr__put_field(struct hr__console *console, const char *label, const char *format, ...) HR_PRINTF(3, 4);
 
-/* Pages of Markdown: text of the input is no markup there. */
+/* ---- Markdown: special characters in text from the input are escaped ---- */
 
-/* A text of the input. */
+/* Prints a text from the input. */
 void hr__markdown_text(struct hr__console *page, const char *text);
-/* A table's head: `columns` after a first one, separated by '|', are aligned to the right. */
+/* Prints the head of a table: a first column, left-aligned, and further columns, separated by '|' in `columns`,
+   aligned to the right. */
 void hr__markdown_head(struct hr__console *page, const char *first, const char *columns);
 
 #endif

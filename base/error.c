@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Errors, notes and the nearest word: what every layer uses to talk to a person. */
+/* Status codes, error messages, notes and spelling suggestions. */
 
 #include "headroom/base.h"
+
+#include "base/array.h"
 
 #include <gsl/gsl_errno.h>
 #include <stdio.h>
@@ -49,7 +51,7 @@ void hr_init(void) {
   gsl_set_error_handler_off();
 }
 
-static bool notes_hold(const struct hr_notes *notes, const char *text) {
+static bool has_note(const struct hr_notes *notes, const char *text) {
   for (size_t i = 0; i < notes->count; i++)
     if (strcmp(notes->text[i], text) == 0) return true;
   return false;
@@ -61,12 +63,10 @@ enum hr_status hr_notes_add(struct hr_notes *notes, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (notes_hold(notes, text)) return HR_OK;
+  if (has_note(notes, text)) return HR_OK;
   if (notes->count == notes->capacity) {
-    size_t capacity = notes->capacity ? 2 * notes->capacity : 8;
-    char **grown = realloc(notes->text, capacity * sizeof *grown);
-    if (!grown) return HR_NO_MEMORY;
-    notes->text = grown;
+    uint32_t capacity = (uint32_t)notes->capacity;
+    if (!hr__array_grow(&notes->text, &capacity, sizeof *notes->text)) return HR_NO_MEMORY;
     notes->capacity = capacity;
   }
   char *copy = strdup(text);
@@ -81,18 +81,19 @@ void hr_notes_finish(struct hr_notes *notes) {
   *notes = (struct hr_notes){0};
 }
 
-enum { LONGEST_WORD = 63 };
+enum { MAX_WORD_BYTES = 63 };
 
-/* ASCII letters in lower case, whatever the locale. */
+/* Converts ASCII letters to lower case, in any locale. */
 static char folded(char letter) {
   return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
-/* Edit distance with swaps of neighbours (optimal string alignment); upper and lower case are the same. */
+/* Edit distance with transpositions of adjacent letters (optimal string alignment), ignoring case. SIZE_MAX for
+   words that are too long. */
 static size_t edit_distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
-  if (n > LONGEST_WORD || m > LONGEST_WORD) return SIZE_MAX;
-  size_t row[3][LONGEST_WORD + 1];
+  if (n > MAX_WORD_BYTES || m > MAX_WORD_BYTES) return SIZE_MAX;
+  size_t row[3][MAX_WORD_BYTES + 1];
   size_t *before = row[0], *previous = row[1], *current = row[2];
   for (size_t j = 0; j <= m; j++) previous[j] = j;
   for (size_t i = 1; i <= n; i++) {
@@ -115,15 +116,15 @@ static size_t edit_distance(const char *a, const char *b) {
 
 const char *hr_nearest_word(const char *word, const char *const *words) {
   const char *nearest = NULL;
-  size_t least = SIZE_MAX;
+  size_t smallest = SIZE_MAX;
   for (; *words; words++) {
     size_t distance = edit_distance(word, *words);
-    if (distance < least) {
-      least = distance;
+    if (distance < smallest) {
+      smallest = distance;
       nearest = *words;
     }
   }
   size_t length = strlen(word);
   size_t allowed = length <= 3 ? 1 : length <= 6 ? 2 : 3;
-  return least <= allowed ? nearest : NULL;
+  return smallest <= allowed ? nearest : NULL;
 }

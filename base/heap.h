@@ -5,28 +5,51 @@
 #include <stdint.h>
 
 /*
- * Binary heaps in arrays, for items of any type: HR__HEAP(NAME, ITEM, IS_ABOVE) defines
- *   void NAME_rise(ITEM *heap, uint32_t count, ITEM item, const void *self)   one more item, for which there is room
- *   void NAME_sink(ITEM *heap, uint32_t count, ITEM item, const void *self)   another item instead of the top one
- * bool IS_ABOVE(const void *self, ITEM a, ITEM b) says strictly which comes first; the top is heap[0]. To take the top
- * away is to let the last item sink among those that are left.
+ * Binary heaps in arrays of the caller, for items of any type. HR__HEAP(NAME, ITEM, PRECEDES) defines
+ *   void NAME_rise(ITEM *heap, uint32_t count, ITEM item, const void *self)
+ *     inserts an item into a heap of `count` items; the array has room for one more
+ *   void NAME_sink(ITEM *heap, uint32_t count, ITEM item, const void *self)
+ *     replaces the top of a heap of `count` items by `item`
+ *   void NAME_refill(ITEM *heap, uint32_t count, uint32_t hole, ITEM item, const void *self)
+ *     replaces the item at index `hole` of a heap of `count` items by `item`
+ * All take O(log count). bool PRECEDES(const void *self, ITEM a, ITEM b) is a strict order; `self` is passed through to
+ * it. The top is heap[0]. To remove the top: NAME_sink(heap, count - 1, heap[count - 1], self).
+ *
+ * HR__HEAP_PLACED(NAME, ITEM, PRECEDES, PUT) is for heaps that record where items are: void PUT(const void *self, ITEM
+ * *heap, uint32_t at, ITEM item) stores an item at an index.
  */
-#define HR__HEAP(name, item_type, is_above)                                                                            \
+#define HR__HEAP_PLACED(name, item_type, precedes, put)                                                                \
   static inline void name##_rise(item_type *heap, uint32_t count, item_type item, const void *self) {                  \
     uint32_t hole = count;                                                                                             \
-    for (; hole > 0 && is_above(self, item, heap[(hole - 1) / 2]); hole = (hole - 1) / 2)                              \
-      heap[hole] = heap[(hole - 1) / 2];                                                                               \
-    heap[hole] = item;                                                                                                 \
+    for (; hole > 0 && precedes(self, item, heap[(hole - 1) / 2]); hole = (hole - 1) / 2)                              \
+      put(self, heap, hole, heap[(hole - 1) / 2]);                                                                     \
+    put(self, heap, hole, item);                                                                                       \
   }                                                                                                                    \
-  static inline void name##_sink(item_type *heap, uint32_t count, item_type item, const void *self) {                  \
-    uint32_t hole = 0;                                                                                                 \
-    for (uint32_t child = 1; child < count; child = 2 * hole + 1) {                                                    \
-      if (child + 1 < count && is_above(self, heap[child + 1], heap[child])) child++;                                  \
-      if (!is_above(self, heap[child], item)) break;                                                                   \
-      heap[hole] = heap[child];                                                                                        \
+  static inline void name##_sink_from(item_type *heap, uint32_t count, uint32_t hole, item_type item,                  \
+                                      const void *self) {                                                              \
+    for (uint32_t child = 2 * hole + 1; child < count; child = 2 * hole + 1) {                                         \
+      child += child + 1 < count && precedes(self, heap[child + 1], heap[child]);                                      \
+      if (!precedes(self, heap[child], item)) break;                                                                   \
+      put(self, heap, hole, heap[child]);                                                                              \
       hole = child;                                                                                                    \
     }                                                                                                                  \
-    heap[hole] = item;                                                                                                 \
+    put(self, heap, hole, item);                                                                                       \
+  }                                                                                                                    \
+  static inline void name##_sink(item_type *heap, uint32_t count, item_type item, const void *self) {                  \
+    name##_sink_from(heap, count, 0, item, self);                                                                      \
+  }                                                                                                                    \
+  static inline void name##_refill(item_type *heap, uint32_t count, uint32_t hole, item_type item, const void *self) { \
+    if (hole > 0 && precedes(self, item, heap[(hole - 1) / 2]))                                                        \
+      name##_rise(heap, hole, item, self);                                                                             \
+    else                                                                                                               \
+      name##_sink_from(heap, count, hole, item, self);                                                                 \
   }
+
+#define HR__HEAP(name, item_type, precedes)                                                                            \
+  static inline void name##_put(const void *self, item_type *heap, uint32_t at, item_type item) {                      \
+    (void)self;                                                                                                        \
+    heap[at] = item;                                                                                                   \
+  }                                                                                                                    \
+  HR__HEAP_PLACED(name, item_type, precedes, name##_put)
 
 #endif

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Interned strings: the texts and their lengths in two arrays, indexed by number, and a hash table over them. A trace
+ * reader looks up a name for each row and column, so texts are hashed and compared eight bytes at a time.
+ */
 
 #include "base/names.h"
 
-#include "base/digest.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to eight bytes as one number, which tells texts of one length apart; parts of it overlap where there are fewer. */
+/* The last bytes of a text, at most eight, as one number. Of two texts of the same length and up to eight bytes, equal
+   numbers imply equal texts: for 4 to 7 bytes the two halves overlap. */
 static uint64_t load_tail(const char *text, size_t length) {
   uint32_t first, last;
   if (length >= sizeof first) {
@@ -19,14 +24,13 @@ static uint64_t load_tail(const char *text, size_t length) {
   return length ? (uint64_t)bytes[0] << 16 | (uint64_t)bytes[length / 2] << 8 | bytes[length - 1] : 0;
 }
 
-/* Eight bytes at a time: a trace looks names up for every row. */
-static uint64_t hash_text(const char *text, size_t length) {
+static uint32_t hash_text(const char *text, size_t length) {
   uint64_t hash = length, word;
   for (; length > sizeof word; text += sizeof word, length -= sizeof word) {
     memcpy(&word, text, sizeof word);
     hash = hr__digest_add(hash, word);
   }
-  return hr__digest_add(hash, load_tail(text, length));
+  return (uint32_t)hr__digest_add(hash, load_tail(text, length));
 }
 
 static bool equal_bytes(const char *a, const char *b, size_t length) {
@@ -43,50 +47,35 @@ static bool equal_text(const struct hr__name_table *names, uint32_t number, cons
   return names->length[number] == length && equal_bytes(names->text[number], text, length);
 }
 
-/* The slot that holds the text, or the empty one where it belongs. */
-static uint32_t find_slot(const struct hr__name_table *names, const char *text, size_t length) {
-  uint32_t mask = names->n_slots - 1;
-  uint32_t at = (uint32_t)hash_text(text, length) & mask;
-  while (names->slot[at] && !equal_text(names, names->slot[at] - 1, text, length)) at = (at + 1) & mask;
-  return at;
-}
-
-static bool grow(struct hr__name_table *names) {
-  uint32_t n_slots = names->n_slots ? 2 * names->n_slots : 64;
-  uint32_t *slot = calloc(n_slots, sizeof *slot);
-  char **text = realloc(names->text, n_slots / 2 * sizeof *text);
-  if (text) names->text = text;
-  size_t *length = realloc(names->length, n_slots / 2 * sizeof *length);
-  if (length) names->length = length;
-  if (!slot || !text || !length) {
-    free(slot);
-    return false;
-  }
-  free(names->slot);
-  names->slot = slot;
-  names->n_slots = n_slots;
-  names->capacity = n_slots / 2;
-  for (uint32_t i = 0; i < names->count; i++) slot[find_slot(names, text[i], length[i])] = i + 1;
-  return true;
-}
-
 uint32_t hr__names_find(const struct hr__name_table *names, const char *text, size_t length) {
-  if (!names->n_slots) return HR_NONE;
-  uint32_t number = names->slot[find_slot(names, text, length)];
-  return number ? number - 1 : HR_NONE;
+  struct hr__hash_cursor at;
+  uint32_t number = hr__hash_first(&names->table, hash_text(text, length), &at);
+  while (number != HR_NONE && !equal_text(names, number, text, length)) number = hr__hash_next(&names->table, &at);
+  return number;
+}
+
+/* Both arrays have the same capacity, `names->capacity`. */
+static bool make_room(struct hr__name_table *names) {
+  uint32_t text_capacity = names->capacity, length_capacity = names->capacity;
+  if (names->count < names->capacity) return true;
+  if (!hr__array_grow(&names->text, &text_capacity, sizeof *names->text)) return false;
+  if (!hr__array_grow(&names->length, &length_capacity, sizeof *names->length)) return false;
+  names->capacity = length_capacity;
+  return true;
 }
 
 uint32_t hr__names_intern(struct hr__name_table *names, const char *text, size_t length) {
   uint32_t found = hr__names_find(names, text, length);
   if (found != HR_NONE) return found;
-  if (names->count == names->capacity && !grow(names)) return HR_NONE;
-  char *copy = malloc(length + 1);
-  if (!copy) return HR_NONE;
+  char *copy = make_room(names) ? malloc(length + 1) : NULL;
+  if (!copy || !hr__hash_add(&names->table, NULL, hash_text(text, length), names->count)) {
+    free(copy);
+    return HR_NONE;
+  }
   memcpy(copy, text, length);
   copy[length] = '\0';
   names->text[names->count] = copy;
   names->length[names->count] = length;
-  names->slot[find_slot(names, copy, length)] = names->count + 1;
   names->bytes += length + 1 + sizeof(char *);
   return names->count++;
 }
@@ -95,6 +84,6 @@ void hr__names_finish(struct hr__name_table *names) {
   for (uint32_t i = 0; i < names->count; i++) free(names->text[i]);
   free(names->text);
   free(names->length);
-  free(names->slot);
+  hr__hash_finish(&names->table);
   *names = (struct hr__name_table){0};
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Atomic output files, and the list of those that are not finished. The life of a file is described in the header. */
 
 #include "base/output_file.h"
 
@@ -14,14 +15,150 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 1 << 16 };
+/* ---- Unfinished files ---- */
+
+/*
+ * The list of unfinished files is the only global state of the library: a signal handler has no other way to find them.
+ * It is an array of pointers, added and removed by single atomic operations, so that threads and the handler need no
+ * lock. Whoever removes a path from the list owns it.
+ */
+
+enum { MAX_FILES = 64, LINK_BYTES = 32, MAX_NAMES = 1000 };
+static char *_Atomic unfinished[MAX_FILES];
+static atomic_uint discards;
+static atomic_bool all_named; /* files without a name are disabled */
+
+static uint32_t list_file(char *path) {
+  for (uint32_t i = 0; i < MAX_FILES; i++) {
+    char *none = NULL;
+    if (atomic_compare_exchange_strong(&unfinished[i], &none, path)) return i + 1;
+  }
+  return 0;
+}
+
+int hr__unfinished_make(char *path, uint32_t *place) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before); /* the handler must not run between creation and listing */
+  int descriptor = mkstemp(path), number = errno;
+  *place = descriptor >= 0 ? list_file(path) : 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = number;
+  return descriptor;
+}
+
+/* ---- Files without a name ---- */
+
+#ifdef O_TMPFILE
+static int open_in_folder_of(const char *path) {
+  char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+  if (!folder) {
+    errno = ENOMEM;
+    return -1;
+  }
+  if (slash) slash[slash == folder] = '\0'; /* "/" in "/file" stays */
+  int descriptor = open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  free(folder);
+  return descriptor;
+}
+#endif
+
+/* The path of a descriptor below /proc, which linkat needs to name the file. */
+static const char *link_of(int descriptor, char buffer[LINK_BYTES]) {
+  snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", descriptor);
+  return buffer;
+}
+
+void hr__unfinished_name_all(bool all) {
+  atomic_store(&all_named, all);
+}
+
+/* Creates a file without a name in the folder of `path`; the system removes it when the process ends. -1 if the file
+   system does not support this, with errno EOPNOTSUPP, or if memory is exhausted, with ENOMEM. */
+static int make_nameless(const char *path) {
+#ifdef O_TMPFILE
+  char at[LINK_BYTES];
+  errno = EOPNOTSUPP;
+  if (atomic_load(&all_named)) return -1;
+  int descriptor = open_in_folder_of(path);
+  if (descriptor < 0 || access(link_of(descriptor, at), F_OK) == 0) return descriptor;
+  close(descriptor);
+#else
+  (void)path;
+#endif
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
+/* Links such a file to a path that does not exist yet. Returns whether that succeeded; errno is set if not. */
+static bool link_to(int descriptor, const char *path) {
+  char at[LINK_BYTES];
+  return linkat(AT_FDCWD, link_of(descriptor, at), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* In the folder of `path`, with a short name that is valid however long the name of `path` is. */
+static bool link_beside(int descriptor, const char *path, char *name, size_t size) {
+  const char *slash = strrchr(path, '/');
+  int folder_bytes = slash ? (int)(slash - path) + 1 : 0;
+  for (unsigned i = 0; i < MAX_NAMES; i++) {
+    snprintf(name, size, "%.*s.headroom-%ld-%u", folder_bytes, path, (long)getpid(), i);
+    if (link_to(descriptor, name)) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+/* Links a file without a name to a temporary name beside `path` and adds it to the list of unfinished files. The
+   caller owns the name that is returned; NULL with errno set on failure. */
+static char *name_beside(int descriptor, const char *path, uint32_t *place) {
+  enum { SUFFIX_BYTES = 40 };
+  sigset_t all, before;
+  size_t size = strlen(path) + SUFFIX_BYTES;
+  char *name = malloc(size);
+  *place = 0;
+  if (!name) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  bool linked = link_beside(descriptor, path, name, size);
+  int number = errno;
+  if (linked) *place = list_file(name);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (linked) return name;
+  free(name);
+  errno = number;
+  return NULL;
+}
+
+bool hr__unfinished_remove(uint32_t place) {
+  return place == 0 || atomic_exchange(&unfinished[place - 1], NULL);
+}
+
+/* The number of calls of hr_discard_unfinished: a file that was opened before the last call must not be named. */
+static unsigned count_discards(void) {
+  return atomic_load(&discards);
+}
+
+void hr_discard_unfinished(void) {
+  int number = errno;
+  atomic_fetch_add(&discards, 1);
+  for (uint32_t i = 0; i < MAX_FILES; i++) {
+    const char *path = atomic_exchange(&unfinished[i], NULL);
+    if (path) unlink(path);
+  }
+  errno = number;
+}
+
+/* ---- Output files ---- */
 
 static enum hr_status cannot_write(const char *path, int number, struct hr_error *error) {
   enum hr_status status = number == ENOSPC || number == EIO || number == EDQUOT ? HR_IO_ERROR : HR_BAD_INPUT;
   return hr_fail(error, status, "%s: cannot be written: %s", path, strerror(number));
 }
 
-/* An existing file keeps its mode; a new one gets what the umask leaves of 0666. */
+/* The mode of an existing file; for a new one, 0666 less the umask. */
 static mode_t mode_for(const char *path) {
   struct stat info;
   if (stat(path, &info) == 0) return info.st_mode & 07777;
@@ -30,7 +167,7 @@ static mode_t mode_for(const char *path) {
   return 0666 & ~mask;
 }
 
-/* Pipes, terminals and /dev/null cannot be renamed onto: they are written directly. */
+/* Pipes, terminals and devices like /dev/null cannot be replaced by rename, so they are written directly. */
 static bool is_special(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
@@ -42,20 +179,19 @@ static void forget(struct hr__output_file *file) {
   *file = (struct hr__output_file){0};
 }
 
-static unsigned hr__unfinished_discards(void);
-
-static int hr__unfinished_make_nameless(const char *path);
-
-/* The descriptor of a new file without a name or, where there are no such, beside `path`; -1 with errno set. */
-static int make(struct hr__output_file *file) {
+/* Creates the file without a name or, if that is not supported, a temporary file beside `path`. Returns the
+   descriptor, or -1 with errno set. */
+static int create_file(struct hr__output_file *file) {
   static const char suffix[] = ".XXXXXX";
-  file->begun = hr__unfinished_discards();
-  int descriptor = hr__unfinished_make_nameless(file->path);
+  file->begun = count_discards();
+  int descriptor = make_nameless(file->path);
   file->nameless = descriptor >= 0;
   if (file->nameless || errno == ENOMEM) return descriptor;
   file->temporary = malloc(strlen(file->path) + sizeof suffix);
-  if (!file->temporary) errno = ENOMEM;
-  if (!file->temporary) return -1;
+  if (!file->temporary) {
+    errno = ENOMEM;
+    return -1;
+  }
   strcpy(file->temporary, file->path);
   strcat(file->temporary, suffix);
   return hr__unfinished_make(file->temporary, &file->place);
@@ -66,7 +202,7 @@ static enum hr_status open_new(struct hr__output_file *file, const char *path, s
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR, error);
   file->path = strdup(path);
   if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  int descriptor = make(file);
+  int descriptor = create_file(file);
   int number = errno;
   if (descriptor >= 0) {
     (void)fchmod(descriptor, mode_for(path));
@@ -102,25 +238,22 @@ void hr__output_write(struct hr__output_file *file, const char *bytes, size_t co
   if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
 }
 
-static bool hr__unfinished_link(int descriptor, const char *path);
-
-static char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place);
-
-/* Gives a file that has no name its own, or, where another has that, one beside it, to be renamed. */
+/* Links a file without a name to its path. If the path exists, links it to a temporary name beside it, to be
+   renamed. Returns whether that succeeded; errno is set if not. */
 static bool name_file(struct hr__output_file *file) {
   int descriptor = fileno(file->stream);
   if (!file->nameless) return true;
-  if (file->begun != hr__unfinished_discards()) {
+  if (file->begun != count_discards()) {
     errno = ECANCELED;
     return false;
   }
-  if (hr__unfinished_link(descriptor, file->path)) return true;
+  if (link_to(descriptor, file->path)) return true;
   if (errno != EEXIST) return false;
-  file->temporary = hr__unfinished_name(descriptor, file->path, &file->place);
+  file->temporary = name_beside(descriptor, file->path, &file->place);
   return file->temporary != NULL;
 }
 
-/* Whether all is written, and safe on disk. */
+/* Flushes the stream and syncs the file. Returns whether all bytes are on disk. */
 static bool is_whole(const struct hr__output_file *file) {
   if (fflush(file->stream) != 0 || ferror(file->stream)) return false;
   return (!file->temporary && !file->nameless) || fsync(fileno(file->stream)) == 0;
@@ -155,136 +288,4 @@ void hr__output_abandon(struct hr__output_file *file) {
   if (file->stream != stdout) fclose(file->stream);
   if (file->temporary) unlink(file->temporary);
   forget(file);
-}
-
-/*
- * The list is the one thing of the library that belongs to the process and not to a run: a signal handler is handed
- * nothing and can reach nothing else. It is an array of pointers, each taken and given with one atomic exchange, so
- * that threads and handler need no lock; who takes a path owns it.
- */
-
-enum { MOST_FILES = 64, LINK_BYTES = 32, MOST_NAMES = 1000 };
-static char *_Atomic unfinished[MOST_FILES];
-static atomic_uint discards;
-static atomic_bool all_named; /* as where there are no files without a name */
-
-static uint32_t add(char *path) {
-  for (uint32_t i = 0; i < MOST_FILES; i++) {
-    char *none = NULL;
-    if (atomic_compare_exchange_strong(&unfinished[i], &none, path)) return i + 1;
-  }
-  return 0;
-}
-
-int hr__unfinished_make(char *path, uint32_t *place) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before); /* no file is there that is not listed */
-  int descriptor = mkstemp(path), number = errno;
-  *place = descriptor >= 0 ? add(path) : 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  errno = number;
-  return descriptor;
-}
-
-/* ---- Files without a name ---------------------------------------------------------------------------- */
-
-#ifdef O_TMPFILE
-static int open_in_folder_of(const char *path) {
-  char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
-  if (!folder) errno = ENOMEM;
-  if (!folder) return -1;
-  if (slash) slash[slash == folder] = '\0'; /* of "/file", "/" stays */
-  int descriptor = open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  free(folder);
-  return descriptor;
-}
-#endif
-
-/* What the descriptor is called under /proc, through which it gets its name. */
-static const char *link_of(int descriptor, char buffer[LINK_BYTES]) {
-  snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", descriptor);
-  return buffer;
-}
-
-void hr__unfinished_name_all(bool all) {
-  atomic_store(&all_named, all);
-}
-
-/* A new file without a name in the folder of `path`: it goes with the process, whatever ends that. -1 where the
-   system has no such files; errno is ENOMEM if it may well have. */
-static int hr__unfinished_make_nameless(const char *path) {
-#ifdef O_TMPFILE
-  char at[LINK_BYTES];
-  errno = EOPNOTSUPP;
-  if (atomic_load(&all_named)) return -1;
-  int descriptor = open_in_folder_of(path);
-  if (descriptor < 0 || access(link_of(descriptor, at), F_OK) == 0) return descriptor;
-  close(descriptor);
-#else
-  (void)path;
-#endif
-  errno = EOPNOTSUPP;
-  return -1;
-}
-
-/* Gives such a file a name that is not taken. Whether that was possible; errno is set if not. */
-static bool hr__unfinished_link(int descriptor, const char *path) {
-  char at[LINK_BYTES];
-  return linkat(AT_FDCWD, link_of(descriptor, at), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
-}
-
-/* In the folder of `path`, and short whatever that is called. */
-static bool link_beside(int descriptor, const char *path, char *name, size_t size) {
-  const char *slash = strrchr(path, '/');
-  int folder_bytes = slash ? (int)(slash - path) + 1 : 0;
-  for (unsigned i = 0; i < MOST_NAMES; i++) {
-    snprintf(name, size, "%.*s.headroom-%ld-%u", folder_bytes, path, (long)getpid(), i);
-    if (hr__unfinished_link(descriptor, name)) return true;
-    if (errno != EEXIST) return false;
-  }
-  return false;
-}
-
-/* A name beside `path` for the file of `descriptor`, which has none, in the list as above; `*name` is the caller's,
-   NULL with errno set where there is none. Only where hr__unfinished_make_nameless made the descriptor. */
-static char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place) {
-  enum { SUFFIX_BYTES = 40 };
-  sigset_t all, before;
-  size_t size = strlen(path) + SUFFIX_BYTES;
-  char *name = malloc(size);
-  *place = 0;
-  if (!name) errno = ENOMEM;
-  if (!name) return NULL;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  bool linked = link_beside(descriptor, path, name, size);
-  int number = errno;
-  if (linked) *place = add(name);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (linked) return name;
-  free(name);
-  errno = number;
-  return NULL;
-}
-
-/* ---- Ends -------------------------------------------------------------------------------------------- */
-
-bool hr__unfinished_remove(uint32_t place) {
-  return place == 0 || atomic_exchange(&unfinished[place - 1], NULL);
-}
-
-/* How often all that was unfinished was given up: a file that was begun before the last time is to get no name. */
-static unsigned hr__unfinished_discards(void) {
-  return atomic_load(&discards);
-}
-
-void hr_discard_unfinished(void) {
-  int number = errno;
-  atomic_fetch_add(&discards, 1);
-  for (uint32_t i = 0; i < MOST_FILES; i++) {
-    const char *path = atomic_exchange(&unfinished[i], NULL);
-    if (path) unlink(path);
-  }
-  errno = number;
 }

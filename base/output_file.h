@@ -2,8 +2,14 @@
 #ifndef HR_BASE_OUTPUT_FILE_H
 #define HR_BASE_OUTPUT_FILE_H
 
-/* A file that appears under its name whole or not at all: written without a name, synced, and then given it. What ends
-   the process in between leaves nothing. Where there are no files without a name it is written beside, and renamed. */
+/*
+ * Output files that appear under their name either completely or not at all. A file is written without a name
+ * (O_TMPFILE), synced and then linked to its name; if the process ends earlier, nothing remains. If the file system has
+ * no such files, or the name exists, a temporary file in the same folder is renamed. Devices and pipes are written
+ * directly.
+ *
+ * Life cycle: open; write to `stream` or with hr__output_write; then commit or abandon.
+ */
 
 #include "headroom/base.h"
 
@@ -14,30 +20,32 @@
 struct hr__output_file {
   FILE *stream;
   char *path;      /* NULL for standard output */
-  char *temporary; /* what is renamed to `path`; NULL where nothing is, or has a name yet */
-  uint32_t place;  /* of that in the list of unfinished files */
-  bool nameless;   /* it has no name yet; devices and pipes, which are written directly, have theirs */
-  unsigned begun;  /* hr__unfinished_discards when it was */
-  int failure;     /* errno of the first hr__output_write that failed; 0: none did */
+  char *temporary; /* the name of the temporary file, to be renamed to `path`; NULL if there is none (yet) */
+  uint32_t place;  /* of `temporary` in the list of unfinished files; 0: not listed */
+  bool nameless;   /* the file has no name yet */
+  unsigned begun;  /* the number of calls of hr_discard_unfinished before the file was opened */
+  int failure;     /* errno of the first hr__output_write that failed; 0 if none did */
 };
 
-/* `path` "-" is standard output. */
+/* Opens a file for writing; `path` "-" is standard output. HR_BAD_INPUT or HR_IO_ERROR with the system's reason. */
 enum hr_status hr__output_open(struct hr__output_file *file, const char *path, struct hr_error *error);
-/* Writes to the stream; what fails is told by the commit, with its reason. */
+/* Writes bytes to the stream. An error is reported by the commit. */
 void hr__output_write(struct hr__output_file *file, const char *bytes, size_t count);
-/* Flushes and checks, syncs, names. On failure nothing is left behind. */
+/* Flushes, checks for errors, syncs, closes and names the file. On failure nothing remains. */
 enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error);
-/* Gives the file up; does nothing after a commit. */
+/* Closes and removes the file. Does nothing after a commit. */
 void hr__output_abandon(struct hr__output_file *file);
 
-/* Files that go when the process ends before they are whole (hr_discard_unfinished in headroom/base.h). */
+/* ---- Unfinished files: removed if the process ends first (hr_discard_unfinished in headroom/base.h) ---- */
 
-/* Makes a new file whose name fills the X's at the end of `path`, which must live until it is removed from the list.
-   Its descriptor, -1 with errno set; `*place`: in the list, 0 when that is full. */
+/* Creates a file like mkstemp: replaces the X's at the end of `path`. Until hr__unfinished_remove, `path` must stay
+   allocated. Returns its descriptor, or -1 with errno set. `*place` is its place in the list of unfinished files, 0
+   if that is full. */
 int hr__unfinished_make(char *path, uint32_t *place);
-/* From now on there are no such files, or there are again: for tests of what happens then. */
+/* Disables files without a name, or enables them again. For tests. */
 void hr__unfinished_name_all(bool all);
-/* The file is whole, or gone. Whether its path is the caller's again; it is not where the process is about to end. */
+/* Removes a file from the list of unfinished files, because it is complete or removed. Returns whether the caller
+   owns its path again: false if hr_discard_unfinished has taken it. */
 bool hr__unfinished_remove(uint32_t place);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Philox4x32-10 as in the paper (see random.h), streams of draws, and an adapter for GSL. */
 
 #include "base/random.h"
 
@@ -30,11 +31,6 @@ void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose 
                      uint32_t replication) {
   *stream = (struct hr__stream){.key = {(uint32_t)seed, (uint32_t)(seed >> 32)},
                                 .counter = {0, (uint32_t)purpose, entity, replication}};
-}
-
-void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t life) {
-  stream->counter[0] = life << 8;
-  stream->left = 0;
 }
 
 uint32_t hr__stream_next(struct hr__stream *stream) {
@@ -96,7 +92,8 @@ static const gsl_rng_type philox_type = {.name = "philox4x32-10",
                                          .get_double = adapter_get_double};
 
 gsl_rng hr__stream_rng(struct hr__stream *stream) {
-  /* GSL hands `state` to the functions above: it points to the stream's slot that holds its own address. */
+  /* GSL passes `state` to the adapter functions. It is the address of a pointer to the stream, kept in the stream
+     itself. */
   stream->self = stream;
   return (gsl_rng){.type = &philox_type, .state = &stream->self};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Least-significant-digit radix sort by bytes: stable, and a byte that is the same in all keys costs one look. */
+/* Least-significant-digit radix sort by bytes. It is stable. A byte that is equal in all keys is skipped. */
 
 #include "base/sort.h"
 

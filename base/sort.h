@@ -9,7 +9,8 @@ struct hr__keyed_row {
   uint32_t row;
 };
 
-/* Sorts by key; equal keys stay in order. False when out of memory. */
+/* Sorts by key; the sort is stable. O(count) time, and as much memory again. False if memory is exhausted; the order
+   is unchanged then. */
 bool hr__sort_keyed_rows(struct hr__keyed_row *rows, size_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* printf costs more than all else in writing a row of numbers, and asks the locale for the decimal point. */
+/* Formatting by hand: printf takes most of the time of writing a row of numbers, and its decimal point depends on
+   the locale. */
 
 #include "base/text.h"
 
@@ -28,7 +29,7 @@ char *hr__put_i64(char *at, int64_t value) {
   return hr__put_u64(at, magnitude_of(value));
 }
 
-/* `unit` is 10^`digits`; both are constants where this is expanded, so that no division is left in it. */
+/* `unit` is 10^`digits`. Both are constants at each call, so the compiler replaces the divisions by multiplications. */
 static inline char *put_scaled(char *at, int64_t value, uint32_t unit, unsigned digits) {
   uint64_t magnitude = magnitude_of(value);
   uint32_t fraction = (uint32_t)(magnitude % unit);
@@ -66,12 +67,12 @@ char *hr__put_usd(char *at, int64_t uusd) {
   return at + DECIMALS + 1;
 }
 
-/* Values so large that millionths do not fit an integer have no decimals that mean anything. */
+/* Values beyond this range do not fit into an integer of millionths, and their decimals would be noise. */
 static bool has_micros(double value) {
   return fabs(value) < 9e12;
 }
 
-/* No figure reaches 10^18. */
+/* Limited to 10^18, which no figure reaches. */
 static char *put_huge(char *at, double value) {
   if (value < 0) *at++ = '-';
   value = fmin(fabs(value), 1e18);
@@ -85,12 +86,12 @@ const char *hr__decimal_text(double value, char *buffer) {
 }
 
 const char *hr__exact_text(double value, char *buffer) {
-  enum { LEAST_DIGITS = 15, MOST_DIGITS = 17 };
-  for (int digits = LEAST_DIGITS; digits <= MOST_DIGITS; digits++) {
+  enum { MIN_DIGITS = 15, MAX_DIGITS = 17 };
+  for (int digits = MIN_DIGITS; digits <= MAX_DIGITS; digits++) {
     snprintf(buffer, HR__NUMBER_BYTES, "%.*g", digits, value);
     if (!(strtod(buffer, NULL) < value || strtod(buffer, NULL) > value)) break;
   }
-  char *comma = strchr(buffer, ','); /* a locale's */
+  char *comma = strchr(buffer, ','); /* from a locale */
   if (comma) *comma = '.';
   return buffer;
 }
@@ -156,7 +157,7 @@ const char *hr__usd_text(int64_t uusd, char *buffer) {
   return buffer;
 }
 
-/* "3 h 12 min"; a second part of zero is left out. */
+/* "3 h 12 min"; a second part of zero is omitted. */
 static const char *two_parts(uint64_t large, const char *large_unit, uint64_t small, const char *small_unit,
                              char *buffer) {
   char *at = put_grouped(buffer, large);
@@ -183,7 +184,7 @@ const char *hr__duration_text(double seconds, char *buffer) {
   return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
 }
 
-/* The bytes of the well-formed sequence (RFC 3629) that begins at `at`; 0 when there is none. */
+/* The number of bytes of the well-formed UTF-8 sequence (RFC 3629) at `at`; 0 if there is none. */
 static size_t sequence_length(const unsigned char *at) {
   if (at[0] < 0x80) return 1;
   size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;

@@ -2,60 +2,60 @@
 #ifndef HR_BASE_TEXT_H
 #define HR_BASE_TEXT_H
 
-/* Numbers as text, for machines and for people. No locale has a say in any of it. */
+/* Numbers, durations and amounts of money as text, for files and for people. Nothing here depends on the locale. */
 
 #include "headroom/base.h"
 
 #include <stdint.h>
 
-/* Room for any number that the functions below write, with its NUL. */
+/* The size of a buffer for any number below, including the NUL. */
 #define HR__NUMBER_BYTES 32
 
-/* Each writes without a NUL and returns where it stopped. */
+/* The hr__put functions write at `at`, without a NUL, and return the end of what they wrote. */
 char *hr__put_u64(char *at, uint64_t value);
 char *hr__put_i64(char *at, int64_t value);
-/* A value counted in millionths or thousandths ("1500000" millionths: "1.5"): zeros at the end are cut, and the point
-   with them. */
+/* A value in millionths or thousandths as a decimal: 1500000 millionths are "1.5". Trailing zeros are omitted. */
 char *hr__put_millionths(char *at, int64_t value);
 char *hr__put_thousandths(char *at, int64_t value);
 /* Micro-dollars as dollars, always with six decimals: "-12.500000". */
 char *hr__put_usd(char *at, int64_t uusd);
 
-/* Each writes a NUL at the end and returns `buffer`, of HR__NUMBER_BYTES. */
+/* The functions below write a NUL-terminated text and return `buffer`, which has HR__NUMBER_BYTES bytes. */
 
-/* At most six decimals, zeros at the end cut: what JSON calls a number. */
+/* At most six decimals, without trailing zeros: a valid JSON number. */
 const char *hr__decimal_text(double value, char *buffer);
-/* The shortest decimal that reads as the same number, which is finite: what JSON calls one, with an exponent where that
-   is shorter. */
+/* The shortest decimal that reads back as the same number, with an exponent if that is shorter: a valid JSON number.
+   `value` is finite. */
 const char *hr__exact_text(double value, char *buffer);
 /* "1,234,567" */
 const char *hr__count_text(uint64_t count, char *buffer);
-/* `decimals` (at most 6) places after the point, with commas: "1,234.50". */
+/* With `decimals` decimals (at most 6) and thousands separators: "1,234.50". */
 const char *hr__fixed_text(double value, unsigned decimals, char *buffer);
-/* How many times as long or as much: "1.25", "12,345", "1.23e7". At most 9 columns. */
+/* A ratio: "1.25", "12,345", "1.23e7". At most 9 columns. */
 const char *hr__factor_text(double value, char *buffer);
-/* Micro-dollars for a person, in cents where they are few: "$1,234.50", "$12,346", "-$3.25". */
+/* Micro-dollars, rounded to cents, or to dollars from $10,000: "$1,234.50", "$12,346", "-$3.25". */
 const char *hr__usd_text(int64_t uusd, char *buffer);
-/* A duration for a person: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */
+/* A duration: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */
 const char *hr__duration_text(double seconds, char *buffer);
 
-/* A copy that is UTF-8 whatever the input held: bytes that are not are read as Latin-1. The caller frees it; NULL when
-   out of memory. */
+/* A copy in valid UTF-8: a text that is not valid UTF-8 is read as Latin-1. The caller frees it; NULL if memory is
+   exhausted. */
 char *hr__utf8_copy(const char *text);
 
-/* Counts in sentences: "1 job", "2 jobs". */
-
-/* The one of two words, or parts of a sentence, that goes with the count. */
+/* The word, or part of a sentence, that agrees with the count: "1 job", "2 jobs". */
 static inline const char *hr__counted(uint64_t count, const char *one, const char *many) {
   return count == 1 ? one : many;
 }
 
-/* "s" unless there is one. */
+/* "s" unless the count is 1. */
 static inline const char *hr__plural(uint64_t count) {
   return hr__counted(count, "", "s");
 }
 
-/* Time in the units that people count it in, and how many of it. */
+/* Sums of microseconds over millions of jobs, and products of GPUs and microseconds, exceed 64 bits. */
+__extension__ typedef unsigned __int128 hr__wide;
+
+/* Durations in microseconds. */
 
 #define HR__MINUTE_US (60 * HR_SECOND_US)
 #define HR__HOUR_US (3600 * HR_SECOND_US)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tasks are taken in their order, so when one fails all before it are done or under way, and the first by number that
-   fails is known when all threads have ended. */
+/* A pool of threads that take tasks in ascending order. If a task fails, all tasks before it have ended or are
+   running, so the failed task with the lowest number is known when all threads have ended. */
 
 #include "base/threads.h"
 
@@ -11,12 +11,12 @@ struct threads_pool {
   const struct hr__tasks *tasks;
   pthread_mutex_t lock;
   size_t next;
-  size_t failed; /* SIZE_MAX: none */
+  size_t failed; /* SIZE_MAX: no task has failed */
   enum hr_status status;
   struct hr_error error;
 };
 
-/* The next task, or tasks->count when there is no more to do. */
+/* The next task; tasks->count if no task is left or one has failed. */
 static size_t take(struct threads_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   size_t task = pool->failed == SIZE_MAX && pool->next < pool->tasks->count ? pool->next++ : pool->tasks->count;
@@ -50,7 +50,7 @@ enum hr_status hr__pool_run(const struct hr__tasks *tasks, uint32_t n_threads, s
   pthread_t *threads = calloc((size_t)more + 1, sizeof *threads);
   if (!threads) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   pthread_mutex_init(&pool.lock, NULL);
-  /* Threads that the system does not grant are done without. */
+  /* If the system refuses to create more threads, the existing ones run all tasks. */
   while (begun + 1 < more && pthread_create(&threads[begun], NULL, work, &pool) == 0) begun++;
   work(&pool);
   for (uint32_t i = 0; i < begun; i++) pthread_join(threads[i], NULL);

@@ -4,15 +4,15 @@
 
 #include "headroom/base.h"
 
-/* Tasks 0 .. count-1, each run once, on some thread. */
+/* Tasks 0 .. count - 1. Each runs once, on any thread. `run` returns HR_OK or writes `error`. */
 struct hr__tasks {
   void *self;
   enum hr_status (*run)(void *self, size_t task, struct hr_error *error);
   size_t count;
 };
 
-/* Runs them on `n_threads` threads, the caller's among them. Of tasks that fail, the first by number is told, whatever
-   the number of threads; later ones may not be begun. */
+/* Runs all tasks on up to `n_threads` threads, including the caller's. If tasks fail, the error of the failed task
+   with the lowest number is returned, whatever the number of threads; tasks after it may not have run. */
 enum hr_status hr__pool_run(const struct hr__tasks *tasks, uint32_t n_threads, struct hr_error *error);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Buffered text, CSV fields and JSON strings. Field by field, this is several times as fast as printf. */
 
 #include "base/writers.h"
 
@@ -13,11 +14,6 @@ enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_err
   if (out->buffer) return HR_OK;
   hr__output_abandon(&out->file);
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-}
-
-void hr__out_drain(struct hr__out *out) {
-  hr__output_write(&out->file, out->buffer, out->used);
-  out->used = 0;
 }
 
 void hr__out_abandon(struct hr__out *out) {
@@ -60,61 +56,6 @@ enum hr_status hr__csv_open(struct hr__csv_out *csv, const char *path, const cha
   return HR_OK;
 }
 
-enum hr_status hr__csv_commit(struct hr__csv_out *csv, struct hr_error *error) {
-  return hr__out_commit(&csv->out, error);
-}
-
-void hr__csv_abandon(struct hr__csv_out *csv) {
-  hr__out_abandon(&csv->out);
-}
-
-void hr__csv_begin_field(struct hr__csv_out *csv) {
-  if (csv->within_row) hr__out_byte(&csv->out, ',');
-  csv->within_row = true;
-}
-
-void hr__csv_end_row(struct hr__csv_out *csv) {
-  hr__out_byte(&csv->out, '\n');
-  csv->within_row = false;
-}
-
-void hr__csv_empty(struct hr__csv_out *csv) {
-  hr__csv_begin_field(csv);
-}
-
-void hr__csv_u64(struct hr__csv_out *csv, uint64_t value) {
-  hr__csv_begin_field(csv);
-  hr__out_u64(&csv->out, value);
-}
-
-void hr__csv_i64(struct hr__csv_out *csv, int64_t value) {
-  hr__csv_begin_field(csv);
-  hr__out_i64(&csv->out, value);
-}
-
-void hr__csv_seconds(struct hr__csv_out *csv, int64_t us) {
-  hr__csv_millionths(csv, us);
-}
-
-void hr__csv_millionths(struct hr__csv_out *csv, int64_t value) {
-  hr__csv_begin_field(csv);
-  hr__out_millionths(&csv->out, value);
-}
-
-void hr__csv_usd(struct hr__csv_out *csv, int64_t uusd) {
-  hr__csv_begin_field(csv);
-  hr__out_to(&csv->out, hr__put_usd(hr__out_room(&csv->out, HR__NUMBER_BYTES), uusd));
-}
-
-void hr__csv_milli(struct hr__csv_out *csv, uint64_t milli) {
-  hr__csv_begin_field(csv);
-  hr__out_milli(&csv->out, milli);
-}
-
-void hr__csv_part(struct hr__csv_out *csv, const char *text) {
-  hr__out_text(&csv->out, text);
-}
-
 void hr__csv_slice(struct hr__csv_out *csv, bool first, uint32_t node, uint32_t gpu_milli) {
   char *at = hr__out_room(&csv->out, 2 * HR__NUMBER_BYTES);
   if (!first) *at++ = '|';
@@ -132,7 +73,7 @@ static void put_quoted(struct hr__csv_out *csv, const char *text) {
   hr__out_byte(&csv->out, '"');
 }
 
-/* The length of a text that needs no quotes, SIZE_MAX for one that does. */
+/* The length of a text; SIZE_MAX if it needs quotes. */
 static size_t plain_length(const char *text) {
   size_t length = 0;
   for (; text[length]; length++)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bare_easy TRACE GPUS: EASY backfilling by count, written by hand the usual way: at every instant the head's
- * reservation is found by sorting what runs by expected end, and the queue is scanned for what may go ahead. The
- * mean wait that it prints must be the product's.
+ * bare_easy TRACE GPUS: EASY backfilling on a number of GPUs, written by hand in the usual way: at every instant the
+ * reservation
+ * of the first job is found by sorting running jobs by expected end, and the queue is scanned for jobs that may be
+ * backfilled.
+ * The mean wait that it prints must be the program's.
  */
 
 #include "bare_trace.h"
@@ -55,7 +57,7 @@ static int by_expected_end(const void *a, const void *b) {
   return (x->expected_us > y->expected_us) - (x->expected_us < y->expected_us);
 }
 
-/* When the head can start, and how many GPUs are then to spare. */
+/* When the first job can start, and how many GPUs remain then. */
 static int64_t reservation(struct loop *loop, uint32_t head_gpus, uint32_t *spare) {
   uint32_t free = loop->free, i = 0;
   int64_t at_us = loop->now_us;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bare_fifo TRACE NODES GPUS_PER_NODE: first come first served, strict, best fit, as a loop written by hand for just
- * that: no policies, no events, no metrics but the mean wait, which must be the product's. Nodes hang in one bitmap
- * for each count of free GPUs; ends of running jobs are in a binary heap.
+ * bare_fifo TRACE NODES GPUS_PER_NODE: strict FIFO with best fit, as a loop written by hand for just that: no policies,
+ * no
+ * events, and no metric but the mean wait, which must be the program's. There is one bitmap of nodes for each number of
+ * free
+ * GPUs; ends of running jobs are in a binary heap.
  */
 
 #include "bare_trace.h"
@@ -22,10 +24,10 @@ struct end {
 struct loop {
   struct bare_trace trace;
   uint32_t n_nodes, size, words;
-  uint64_t *with_free[MAX_GPUS_PER_NODE + 1]; /* nodes with exactly so many free */
+  uint64_t *with_free[MAX_GPUS_PER_NODE + 1]; /* nodes with exactly that many free GPUs */
   uint32_t count[MAX_GPUS_PER_NODE + 1];
   uint8_t *free;    /* by node */
-  uint32_t *node;   /* by job: where the first slice is */
+  uint32_t *node;   /* by job: its first slice */
   uint32_t **nodes; /* by job: all nodes of a gang, the one with the remainder last */
   struct end *heap;
   uint32_t n_heap;
@@ -72,7 +74,7 @@ static struct end pop(struct loop *loop) {
   return first;
 }
 
-/* The fewest free GPUs that some node has and that are enough; size + 1 when there is none. */
+/* The smallest sufficient number of free GPUs that some node has; size + 1 if there is none. */
 static uint32_t best_count(const struct loop *loop, uint32_t gpus) {
   while (gpus <= loop->size && loop->count[gpus] == 0) gpus++;
   return gpus;

@@ -21,7 +21,7 @@ static void give_up(const char *why) {
   exit(2);
 }
 
-/* "12.345" seconds -> 12345000 microseconds; digits beyond the sixth decimal are dropped. */
+/* "12.345" seconds -> 12345000 microseconds; digits after the sixth decimal are ignored. */
 static int64_t microseconds(const char *text, size_t length) {
   int64_t value = 0;
   size_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* measure COMMAND [ARGUMENT...]: runs the command and writes one line to file descriptor 3: wall seconds, user + system
-   seconds, peak resident KiB of the whole process. Its exit code is the command's. */
+/* measure COMMAND [ARGUMENT...]: runs the command and writes one line to file descriptor 3: wall seconds, user +
+   system seconds, peak resident KiB of the process. Its exit code is the command's. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long the linear programs of the `rounds` policy take, by the number of kinds of jobs and of pools.
+/*
+ * The time that the linear programs of the `rounds` policy take, by the number of kinds of jobs and of pools.
  *
  *   shares      prints a row for each size
  */
@@ -24,7 +25,7 @@ static double clock_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* `jobs` jobs in `kinds` kinds, with half as many GPUs as they want. The mean time of a few problems. */
+/* `jobs` jobs of `kinds` kinds, with half as many GPUs as they request. The mean time over a few problems. */
 static double measure(uint32_t n_kinds, uint32_t n_pools, uint32_t jobs, bool by_cost) {
   enum { REPEATS = 5 };
   struct hr__share_kind *kinds = calloc(n_kinds, sizeof *kinds);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* trace_bytes TRACE: the bytes per job that the trace's own columns take. */
+/* trace_bytes TRACE: prints the bytes per job of the trace's columns. */
 
 #include "headroom/trace_files.h"
 

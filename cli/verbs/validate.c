@@ -317,7 +317,7 @@ static void write_policy(FILE *out, const void *what) {
     char buffer[32];
     const struct hr_param *param = &policy->ops->params[i];
     const char *value = hr_policy_choice_text(policy, i, buffer);
-    if (param->aside && strcmp(value, param->fallback) == 0) continue;
+    if (param->advanced && strcmp(value, param->fallback) == 0) continue;
     fprintf(out, "%s %s=%s", separator, param->key, value);
     separator = ",";
   }

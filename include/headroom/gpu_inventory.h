@@ -3,8 +3,13 @@
 #define HEADROOM_GPU_INVENTORY_H
 
 /*
- * What is free on each node, GPU by GPU: thousandths and memory of each GPU, CPU and memory of the node; and what one
- * task of a job asks for of it. Nodes are numbered through all pools, as elsewhere; a node's GPUs from 0.
+ * The GPU inventory: the free capacity of each GPU and node, in per-GPU allocation; and what one task of a job
+ * requests.
+ *
+ * For each GPU the inventory has free milli-GPUs and memory, for each node free CPU and memory, and for MIG the
+ * instances of each GPU. Nodes are numbered through all pools, the GPUs of a node from 0. The engine maintains one
+ * inventory per run; policies can create others to plan. A task is placed in four steps: hr_gpu_inventory_fits, _pick,
+ * _slice, _take.
  */
 
 #include "headroom/base.h"
@@ -16,192 +21,193 @@ extern "C" {
 #endif
 
 #define HR_WHOLE_GPU_MILLI 1000u
-/* A node of a stock has at most so many GPUs: a set of them is one word. */
+/* The maximum number of GPUs per node, so that a set of them is one word. */
 #define HR_MAX_STOCK_GPUS 64u
 
-/* The instance of a GPU that is split by MIG; all zero elsewhere. Profiles and layouts are numbered as the pool's
-   struct hr_mig_spec has them. */
+/* A MIG instance; all zero on GPUs that are not partitioned. Profiles and layouts are numbered as in the pool's
+   struct hr_mig_spec. */
 struct hr_instance {
   uint8_t start, profile;
-  uint8_t layout, layout_before; /* of the GPU once it is taken, and until then */
+  uint8_t layout, layout_before; /* of the GPU, after and before the instance is allocated */
 };
 
-/* GPUs of one node, in thousandths of a GPU. */
+/* GPUs of one node, allocated to a job. */
 struct hr_slice {
   hr_node node;
   uint32_t gpu_milli;
-  uint64_t gpus; /* the set of the node's GPUs, bit by bit; 0 where they are not told apart */
+  uint64_t gpus; /* the set of GPUs of the node, bit by bit; 0 in counted allocation */
   struct hr_instance instance;
 };
 
-/* What each task of a job asks for. All tasks of one number ask for the same. */
+/* What each task of a job requests. */
 struct hr_request {
-  uint32_t accept_class; /* the pools that it accepts, hr_cluster_accepts */
-  uint32_t tasks;        /* of the job, at least 1; the rest is of each */
+  uint32_t accept_class; /* the pools that it accepts (hr_cluster_accepts) */
+  uint32_t tasks;        /* number of tasks of the job, at least 1; the other members are per task */
   uint32_t gpus;
-  uint32_t gpu_milli;   /* of each GPU: HR_WHOLE_GPU_MILLI for GPUs of its own */
-  uint32_t gpu_mem_mib; /* likewise; 0: none is accounted */
+  uint32_t gpu_milli;   /* of each GPU; HR_WHOLE_GPU_MILLI for whole GPUs */
+  uint32_t gpu_mem_mib; /* of each GPU; 0: not accounted */
   uint32_t cpu_milli;
   uint64_t mem_mib;
-  bool dedicated; /* each task has its node to itself */
-  /* Where some pool's GPUs are split by MIG, the profiles that will do in each pool, a set by number, bit p for profile
-     p: [n_pools], and the number of this table among all such tables. Else NULL and 0. */
+  bool dedicated; /* each task needs its node exclusively */
+  /* With MIG: for each pool, the set of suitable profiles (bit p: profile p), [n_pools]; and the number of this
+     array among the distinct ones. Else NULL and 0. */
   const uint16_t *mig_profiles;
   uint32_t mig_need;
 };
 
-/* Of all its tasks, as asked for. */
+/* The milli-GPUs of all tasks, as requested. */
 static inline uint64_t hr_request_milli(const struct hr_request *request) {
   return (uint64_t)request->tasks * request->gpus * request->gpu_milli;
 }
 
 struct hr_arena;
 
-/* The distinct requests of a trace, in order of first appearance. */
+/* The distinct requests of a trace, in the order of first appearance. */
 struct hr_requests {
   uint32_t count;
   struct hr_request *request; /* [count] */
-  uint64_t *jobs;             /* [count], that ask for it */
-  uint32_t *of_job;           /* [n_jobs]; in a streamed run of jobs that have been submitted */
-  uint32_t mig_needs;         /* tables of profiles that will do; 0: no GPU is split */
+  uint64_t *jobs;             /* [count]: number of jobs with this request */
+  uint32_t *of_job;           /* [n_jobs]; in a streamed run only for jobs that were submitted */
+  uint32_t mig_needs;         /* number of distinct `mig_profiles`; 0: no GPU is partitioned */
   struct hr__request_reader *reader;
 };
-/* `accept_class`: by job (hr_cluster_accept_class); NULL: 0 for all. A job's GPUs are spread evenly over its tasks.
-   `most_gpus`: by accept class, of a node; a task that asks for more, as where a trace does not tell tasks, is taken as
-   several. NULL: not so. `cluster` may be NULL where no GPU is split. Who names a profile of MIG and no share or memory
-   asks for those that it has in the first pool that knows it. In the arena; NULL when out of memory. */
+/* Collects the requests of a trace, in the arena. The GPUs of a job are divided equally among its tasks.
+   `accept_class`: by job (hr_cluster_accept_class); NULL: 0 for all. `max_gpus`: by accept class, the GPUs of the
+   largest node; a task that requests more, as in traces without task counts, is split into several. NULL: no
+   splitting. `cluster` may be NULL if no GPU is partitioned. A job that names a MIG profile but no share or memory
+   requests those of the profile in the first pool that has it. NULL if memory is exhausted. */
 HR_API struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
                                               const uint32_t *accept_class, const uint32_t *max_gpus,
                                               const struct hr_cluster_spec *cluster);
 
-/* Whether the job needs a place on a node at all. */
+/* Whether the job needs a node at all. */
 static inline bool hr_request_needs_node(const struct hr_request *request) {
   return request->gpus > 0 || request->cpu_milli > 0 || request->mem_mib > 0;
 }
 
-/* The columns are for reading; only the functions below change them. What a pool does not tell (CPU, memory, GPU
-   memory) is there in any amount, and so is GPU memory that is first come, first served. */
+/* The state of all nodes. Columns are for reading; only the functions below change them. Resources that a pool does
+   not declare (CPU, memory, GPU memory) are unlimited, and so is GPU memory that is first come, first served. */
 struct hr_gpu_inventory {
-  uint32_t n_nodes, max_gpus; /* most_gpus: of any node */
+  uint32_t n_nodes, max_gpus; /* max_gpus: of any node */
   uint32_t *pool;             /* [n_nodes] */
   uint8_t *n_gpus;            /* [n_nodes] */
-  uint32_t *cpu_milli;        /* [n_nodes], free; HR_NONE: not told */
-  uint64_t *mem_mib;          /* [n_nodes], likewise; UINT64_MAX: not told */
-  uint16_t *gpu_milli;        /* [n_nodes][most_gpus], free of each GPU; 0 beyond the node's last */
-  uint32_t *gpu_mem_mib;      /* likewise; HR_NONE: not told, or whoever comes first has it */
-  uint16_t *gpu_tasks;        /* likewise: tasks that have some of it */
-  uint32_t *left_milli;       /* [n_nodes], free of all of its GPUs */
-  uint16_t *widest_milli;     /* [n_nodes], of the GPU that has the most free */
-  uint16_t *slot_milli;       /* [n_nodes]: what a task takes of each GPU, whatever it asks for; 0: what it asks for */
-  uint32_t *slot_mem_mib;     /* [n_nodes]: the most memory of a GPU that a task may have; HR_NONE: any */
-  uint16_t *max_tasks;        /* [n_nodes], on one GPU */
-  uint32_t *tasks;            /* [n_nodes], that are there */
-  uint8_t *alone;             /* [n_nodes]: its task has the node to itself */
-  uint8_t *closed;            /* [n_nodes]: nothing more fits, whatever is free */
-  uint32_t *gpu_cpu_milli;    /* [n_pools]: CPU that a task which tells none takes with each GPU; NULL: none anywhere */
-  /* Where some pool's GPUs are split by MIG; else NULL. */
-  const struct hr_mig_spec **mig; /* [n_pools], NULL for those that are not split */
-  struct hr_mig_gpu *mig_gpu;     /* [n_nodes][most_gpus], the instances of each GPU */
-  uint8_t *mig_taken;             /* likewise: the starts of those that a task has, a set */
-  uint8_t *mig_layout;            /* likewise: the layout that it has */
-  uint16_t *mig_profiles;         /* likewise: the profiles of which a task may have an instance now, a set */
-  uint16_t *mig_asked;            /* [n_pools], the profiles that some request may have, a set */
+  uint32_t *cpu_milli;        /* [n_nodes]: free; HR_NONE: unlimited */
+  uint64_t *mem_mib;          /* [n_nodes]: free; UINT64_MAX: unlimited */
+  uint16_t *gpu_milli;        /* [n_nodes][max_gpus]: free, of each GPU; 0 beyond the last GPU of a node */
+  uint32_t *gpu_mem_mib;      /* [n_nodes][max_gpus]: free; HR_NONE: unlimited, or first come, first served */
+  uint16_t *gpu_tasks;        /* [n_nodes][max_gpus]: tasks on the GPU */
+  uint32_t *left_milli;       /* [n_nodes]: free on all GPUs together */
+  uint16_t *widest_milli;     /* [n_nodes]: free on the GPU with the most */
+  uint16_t *slot_milli;       /* [n_nodes]: what a task takes of each GPU, whatever it requests; 0: as requested */
+  uint32_t *slot_mem_mib;     /* [n_nodes]: maximum GPU memory of a task; HR_NONE: no limit */
+  uint16_t *max_tasks;        /* [n_nodes]: maximum tasks on a GPU */
+  uint32_t *tasks;            /* [n_nodes]: tasks on the node */
+  uint8_t *alone;             /* [n_nodes]: a task has the node exclusively */
+  uint8_t *closed;            /* [n_nodes]: no task may be placed on it */
+  uint32_t *gpu_cpu_milli;    /* [n_pools]: CPU per GPU of tasks that do not state their CPU; NULL: none in any pool */
+  /* With MIG; else NULL. */
+  const struct hr_mig_spec **mig; /* [n_pools]; NULL for pools without MIG */
+  struct hr_mig_gpu *mig_gpu;     /* [n_nodes][max_gpus]: the instances of each GPU */
+  uint8_t *mig_taken;             /* [n_nodes][max_gpus]: the starts of instances that tasks have, as a set */
+  uint8_t *mig_layout;            /* [n_nodes][max_gpus]: the layout */
+  /* [n_nodes][max_gpus]: the profiles of which a task can get an instance now, as a set */
+  uint16_t *mig_profiles;
+  uint16_t *mig_asked; /* [n_pools]: the profiles that some request can use, as a set */
 };
 
-/* All of it free, in the arena. NULL when out of memory, or when a node has more than HR_MAX_STOCK_GPUS GPUs.
-   `requests` may be NULL: those to come, for which instances of MIG keep room. */
+/* Creates an inventory of empty nodes, in the arena. `requests`: those to expect, for which placements on demand
+   leave room; may be NULL. NULL if memory is exhausted or a node has more than HR_MAX_STOCK_GPUS GPUs. */
 HR_API struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                                         const struct hr_requests *requests);
 
+/* The free milli-GPUs of each GPU of a node. */
 static inline const uint16_t *hr_gpu_inventory_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
   return inventory->gpu_milli + (size_t)node.id * inventory->max_gpus;
 }
 
-/* The memory of each GPU that is kept for those who ask for it; HR_NONE: none is accounted, as where instances of MIG
-   have memory of their own. */
+/* The memory of each GPU that tasks reserve; HR_NONE: not accounted (MIG instances have memory of their own). */
 static inline uint32_t hr_pool_reserved_mem_mib(const struct hr_pool_spec *spec) {
-  bool kept = spec->memory == HR_GPU_MEMORY_RESERVED && spec->gpu_mem_mib > 0 && !spec->mig;
-  return kept ? spec->gpu_mem_mib : HR_NONE;
+  bool reserved = spec->memory == HR_GPU_MEMORY_RESERVED && spec->gpu_mem_mib > 0 && !spec->mig;
+  return reserved ? spec->gpu_mem_mib : HR_NONE;
 }
 
-/* How many tasks an empty node of the pool has room for, at most. HR_NONE: any number. */
+/* The number of such tasks that fit on an empty node of the pool; HR_NONE: any number. */
 HR_API uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *spec, hr_pool pool, const struct hr_request *request);
 
-/* The most memory of a GPU that a task may have there: its part under MPS with equal parts; HR_NONE: any. */
+/* The maximum GPU memory of a task in the pool, its part with MPS in equal parts; HR_NONE: no limit. */
 HR_API uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec);
 
-/* What a task takes of each GPU of such a pool, whatever it asks for: all of it where GPUs are not shared, an equal
-   part where there are such; 0: what it asks for, or the share of its instance of MIG. */
+/* What a task takes of each GPU in the pool, whatever it requests: the whole GPU if GPUs are not shared, an equal
+   part if there are such; 0: what it requests, or the share of its MIG instance. */
 HR_API uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec);
 
-/* How the node's GPUs are split by MIG; NULL: they are not. */
+/* The MIG settings of the node; NULL: its GPUs are not partitioned. */
 static inline const struct hr_mig_spec *hr_gpu_inventory_mig(const struct hr_gpu_inventory *inventory, hr_node node) {
   return inventory->mig ? inventory->mig[inventory->pool[node.id]] : NULL;
 }
 
-/* What a task takes of each GPU there; of one that is split, what it asks for, which its instance comes near to. */
+/* The milli-GPUs that a task takes of each GPU of the node; with MIG, what it requests, which its instance
+   approximates. */
 static inline uint32_t hr_gpu_inventory_milli(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node) {
   uint32_t slot_milli = inventory->slot_milli[node.id];
   return slot_milli == 0 || request->gpus == 0 ? request->gpu_milli : slot_milli;
 }
 
-/* CPU that goes with shares of GPUs where a GPU comes with so much; rounded up. */
+/* The CPU that comes with a share of GPUs, rounded up. */
 static inline uint32_t hr_cpu_milli_with(uint32_t cpu_milli_per_gpu, uint64_t gpu_milli) {
   return (uint32_t)((cpu_milli_per_gpu * gpu_milli + HR_WHOLE_GPU_MILLI - 1) / HR_WHOLE_GPU_MILLI);
 }
 
-/* CPU that a task takes there: what it tells; if it tells none, what the pool's GPUs come with, by what it takes of
-   them. */
+/* The CPU that a task takes on the node: what it states, or else what comes with its share of GPUs. */
 static inline uint32_t hr_gpu_inventory_cpu_milli(const struct hr_gpu_inventory *inventory,
                                                   const struct hr_request *request, hr_node node) {
   if (!inventory->gpu_cpu_milli || request->cpu_milli || request->gpus == 0) return request->cpu_milli;
   return hr_cpu_milli_with(inventory->gpu_cpu_milli[inventory->pool[node.id]],
                            (uint64_t)request->gpus * hr_gpu_inventory_milli(inventory, request, node));
 }
-/* Likewise in a pool. */
+/* The CPU that a task takes on a node of the pool. */
 HR_API uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request);
 
-/* GPUs of the node that nothing is taken of. */
+/* The number of idle GPUs of the node. */
 HR_API uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node);
-/* The node's GPUs that have room for one task's share of a GPU. */
+/* The set of GPUs of the node with room for one task's share of a GPU. */
 HR_API uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node);
-/* Whether one task fits the node, and it is not closed; which pools the job accepts is not looked at. */
+/* Whether one task fits on the node, and the node is open. Whether the job accepts the pool is not checked. */
 HR_API bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   hr_node node);
-/* Likewise for each of `count` requests, at most 64: bit i is set where request i fits. */
+/* As hr_gpu_inventory_fits, for `count` requests, at most 64: bit i is set if request i fits. */
 HR_API uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory,
                                            const struct hr_request *const *requests, uint32_t count, hr_node node);
-/* The GPUs of a node that one task would take unless told otherwise, the node fitting it: its own are the idle ones of
-   the lowest numbers; shares are of those with the least left that fit, the lowest numbers first among equals.
-   Instances of MIG are of a GPU that keeps its layout if there is one, of those of the smallest profile, and of those
-   of a GPU with the least left. */
+/* The GPUs of a node that a task takes by default, as a set; the task must fit. Whole GPUs: the idle ones with the
+   lowest numbers. Shares: the GPUs with the least left on which it fits, the lowest numbers first. MIG: a GPU that
+   retains its layout if possible, then the smallest profile, then the GPU with the least left. */
 HR_API uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                       hr_node node);
-/* Likewise of these GPUs alone, where GPUs are not split by MIG: as many as fit, at most those that it asks for. */
+/* As hr_gpu_inventory_pick, limited to `gpus`, for nodes without MIG: as many as fit, at most as many as the task
+   requests. */
 HR_API uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                          hr_node node, uint64_t gpus);
-/* The place of a task on GPUs of a node that fit it: with what it takes of them and, on one that is split by MIG, the
-   instance that it gets. That is one of the smallest profile that will do, an idle one, or on demand a new one whose
-   start leaves the most room for the profiles that are asked for (hr_mig_best_start). A GPU without tasks may be given
-   another layout if its present one has no such profile, the first one of those with the smallest; and for a job of
-   several tasks if another one has more such instances, the first one of those with the most. */
+/* The slice of a task on GPUs of a node that fit it: its share of them and, with MIG, its instance. That is an idle
+   instance of the smallest suitable profile; on demand, a new one at the start that leaves the most room for the
+   profiles in use (hr_mig_best_start). A GPU without tasks can get another layout: if its present one has no
+   suitable profile, the first layout with the smallest one; and for jobs with several tasks, the first layout with
+   the most suitable instances, if it has more. */
 HR_API struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory,
                                               const struct hr_request *request, hr_node node, uint64_t gpus);
-/* What is wrong with a task's place, or NULL. */
+/* The rule that a slice for a task breaks; NULL if none. */
 HR_API const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                            const struct hr_slice *slice);
-/* Takes what one task asks for at a place that is not refused; gives it back. */
+/* Allocates a slice to a task (hr_gpu_inventory_refuse must be NULL); and releases it. */
 HR_API void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
 HR_API void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
-/* Gives back what was taken last on these GPUs, as if it had not been taken: they have the layout again that they had.
- */
+/* Undoes the last allocation on these GPUs: they also get their previous layout back. */
 HR_API void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                   const struct hr_slice *slice);
-/* A node without tasks is new: its GPUs are split as at first. */
+/* Resets a node without tasks: its GPUs get their initial layout. */
 HR_API void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node);
 
 #ifdef __cplusplus

@@ -3,10 +3,10 @@
 #define HEADROOM_MARKET_H
 
 /*
- * Where a pool's nodes come from, what they cost, and how they are taken away.
+ * Markets: how a pool's nodes are obtained, what they cost, and how they are reclaimed; and how jobs checkpoint.
  *
- * Money is counted in whole micro-dollars per GPU-hour; what accrues is price x milli-GPU x microseconds in 128 bits,
- * divided once, when it is shown (headroom/ledger.h).
+ * Prices are integer micro-dollars per GPU-hour. Accrued amounts are price x milli-GPU x microseconds in 128 bits,
+ * divided once, for output (see the ledger in headroom/sim.h).
  */
 
 #include "headroom/base.h"
@@ -15,18 +15,20 @@
 extern "C" {
 #endif
 
-/* What accrues: micro-dollars per GPU-hour x milli-GPU x microseconds; also sums of times over many GPUs or nodes. */
+/* An accrued amount: micro-dollars per GPU-hour x milli-GPU x microseconds. Also used for sums of times over many
+   GPUs or nodes. */
 __extension__ typedef __int128 hr_amount;
 
-/* The most that a GPU, or an instance, may cost an hour, in dollars: HR_MAX_GPUS of them for all time are an amount. */
+/* The maximum price of a GPU or instance, in dollars per hour: HR_MAX_GPUS of them for all time fit into an
+   hr_amount. */
 #define HR_MAX_USD_H 100000
 
 #define HR_MARKET_TABLE(X)                                                                                             \
-  X(HR_MARKET_NONE, "")               /* always there, costs nothing: no price was given */                            \
-  X(HR_MARKET_OWNED, "owned")         /* always there and paid for, at what a GPU-hour amortises to */                 \
-  X(HR_MARKET_RESERVED, "reserved")   /* there and paid for from `from_us` to `to_us`, used or not */                  \
-  X(HR_MARKET_ON_DEMAND, "on-demand") /* paid for while it is up; comes some time after it is asked for */             \
-  X(HR_MARKET_SPOT, "spot")           /* likewise, and may not be had, and may be reclaimed */
+  X(HR_MARKET_NONE, "")               /* always there; without a price */                                              \
+  X(HR_MARKET_OWNED, "owned")         /* always there and billed, at the amortized cost per GPU-hour */                \
+  X(HR_MARKET_RESERVED, "reserved")   /* there and billed from `from_us` to `to_us`, used or not */                    \
+  X(HR_MARKET_ON_DEMAND, "on-demand") /* billed while up; boots after it is requested */                               \
+  X(HR_MARKET_SPOT, "spot")           /* as on-demand, but may be unavailable and may be reclaimed */
 
 enum hr_market {
 #define HR_MARKET_NAME(name, text) name,
@@ -34,14 +36,16 @@ enum hr_market {
 #undef HR_MARKET_NAME
       HR_N_MARKETS
 };
+
+/* The name as in scenarios; "" for HR_MARKET_NONE. */
 HR_API const char *hr_market_name(enum hr_market market);
 
-/* Whether nodes of such a pool come and go by request. */
+/* Whether nodes of such a pool come and go on request. */
 static inline bool hr_market_is_elastic(enum hr_market market) {
   return market >= HR_MARKET_ON_DEMAND;
 }
 
-/* A length of time that is drawn. */
+/* The distribution of a duration. */
 enum hr_duration_kind {
   HR_DURATION_FIXED,       /* a: seconds */
   HR_DURATION_EXPONENTIAL, /* a: mean in seconds */
@@ -53,28 +57,27 @@ struct hr_duration {
   double a, b;
 };
 
-/* A price that changes: a step function of time, the last step standing for ever. */
+/* A step of a price that changes over time; the last one lasts forever. */
 struct hr_price_step {
-  int64_t at_us;  /* the first one at 0; increasing */
+  int64_t at_us;  /* ascending; the first one is 0 */
   int64_t uusd_h; /* micro-dollars per GPU-hour */
 };
 
-/* What is charged for a node that was up from a to b. */
+/* The billing rules for a node that was up for some time. */
 struct hr_billing {
-  int64_t granularity_us;       /* b - a is rounded up to a multiple; 0: exact */
-  int64_t minimum_us;           /* at least this much */
-  int64_t free_if_reclaimed_us; /* a node that is reclaimed within this time of its launch costs nothing; 0: no such
-                                   rule */
+  int64_t granularity_us;       /* the time is rounded up to a multiple; 0: exact */
+  int64_t minimum_us;           /* minimum time billed */
+  int64_t free_if_reclaimed_us; /* a node that is reclaimed within this time of its launch is free; 0: no such rule */
 };
 
-/* How spot capacity is taken away. */
+/* How spot capacity is reclaimed. */
 #define HR_SPOT_MODEL_TABLE(X)                                                                                         \
   X(HR_SPOT_NONE, "none")               /* never */                                                                    \
-  X(HR_SPOT_TRACE, "trace")             /* as recorded: how many nodes could be had, by time */                        \
-  X(HR_SPOT_ON_OFF, "on-off")           /* the zone has capacity or has none, for drawn lengths of time */             \
-  X(HR_SPOT_EXPONENTIAL, "exponential") /* each node at a constant rate, alone or in batches */                        \
-  X(HR_SPOT_BATHTUB, "bathtub")         /* by a node's age, with a last hour at which it surely ends */                \
-  X(HR_SPOT_ADVISOR, "advisor")         /* exponential, its rate from the share of nodes interrupted in a month */
+  X(HR_SPOT_TRACE, "trace")             /* as recorded: the number of available nodes over time */                     \
+  X(HR_SPOT_ON_OFF, "on-off")           /* the zone alternately has and lacks capacity, for random durations */        \
+  X(HR_SPOT_EXPONENTIAL, "exponential") /* each node at a constant rate, alone or in groups */                         \
+  X(HR_SPOT_BATHTUB, "bathtub")         /* by a node's age, up to a maximum */                                         \
+  X(HR_SPOT_ADVISOR, "advisor")         /* exponential, with the rate from the share of nodes interrupted per month */
 
 enum hr_spot_model {
 #define HR_SPOT_MODEL_NAME(name, text) name,
@@ -82,56 +85,60 @@ enum hr_spot_model {
 #undef HR_SPOT_MODEL_NAME
       HR_N_SPOT_MODELS
 };
+
+/* The name as in scenarios. */
 HR_API const char *hr_spot_model_name(enum hr_spot_model model);
 
-/* From `at_us` on, nodes number 0 .. level-1 of the pool can be had. */
+/* From `at_us` on, nodes 0 .. level - 1 of the pool are available. */
 struct hr_level_step {
-  int64_t at_us; /* increasing */
+  int64_t at_us; /* ascending */
   uint32_t level;
 };
 
-/* Lifetime of a bathtub node: F(t) = a (1 - exp(-t / tau1) + exp((t - b) / tau2)), made 1 at `last_h`; hours. */
+/* The lifetime distribution of model bathtub, in hours: F(t) = a (1 - exp(-t / tau1) + exp((t - b) / tau2)), set to
+   1 at `last_h`. */
 struct hr_bathtub {
   double a, tau1_h, tau2_h, b_h, last_h;
 };
 
 struct hr_spot_spec {
   enum hr_spot_model model;
-  uint32_t zone;     /* pools of one GPU type in one zone have the same number and so the same fate */
-  int64_t notice_us; /* how long before a node is reclaimed it is told */
-  /* trace: the record, which begins again after its period; 0 < period. levels[0].at_us is 0. */
+  uint32_t zone;     /* pools of one GPU type in one zone have the same number, and so the same random events */
+  int64_t notice_us; /* time between notice and reclaim of a node */
+  /* trace: the record, repeated with period period_us > 0. levels[0].at_us is 0. */
   struct hr_level_step *levels;
   uint32_t n_levels;
-  int64_t period_us, offset_us; /* the run begins at `offset_us` of the record */
+  int64_t period_us, offset_us; /* offset_us: the time in the record at which the run begins */
   struct hr_duration up, down;  /* on-off */
-  double rate_per_h;            /* exponential, advisor: of each node */
-  double batch_mean;            /* exponential, advisor: nodes reclaimed together, on average; at least 1 */
+  double rate_per_h;            /* exponential, advisor: per node */
+  double batch_mean;            /* exponential, advisor: mean number of nodes reclaimed together, at least 1 */
   struct hr_bathtub bathtub;
 };
 
 struct hr_market_spec {
   enum hr_market market;
-  int64_t price_uusd_h;         /* per GPU-hour; of a price that changes: its first step's */
-  struct hr_price_step *prices; /* NULL: the price stands */
+  int64_t price_uusd_h;         /* per GPU-hour; the first step of a price that changes */
+  struct hr_price_step *prices; /* NULL: the price is constant */
   uint32_t n_prices;
-  int64_t on_demand_uusd_h; /* what the same GPU costs on demand; HR_UNKNOWN_UUSD_H where unknown */
-  int64_t from_us, to_us;   /* of reserved capacity that is bounded; 0 and HR_NEVER_US otherwise */
+  int64_t on_demand_uusd_h; /* price of the same GPU on demand; HR_UNKNOWN_UUSD_H if unknown */
+  int64_t from_us, to_us;   /* of a limited reservation; else 0 and HR_NEVER_US */
   struct hr_billing billing;
-  struct hr_duration boot; /* from the request for a node until jobs may start on it */
+  struct hr_duration boot; /* time from the request for a node until jobs may start on it */
   struct hr_spot_spec spot;
 };
 
-/* The price of a pool's GPU-hour at a time, and its sum from time zero: micro-dollars per GPU-hour x microseconds. */
+/* The price of a GPU-hour at a time, in micro-dollars; and the price sum from time zero, in micro-dollars per
+   GPU-hour x microseconds. */
 HR_API int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us);
 HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_t to_us);
 
-/* ---- What jobs save and lose ------------------------------------------------------------------------ */
+/* ---- Checkpoints and restarts ---- */
 
 #define HR_CHECKPOINT_TABLE(X)                                                                                         \
-  X(HR_CHECKPOINT_NONE, "none")             /* an interrupted job begins anew */                                       \
-  X(HR_CHECKPOINT_INTERVAL, "interval")     /* every so much work; and on notice, if the write fits */                 \
-  X(HR_CHECKPOINT_YOUNG_DALY, "young-daly") /* likewise, the interval from the pool's reclaim rate */                  \
-  X(HR_CHECKPOINT_ON_NOTICE, "on-notice")   /* only on notice, if the write fits */                                    \
+  X(HR_CHECKPOINT_NONE, "none")         /* an interrupted job starts over */                                           \
+  X(HR_CHECKPOINT_INTERVAL, "interval") /* after each interval of work; and on notice, if there is time to write */    \
+  X(HR_CHECKPOINT_YOUNG_DALY, "young-daly") /* as interval, which is derived from the pool's reclaim rate */           \
+  X(HR_CHECKPOINT_ON_NOTICE, "on-notice")   /* only on notice, if there is time to write */                            \
   X(HR_CHECKPOINT_CONTINUOUS, "continuous") /* all work is kept at all times, at no cost */
 
 enum hr_checkpoint {
@@ -140,18 +147,20 @@ enum hr_checkpoint {
 #undef HR_CHECKPOINT_NAME
       HR_N_CHECKPOINTS
 };
+
+/* The name as in scenarios. */
 HR_API const char *hr_checkpoint_name(enum hr_checkpoint checkpoint);
 
-/* How jobs of one class stand interruptions. A job's own interval and size in the trace go before these. */
+/* Settings of a job class. A job's own checkpoint interval and size in the trace have precedence. */
 struct hr_class_spec {
-  bool no_spot; /* never placed on spot capacity */
+  bool no_spot; /* must not be placed on spot capacity */
   enum hr_checkpoint checkpoint;
   int64_t interval_us;     /* work between two checkpoints */
-  uint64_t checkpoint_mib; /* size; written at the pool's storage bandwidth */
-  int64_t write_us;        /* how long a checkpoint takes where the pool's storage bandwidth is not known */
-  int64_t restart_us;      /* image and load, before work goes on after an interruption */
-  uint8_t within;          /* enum hr_tier: as in a trace, for jobs of which it does not tell that */
-  int64_t within_wait_us;  /* likewise */
+  uint64_t checkpoint_mib; /* size of a checkpoint, written at the storage bandwidth of the pool */
+  int64_t write_us;        /* time to write a checkpoint if the pool's storage bandwidth is unknown */
+  int64_t restart_us;      /* time to load image and checkpoint after an interruption */
+  uint8_t within;          /* enum hr_tier: required locality of jobs whose own is not in the trace */
+  int64_t within_wait_us;  /* how long after submission a job waits for it, in microseconds; HR_UNKNOWN_US: forever */
 };
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
 #ifndef HEADROOM_SCENARIO_H
 #define HEADROOM_SCENARIO_H
 
-/* A scenario: the JSON file that says what to replay, on what, and how. */
+/* Scenarios: JSON files that describe a trace, a cluster, a policy and what to evaluate. Loaded, validated, and then
+   immutable. */
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
@@ -18,97 +19,103 @@ extern "C" {
 struct hr_catalog;
 struct hr_plan_spec;
 
-/* A text of a scenario that is understood later, and where it stands there, for errors: "mix.json:12:5: ". */
+/* A string of a scenario that is parsed later, with its place for error messages: "mix.json:12:5: ". */
 struct hr_placed_text {
   char *text, *place;
 };
 
-/* ---- Replications ----------------------------------------------------------------------------------- */
+/* ---- Replications ---- */
 
 #define HR_MAX_REPLICATIONS 10000
 #define HR_MAX_THREADS 1024
 
-/* How often a scenario is run; all zero where it does not say. */
+/* How often a scenario is run; all zero if it does not say. */
 struct hr_replication_spec {
-  uint32_t count;               /* so often; 0: not said */
-  struct hr_placed_text metric; /* or until this figure ("wait_s.p95 of inference") is known so well; NULL: not said */
-  double relative;              /* half the width of its interval, as a share of it */
-  uint32_t least, most;         /* but at least and at most so often */
-  double confidence;            /* of all intervals */
-  struct hr_workload_spec workload; /* drawn again unless it is the trace as it is; no factors */
+  uint32_t count; /* number of replications; 0: unspecified */
+  /* or until this metric ("wait_s.p95 of inference") has the given precision; NULL: unspecified */
+  struct hr_placed_text metric;
+  double relative;      /* required half width of its interval, relative to it */
+  uint32_t least, most; /* minimum and maximum number of replications in that case */
+  double confidence;    /* of all intervals */
+  /* how the trace is redrawn for each replication, unless it stays as recorded; without factors */
+  struct hr_workload_spec workload;
 };
-enum { HR_LEAST_REPLICATIONS = 10, HR_MOST_REPLICATIONS = 200 }; /* unless said, of those until a precision */
+enum { HR_LEAST_REPLICATIONS = 10, HR_MOST_REPLICATIONS = 200 }; /* defaults of `least` and `most` */
 
-/* Nothing said: confidence 0.95, the trace as it is. */
+/* Defaults: confidence 0.95, the trace as recorded. */
 HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);
+/* Frees the strings. */
 HR_API void hr_replication_spec_finish(struct hr_replication_spec *spec);
 
-/* ---- Scenarios ---------------------------------------------------------------------------------------- */
+/* ---- Scenarios ---- */
 
-/* Where a pool's nodes and their price come from. */
+/* Where the nodes and the price of a pool come from. */
 struct hr_pool_source {
-  char *provider, *instance, *region, *zone; /* NULL where the scenario does not say */
-  char *spot_preset;                         /* likewise */
-  char *as_of;  /* of the price: a date; NULL where the scenario states the price, or what it follows from */
-  char *status; /* of the price: "stated" in the scenario, or "quoted", "derived" or "assumed"; NULL: no price */
-  char *source; /* what the price was read or computed from; NULL likewise */
+  char *provider, *instance, *region, *zone; /* NULL if unspecified */
+  char *spot_preset;                         /* NULL if unspecified */
+  char *as_of;  /* date of the price; NULL if the scenario states the price, or what it is derived from */
+  char *status; /* of the price: "stated", "quoted", "derived" or "assumed"; NULL: no price */
+  char *source; /* what the price was read or computed from; NULL: no price */
 };
 
 struct hr_scenario {
   char *path; /* as given */
   char *name, *description;
-  char *trace_file;   /* resolved against the scenario's folder; NULL: the caller must name one */
-  char *trace_format; /* "auto" unless said */
+  char *trace_file;   /* resolved relative to the scenario's folder; NULL: the caller must provide one */
+  char *trace_format; /* "auto" by default */
   struct hr_column_map columns;
   bool lenient;
   struct hr_cluster_spec cluster;
-  struct hr_pool_source *pool_sources; /* [cluster.n_pools]; NULL when the pools were read from a list of nodes */
+  struct hr_pool_source *pool_sources; /* [cluster.n_pools]; NULL if the pools were read from a node list */
   struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_cost_spec costs;
   struct hr_policy_choice policy;
   uint64_t seed;
   int64_t horizon_us; /* HR_NEVER_US: none */
   struct hr_notes notes;
-  struct hr_notes files;                    /* paths of what it names: its trace, records, tables */
-  struct hr_quota_spec *quotas;             /* NULL: none. Cohorts first, then tenants in the scenario's order */
-  bool prices_drawn;                        /* a price of a pool is drawn: under another seed it is another */
+  struct hr_notes files;                    /* paths of the files that it refers to: trace, records, tables */
+  struct hr_quota_spec *quotas;             /* NULL: none. Cohorts first, then tenants in the order of the scenario */
+  bool prices_drawn;                        /* a pool's price is drawn at random, so it depends on the seed */
   struct hr_speeds *speeds;                 /* NULL: every job works at speed 1 everywhere */
   struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
-  struct hr_replication_spec replications;  /* how often it is run where that is asked for */
-  struct hr_alert_rules alerts;             /* when something is amiss */
-  struct hr_plan_spec *plan;                /* what may be bought, and what for; NULL: it does not say */
+  struct hr_replication_spec replications;  /* how often it is run when replications are requested */
+  struct hr_alert_rules alerts;             /* thresholds */
+  struct hr_plan_spec *plan;                /* what may be bought, and the goals; NULL: unspecified */
 };
 
-/* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or
-   "cluster.pools.0.nodes=56": the path names a key that the scenario may have, or the place behind the last entry of a
-   list, where one is added; the value is JSON, or a string if it is not. Errors name file, line and column, or the
-   override. */
+/* Reads a scenario, applies overrides, and validates it. `overrides` are "path=value" texts, e.g. "policy.order=sjf"
+   or "cluster.pools.0.nodes=56": the path is that of a key that the scenario may have, or of the position after the
+   last entry of a list, which adds one; the value is JSON, or else a string. The caller destroys `*scenario`. Errors
+   name file, line and column, or the override. */
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
+/* Frees a scenario. NULL is accepted. */
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
 
-/* A policy as "NAME[:KEY=VALUE,...]", checked, as overrides "policy.name=NAME", "policy.KEY=VALUE". The caller frees
-   the texts and the list, whatever is returned; errors say what is wrong in it, not where it stands. */
+/* Parses a policy "NAME[:KEY=VALUE,...]", checks it, and returns the overrides "policy.name=NAME" and
+   "policy.KEY=VALUE". The caller frees the texts and the list in any case. Errors do not name a place. */
 HR_API enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error);
 
-/* Whether anything in it has a price. */
+/* Whether anything in the scenario has a price. */
 HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
-/* Whether anything in it is drawn, so that its seed matters: reclaims, boots, prices. What a policy may draw by itself
-   is not known here. */
+/* Whether anything in the scenario is random, so that its seed matters: reclaims, boot times, prices. Random
+   decisions of the policy do not count (hr_policy_choice_draws). */
 HR_API bool hr_scenario_is_random(const struct hr_scenario *scenario);
 
-/* What a scenario under overrides says at a path such as "cluster.pools.0", as JSON on one line, which the caller
-   frees; NULL where it says nothing there. It is not validated. */
+/* The value of a scenario, with overrides, at a path such as "cluster.pools.0", as JSON on one line, which the
+   caller frees; NULL if it has none. Not validated. */
 HR_API enum hr_status hr_scenario_part(const char *path, const char *const *overrides, size_t n_overrides,
                                        const char *key, char **json, struct hr_error *error);
-/* The catalogue that it goes by: the built-in one, and the files that it names. */
+/* The catalogue of a scenario: the built-in one and the files that it refers to. The caller destroys it. */
 HR_API enum hr_status hr_scenario_catalog(const char *path, const char *const *overrides, size_t n_overrides,
                                           struct hr_catalog **catalog, struct hr_error *error);
 
-/* A scenario file that ships with Headroom. */
+/* A scenario file that is shipped with Headroom. */
 struct hr_scenario_entry {
   char *path, *name, *description;
 };
+
+/* Lists the shipped scenarios; free the list with hr_scenario_list_free. */
 HR_API enum hr_status hr_scenario_list(struct hr_scenario_entry **entries, size_t *count, struct hr_error *error);
 HR_API void hr_scenario_list_free(struct hr_scenario_entry *entries, size_t count);
 

@@ -4,7 +4,7 @@
 
 /* The state of advice, shared by the files that compute it and the one that writes it. */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/unstable/advise.h"
 #include "headroom/unstable/catalog.h"
 #include "plan/runner/intervals.h"

@@ -7,7 +7,7 @@
  */
 
 #include "plan/check/check.h"
-#include "base/digest.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "headroom/unstable/replay.h"

@@ -16,7 +16,7 @@
 
 #include "plan/check/decisions.h"
 
-#include "base/digest.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "plan/runner/one_run.h"
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "headroom/unstable/compare.h"
 #include "headroom/unstable/replay.h"

@@ -8,7 +8,7 @@
  * results belongs to this sweep, so everything in it has a fixed order.
  */
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"

@@ -11,7 +11,7 @@
  * of (submit, row). All memory is in the arena.
  */
 
-#include "base/pair_map.h"
+#include "base/hash.h"
 #include "headroom/policy_kit.h"
 #include "policies/kit/kinetic_tournament.h"
 #include "policies/queue/quota/quota_tree.h"

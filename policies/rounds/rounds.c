@@ -33,14 +33,14 @@ static const struct hr_param params[] = {
      .fallback = "equal",
      .choices = weight_names,
      .help = "fair, max-min: a job's weight is 1 (equal), or its priority if that exceeds 1 (priority)",
-     .aside = true},
+     .advanced = true},
     {.key = "slo",
      .type = HR_PARAM_REAL,
      .fallback = "10",
      .min = 1,
      .max = 1e6,
      .help = "cost-slo: target completion time of jobs without a deadline, as a multiple of the estimate",
-     .aside = true},
+     .advanced = true},
     {0}};
 
 static enum hr_status init_capacity(struct hr__rounds *rounds, enum hr_placement_rule rule) {

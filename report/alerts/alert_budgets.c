@@ -12,7 +12,7 @@
 
 #include "base/array.h"
 #include "headroom/sim.h"
-#include "sim/market/price.h"
+#include "sim/market/market.h"
 
 #include <stdlib.h>
 #include <string.h>

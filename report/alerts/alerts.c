@@ -16,8 +16,7 @@
  */
 
 #include "base/array.h"
-#include "base/fifo.h"
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/report.h"
 #include "report/alerts/alert_budgets.h"
 

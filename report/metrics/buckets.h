@@ -13,7 +13,7 @@
  * Steps: exact sums of weight x microseconds in steps of a given length, from intervals added in any order.
  */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/base.h"
 #include "headroom/report.h"
 #include "headroom/sim.h"

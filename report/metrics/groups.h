@@ -4,7 +4,7 @@
 
 /* Metrics of jobs, grouped by tenant, by class or by size, and helpers on the result of a job. */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/report.h"
 #include "headroom/unstable/streamed.h"
 

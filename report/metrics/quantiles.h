@@ -4,7 +4,7 @@
 
 /* Distributions: exact quantiles by selection, and a sketch of bounded size and error. */
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/report.h"
 
 #include <string.h>

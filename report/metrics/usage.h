@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_METRICS_USAGE_H
 #define HR_REPORT_METRICS_USAGE_H
 
-#include "base/int128.h"
+#include "base/text.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"
 

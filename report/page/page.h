@@ -5,7 +5,7 @@
 #include "headroom/sim.h"
 #include "headroom/unstable/exports.h"
 #include "report/page/page_writer.h"
-#include "sim/market/price.h"
+#include "sim/market/market.h"
 
 #include <stdlib.h>
 

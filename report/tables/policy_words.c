@@ -20,7 +20,7 @@ char *hr__policy_words(const struct hr_policy_choice *choice) {
     char buffer[HR__NUMBER_BYTES];
     const struct hr_param *param = &choice->ops->params[i];
     const char *value = hr_policy_choice_text(choice, i, buffer);
-    if (param->aside && strcmp(value, param->fallback) == 0) continue;
+    if (param->advanced && strcmp(value, param->fallback) == 0) continue;
     fprintf(out, "%s%s %s", separator, param->key, value);
     separator = ", ";
   }

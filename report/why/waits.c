@@ -15,7 +15,7 @@
  */
 
 #include "base/array.h"
-#include "base/digest.h"
+#include "base/hash.h"
 #include "headroom/unstable/why.h"
 
 #include <stdlib.h>

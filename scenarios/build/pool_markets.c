@@ -9,7 +9,7 @@
 
 #include "scenarios/build/pools.h"
 #include "scenarios/build/spot_records.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 #include <math.h>
 #include <stdio.h>

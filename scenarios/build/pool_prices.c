@@ -17,7 +17,7 @@
 #include "headroom/unstable/catalog.h"
 #include "scenarios/build/pools.h"
 #include "scenarios/build/spot_records.h"
-#include "sim/market/price.h"
+#include "sim/market/market.h"
 #include "traces/core/dates.h"
 
 #include <inttypes.h>

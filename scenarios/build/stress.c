@@ -10,7 +10,7 @@
 #include "headroom/unstable/stress.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/catalog/catalog_tables.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,34 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who pays for what. Two sums are made apart and never from each other: what a pool costs, from the time that its nodes
- * are paid for, and what jobs are charged, from the time that they hold GPUs. What is left between them is idle.
+ * Costs: what each pool costs, and what jobs are charged. The two sums are computed independently: a pool costs from
+ * the time when its nodes are billed, a job is charged from the time when it holds GPUs. The difference is idle
+ * capacity.
  *
- * Charges stand in one array, found through open addressing by (tenant, class, pool, month). For each node of an
- * elastic pool there is a session, from its launch to its end. Where a node that is reclaimed early is free, what its
- * jobs owe for it is held back until the session has outlived that time, as a list of links that are used again.
+ * Charges are in one array, found through a hash table by (tenant, class, pool, month). Each node of an elastic pool
+ * has a session from launch to end. If a node that is reclaimed early is free, the charges of its jobs are held
+ * back until the session has outlived that time, in linked lists in one array; freed links are reused.
  *
- * Of a job only its present attempt is kept, in a list of those that run, so that memory is not for all jobs of a
- * trace.
+ * Of each running job only the present attempt is stored, in a list, so memory does not grow with the trace.
  */
 
 #include "base/array.h"
-#include "base/digest.h"
-#include "base/job_map.h"
+#include "base/hash.h"
 #include "headroom/sim.h"
-#include "sim/market/price.h"
+#include "sim/market/market.h"
 
 #include <stdlib.h>
 
-enum { FIRST_SLOTS = 128 };
-
-/* Who is charged. */
+/* The account that use is charged to. */
 struct payer {
   hr_job job;
   uint32_t tenant;
   uint8_t class_;
 };
 
-/* A running job's attempt. Kept here, as no event tells it of jobs that still run when the run ends. */
+/* The attempt of a running job. Stored here, since there is no event for jobs that still run at the end of the run. */
 struct segment {
   int64_t from_us;
   struct payer payer;
@@ -37,16 +34,16 @@ struct segment {
 };
 
 /* Use of a node that is not charged yet. */
-struct held {
+struct held_use {
   int64_t from_us, to_us;
   struct payer payer;
   uint32_t gpu_milli;
-  uint32_t next; /* + 1 */
+  uint32_t next; /* link + 1; 0: the last one */
 };
 
 struct session {
   int64_t since_us; /* HR_NEVER_US while the node is off */
-  uint32_t held;    /* + 1 */
+  uint32_t held;    /* first use held back + 1; 0: none */
 };
 
 struct book {
@@ -55,7 +52,7 @@ struct book {
   struct hr_pool_account account;
   uint64_t node_milli;
   uint32_t first_node;
-  int64_t free_us;          /* a node reclaimed within this time is free; 0: none is */
+  int64_t free_us;          /* a node that is reclaimed within this time is free; 0: never */
   struct session *sessions; /* [nodes] of an elastic pool, else NULL */
 };
 
@@ -63,60 +60,43 @@ struct hr_ledger {
   const struct hr_trace *trace;
   struct book *books; /* by pool */
   uint32_t n_books;
-  struct segment *segments; /* of jobs that run, in no order */
-  struct hr__job_map place_of;
+  struct segment *segments; /* of running jobs, in no particular order */
   uint32_t n_segments, segments_capacity;
-  hr_amount *job_cost; /* by job, or NULL */
+  struct hr__hash segment_numbers; /* by job */
+  hr_amount *job_cost;             /* by job, or NULL */
   struct hr_charge *charges;
-  uint32_t *slot; /* open addressing: charge + 1, 0 for empty; twice as many as there is room for charges */
-  uint32_t n_charges, capacity;
-  struct held *held;
-  uint32_t n_held, held_capacity, unused_held; /* + 1 */
+  uint32_t n_charges, charges_capacity;
+  struct hr__hash charge_numbers; /* by account */
+  struct held_use *held_uses;
+  uint32_t n_held_uses, held_capacity, unused_held; /* first unused link + 1; 0: none */
   enum hr_status status;
 };
 
-/* ---- Charges ---------------------------------------------------------------------------------------- */
+/* ---- Charges ---- */
 
-static uint32_t *slot_of(const struct hr_ledger *ledger, const struct hr_account *account) {
+static uint32_t hash_account(const struct hr_account *account) {
   uint64_t digest = hr__digest_add(HR__DIGEST_SEED, (uint64_t)account->tenant << 32 | account->month);
-  digest = hr__digest_add(digest, (uint64_t)account->pool << 8 | account->class_);
-  uint32_t mask = 2 * ledger->capacity - 1;
-  for (uint32_t place = (uint32_t)digest & mask;; place = (place + 1) & mask) {
-    uint32_t *slot = &ledger->slot[place];
-    if (*slot == 0) return slot;
-    const struct hr_account *other = &ledger->charges[*slot - 1].account;
-    if (other->tenant == account->tenant && other->month == account->month && other->pool == account->pool &&
-        other->class_ == account->class_)
-      return slot;
-  }
+  return (uint32_t)hr__digest_add(digest, (uint64_t)account->pool << 8 | account->class_);
 }
 
-static enum hr_status grow_charges(struct hr_ledger *ledger) {
-  uint32_t n_slots = ledger->capacity ? 4 * ledger->capacity : FIRST_SLOTS;
-  struct hr_charge *charges = realloc(ledger->charges, n_slots / 2 * sizeof *charges);
-  if (!charges) return HR_NO_MEMORY;
-  ledger->charges = charges;
-  uint32_t *slot = calloc(n_slots, sizeof *slot);
-  if (!slot) return HR_NO_MEMORY;
-  free(ledger->slot);
-  ledger->slot = slot;
-  ledger->capacity = n_slots / 2;
-  for (uint32_t i = 0; i < ledger->n_charges; i++) *slot_of(ledger, &charges[i].account) = i + 1;
-  return HR_OK;
+static bool is_same_account(const struct hr_account *a, const struct hr_account *b) {
+  return a->tenant == b->tenant && a->month == b->month && a->pool == b->pool && a->class_ == b->class_;
 }
 
-/* NULL when out of memory. */
+/* The charge of an account, a new one if there is none yet. NULL if memory is exhausted. */
 static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_account *account) {
-  if (ledger->n_charges == ledger->capacity && grow_charges(ledger) != HR_OK) {
+  struct hr__hash_cursor at;
+  uint32_t hash = hash_account(account), i = hr__hash_first(&ledger->charge_numbers, hash, &at);
+  while (i != HR_NONE && !is_same_account(&ledger->charges[i].account, account))
+    i = hr__hash_next(&ledger->charge_numbers, &at);
+  if (i != HR_NONE) return &ledger->charges[i];
+  if (!HR__ARRAY_HAS_ROOM(ledger->charges, ledger->n_charges, ledger->charges_capacity) ||
+      !hr__hash_add(&ledger->charge_numbers, NULL, hash, ledger->n_charges)) {
     ledger->status = HR_NO_MEMORY;
     return NULL;
   }
-  uint32_t *slot = slot_of(ledger, account);
-  if (*slot == 0) {
-    ledger->charges[ledger->n_charges] = (struct hr_charge){.account = *account};
-    *slot = ++ledger->n_charges;
-  }
-  return &ledger->charges[*slot - 1];
+  ledger->charges[ledger->n_charges] = (struct hr_charge){.account = *account};
+  return &ledger->charges[ledger->n_charges++];
 }
 
 /* Within one month. */
@@ -147,36 +127,29 @@ static void charge_use(struct hr_ledger *ledger, struct payer payer, hr_pool poo
   }
 }
 
-/* ---- Charges that wait ------------------------------------------------------------------------------ */
+/* ---- Charges that are held back ---- */
 
-static enum hr_status grow_held(struct hr_ledger *ledger) {
-  struct held *held = hr__grown(ledger->held, &ledger->held_capacity, sizeof *held);
-  if (!held) return HR_NO_MEMORY;
-  ledger->held = held;
-  return HR_OK;
-}
-
-static void hold(struct hr_ledger *ledger, struct session *session, struct held use) {
+static void hold_back(struct hr_ledger *ledger, struct session *session, struct held_use use) {
   uint32_t place = ledger->unused_held;
   if (place) {
-    ledger->unused_held = ledger->held[place - 1].next;
+    ledger->unused_held = ledger->held_uses[place - 1].next;
   } else {
-    if (ledger->n_held == ledger->held_capacity && grow_held(ledger) != HR_OK) {
+    if (!HR__ARRAY_HAS_ROOM(ledger->held_uses, ledger->n_held_uses, ledger->held_capacity)) {
       ledger->status = HR_NO_MEMORY;
       return;
     }
-    place = ++ledger->n_held;
+    place = ++ledger->n_held_uses;
   }
   use.next = session->held;
-  ledger->held[place - 1] = use;
+  ledger->held_uses[place - 1] = use;
   session->held = place;
 }
 
-/* What was held back is charged, or is free. */
+/* Charges the uses that were held back, or waives them. */
 static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *session, bool charged) {
   while (session->held) {
     uint32_t place = session->held;
-    struct held *use = &ledger->held[place - 1];
+    struct held_use *use = &ledger->held_uses[place - 1];
     if (charged) charge_use(ledger, use->payer, pool, use->gpu_milli, use->from_us, use->to_us);
     session->held = use->next;
     use->next = ledger->unused_held;
@@ -184,7 +157,7 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   }
 }
 
-/* Holds back what was used of nodes that may yet turn out to be free; returns the rest. */
+/* Holds back the use of nodes that may still turn out to be free; returns the rest in milli-GPUs. */
 static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *event, struct segment segment) {
   const struct book *book = &ledger->books[segment.pool.id];
   uint64_t rest_milli = 0;
@@ -192,8 +165,8 @@ static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *even
     struct hr_slice slice = event->placement->slices[i];
     struct session *session = &book->sessions[slice.node.id - book->first_node];
     if (event->at_us - session->since_us <= book->free_us) {
-      struct held use = {segment.from_us, event->at_us, segment.payer, slice.gpu_milli, 0};
-      hold(ledger, session, use);
+      struct held_use use = {segment.from_us, event->at_us, segment.payer, slice.gpu_milli, 0};
+      hold_back(ledger, session, use);
     } else {
       settle_held(ledger, segment.pool, session, true);
       rest_milli += slice.gpu_milli;
@@ -202,7 +175,7 @@ static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *even
   return rest_milli;
 }
 
-/* ---- Jobs and nodes --------------------------------------------------------------------------------- */
+/* ---- Jobs and nodes ---- */
 
 static struct payer payer_of(const struct hr_ledger *ledger, hr_job job) {
   const struct hr_trace *trace = ledger->trace;
@@ -211,32 +184,27 @@ static struct payer payer_of(const struct hr_ledger *ledger, hr_job job) {
                         .class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN};
 }
 
-static enum hr_status grow_segments(struct hr_ledger *ledger) {
-  struct segment *segments = hr__grown(ledger->segments, &ledger->segments_capacity, sizeof *segments);
-  if (!segments) return HR_NO_MEMORY;
-  ledger->segments = segments;
-  return HR_OK;
-}
-
 static void begin_segment(struct hr_ledger *ledger, const struct hr_event *event) {
   uint64_t gpu_milli = hr_placement_milli(event->placement, ledger->trace, event->job);
   struct segment segment = {event->at_us, payer_of(ledger, event->job), event->placement->pool, (uint32_t)gpu_milli};
-  if ((ledger->n_segments == ledger->segments_capacity && grow_segments(ledger) != HR_OK) ||
-      !hr__job_map_put(&ledger->place_of, event->job.id, ledger->n_segments)) {
+  if (!HR__ARRAY_HAS_ROOM(ledger->segments, ledger->n_segments, ledger->segments_capacity) ||
+      !hr__hash_add(&ledger->segment_numbers, NULL, hr__hash_u32(event->job.id), ledger->n_segments)) {
     ledger->status = HR_NO_MEMORY;
     return;
   }
   ledger->segments[ledger->n_segments++] = segment;
 }
 
-/* The last one takes the place of the one that goes. */
+/* Removes the segment of a job; the last one takes its place in the array. */
 static struct segment take_segment(struct hr_ledger *ledger, hr_job job) {
-  uint32_t place = hr__job_map_find(&ledger->place_of, job.id);
-  if (place == HR_NONE) return (struct segment){.from_us = HR_NEVER_US}; /* it was lost for want of memory */
+  struct hr__hash_cursor at, last_at;
+  uint32_t place = hr__hash_first(&ledger->segment_numbers, hr__hash_u32(job.id), &at);
+  if (place == HR_NONE) return (struct segment){.from_us = HR_NEVER_US}; /* memory was exhausted when it began */
   struct segment segment = ledger->segments[place], last = ledger->segments[--ledger->n_segments];
   ledger->segments[place] = last;
-  (void)hr__job_map_put(&ledger->place_of, last.payer.job.id, place); /* has a slot */
-  hr__job_map_remove(&ledger->place_of, job.id);
+  (void)hr__hash_first(&ledger->segment_numbers, hr__hash_u32(last.payer.job.id), &last_at);
+  hr__hash_set(&ledger->segment_numbers, last_at, place);
+  hr__hash_remove(&ledger->segment_numbers, at);
   return segment;
 }
 
@@ -248,7 +216,7 @@ static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) 
   charge_use(ledger, segment.payer, segment.pool, gpu_milli, segment.from_us, event->at_us);
 }
 
-/* What rounding and the minimum add is billed at the price that stands when the node goes. */
+/* The time added by rounding and by the minimum is billed at the price at the end of the session. */
 static void bill_session(struct book *book, int64_t since_us, int64_t to_us) {
   int64_t length_us = hr__billed_us(&book->spec->market.billing, to_us - since_us);
   hr_amount extra_us = length_us - (to_us - since_us);
@@ -270,8 +238,8 @@ static void end_session(struct hr_ledger *ledger, hr_pool pool, struct session *
   session->since_us = HR_NEVER_US;
 }
 
-/* The session of the event's node; NULL where a node's coming and going costs nothing: pools that are not elastic are
-   paid for by the window, whether their nodes are there or not. */
+/* The session of the event's node. NULL if its pool is not elastic: such pools are billed for their window, whatever
+   the state of their nodes. */
 static struct session *session_of(const struct hr_ledger *ledger, const struct hr_event *event) {
   const struct book *book = &ledger->books[event->pool.id];
   return book->sessions ? &book->sessions[event->node.id - book->first_node] : NULL;
@@ -314,7 +282,7 @@ struct hr_observer hr_ledger_observer(struct hr_ledger *ledger) {
   return (struct hr_observer){.self = ledger, .on_event = on_event};
 }
 
-/* ---- Beginning -------------------------------------------------------------------------------------- */
+/* ---- Creation ---- */
 
 static enum hr_status open_book(struct book *book, const struct hr_pool_spec *spec, uint32_t first_node) {
   const struct hr_market_spec *market = &spec->market;
@@ -358,17 +326,17 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
   }
   free(ledger->books);
   free(ledger->segments);
-  hr__job_map_finish(&ledger->place_of);
+  hr__hash_finish(&ledger->segment_numbers);
   free(ledger->job_cost);
   free(ledger->charges);
-  free(ledger->slot);
-  free(ledger->held);
+  hr__hash_finish(&ledger->charge_numbers);
+  free(ledger->held_uses);
   free(ledger);
 }
 
-/* ---- End -------------------------------------------------------------------------------------------- */
+/* ---- Results ---- */
 
-/* A pool that is always there, or reserved: all of its nodes for the time that was bought. */
+/* A fixed or reserved pool is billed with all its nodes for the time that was bought. */
 static void bill_window(struct book *book, int64_t end_us) {
   const struct hr_market_spec *market = &book->spec->market;
   bool reserved = market->market == HR_MARKET_RESERVED;

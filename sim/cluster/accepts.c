@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A list of GPU types is a set of pools, and so is a list of regions, the class of a job, and where a model runs at
- * all; traces have many lists that mean the same few sets. An accept class is what one of each have in common, less the
- * spot pools for jobs that may not go there.
+ * Each list of GPU types is a set of pools, and so are each list of regions, the class of a job, its model and its
+ * memory. Traces have many lists that describe the same few sets, so sets are made distinct first. An accept class is
+ * the intersection of one set of each kind, without spot pools for jobs that must not use them.
  */
 
 #include "sim/cluster/accepts.h"
 
 #include <string.h>
 
-/* ---- Lists ------------------------------------------------------------------------------------------ */
+/* ---- Lists ---- */
 
 static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -21,7 +21,7 @@ static bool same_word(const char *a, size_t length, const char *b) {
   return b[length] == '\0';
 }
 
-/* Whether `word` stands in a `|` list; upper and lower case are the same. */
+/* Whether `word` is an element of a list separated by '|', ignoring case. */
 static bool list_has(const char *list, const char *word) {
   for (;;) {
     size_t length = strcspn(list, "|");
@@ -31,20 +31,20 @@ static bool list_has(const char *list, const char *word) {
   }
 }
 
-/* ---- Sets of pools ---------------------------------------------------------------------------------- */
+/* ---- Sets of pools ---- */
 
-static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *arena, uint32_t n_pools, size_t most) {
-  *sets = (struct hr__pool_sets){.row = hr_arena_alloc(arena, (most + 1) * n_pools), .n_pools = n_pools};
+static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *arena, uint32_t n_pools, size_t max_sets) {
+  *sets = (struct hr__pool_sets){.row = hr_arena_alloc(arena, (max_sets + 1) * n_pools), .n_pools = n_pools};
   return sets->row ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Where the set under construction goes, behind those that are there. */
+/* The place of the next set, behind the existing ones. */
 static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
   return sets->row + (size_t)sets->count * sets->n_pools;
 }
 
-/* The number of the set that has been drafted, which is kept if it is new. */
-static uint32_t sets_keep(struct hr__pool_sets *sets) {
+/* Adds the draft unless an equal set exists. Returns the number of the set. */
+static uint32_t sets_intern(struct hr__pool_sets *sets) {
   const uint8_t *draft = sets_draft(sets);
   for (uint32_t i = 0; i < sets->count; i++)
     if (memcmp(sets->row + (size_t)i * sets->n_pools, draft, sets->n_pools) == 0) return i;
@@ -55,7 +55,7 @@ static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t p
   return sets->row[(size_t)set * sets->n_pools + pool];
 }
 
-/* What a list chooses by: the pool's GPU type or its region, NULL where it is not known. */
+/* The property by which a list selects pools: GPU type or region; NULL if a pool's is unknown. */
 typedef const char *trait(const struct hr_pool_spec *spec);
 
 static const char *gpu_trait(const struct hr_pool_spec *spec) {
@@ -71,35 +71,35 @@ static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_o
   *set_of = hr_arena_alloc(arena, ((size_t)lists->count + 1) * sizeof **set_of);
   if (!*set_of || sets_init(sets, arena, cluster->n_pools, (size_t)lists->count + 1) != HR_OK) return HR_NO_MEMORY;
   memset(sets_draft(sets), true, cluster->n_pools);
-  (*set_of)[0] = sets_keep(sets);
+  (*set_of)[0] = sets_intern(sets);
   for (uint32_t list = 0; list < lists->count; list++) {
     for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
       const char *word = of(&cluster->pools[pool]);
       sets_draft(sets)[pool] = word && list_has(lists->text[list], word);
     }
-    (*set_of)[list + 1] = sets_keep(sets);
+    (*set_of)[list + 1] = sets_intern(sets);
   }
   return HR_OK;
 }
 
-/* Which pools are for jobs of each class. */
+/* The pools that serve jobs of each class. */
 static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_arena *arena,
                                       const struct hr_cluster_spec *cluster) {
   struct hr__pool_sets *sets = &accepts->by_class;
   if (sets_init(sets, arena, cluster->n_pools, HR_N_CLASSES + 1) != HR_OK) return HR_NO_MEMORY;
   memset(sets_draft(sets), true, cluster->n_pools);
-  (void)sets_keep(sets);
+  (void)sets_intern(sets);
   for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
     for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
       uint32_t allowed = cluster->pools[pool].classes;
       sets_draft(sets)[pool] = !allowed || allowed >> class_ & 1;
     }
-    accepts->set_of_class[class_] = sets_keep(sets);
+    accepts->set_of_class[class_] = sets_intern(sets);
   }
   return HR_OK;
 }
 
-/* Adds to a rising list unless it is there. */
+/* Adds a memory size to the ascending list unless it is there. */
 static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   uint32_t at = accepts->n_memories;
   while (at > 0 && accepts->memory_mib[at - 1] >= memory_mib) at--;
@@ -108,14 +108,14 @@ static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
   accepts->memory_mib[at] = memory_mib;
 }
 
-/* Which pools' GPUs have more memory than the first few; where it is not known, it is enough. */
+/* The pools whose GPUs have more memory than the first k sizes. Unknown memory counts as sufficient. */
 static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
                                        const struct hr_cluster_spec *cluster) {
-  size_t most = (size_t)cluster->n_pools + 1;
-  accepts->memory_mib = hr_arena_alloc(arena, most * sizeof *accepts->memory_mib);
-  accepts->set_of_memory = hr_arena_alloc(arena, most * sizeof *accepts->set_of_memory);
+  size_t max_sets = (size_t)cluster->n_pools + 1;
+  accepts->memory_mib = hr_arena_alloc(arena, max_sets * sizeof *accepts->memory_mib);
+  accepts->set_of_memory = hr_arena_alloc(arena, max_sets * sizeof *accepts->set_of_memory);
   if (!accepts->memory_mib || !accepts->set_of_memory ||
-      sets_init(&accepts->by_memory, arena, cluster->n_pools, most) != HR_OK)
+      sets_init(&accepts->by_memory, arena, cluster->n_pools, max_sets) != HR_OK)
     return HR_NO_MEMORY;
   for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
     if (cluster->pools[pool].gpu_mem_mib) add_memory(accepts, cluster->pools[pool].gpu_mem_mib);
@@ -125,12 +125,12 @@ static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_ar
       bool has_more = !memory_mib || below == 0 || memory_mib > accepts->memory_mib[below - 1];
       sets_draft(&accepts->by_memory)[pool] = has_more;
     }
-    accepts->set_of_memory[below] = sets_keep(&accepts->by_memory);
+    accepts->set_of_memory[below] = sets_intern(&accepts->by_memory);
   }
   return HR_OK;
 }
 
-/* Where a model has a speed of 0 it does not run. */
+/* A model does not run in pools where its speed is 0. */
 static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
   const struct hr_speeds *table = accepts->speeds->table;
   uint32_t n_rows = table ? table->n_rows + 1 : 0;
@@ -138,17 +138,17 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
   accepts->set_of_rows = hr_arena_alloc(arena, ((size_t)n_rows + 1) * sizeof *accepts->set_of_rows);
   if (!accepts->set_of_rows || sets_init(sets, arena, n_pools, (size_t)n_rows + 1) != HR_OK) return HR_NO_MEMORY;
   memset(sets_draft(sets), true, n_pools);
-  (void)sets_keep(sets);
+  (void)sets_intern(sets);
   for (uint32_t row = 0; row < n_rows; row++) {
     for (uint32_t pool = 0; pool < n_pools; pool++) sets_draft(sets)[pool] = hr__speed_of_row(table, row, pool) > 0;
-    accepts->set_of_rows[row] = sets_keep(sets);
+    accepts->set_of_rows[row] = sets_intern(sets);
   }
   return HR_OK;
 }
 
-/* ---- Accept classes --------------------------------------------------------------------------------- */
+/* ---- Accept classes ---- */
 
-/* A choice of sets: one of each kind. */
+/* One set of each kind. */
 struct accepts_choice {
   uint32_t gpus, regions, class_, speeds, memory;
   bool barred;
@@ -171,7 +171,7 @@ static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec
         sets_have(&accepts->by_region, choice.regions, pool) && sets_have(&accepts->by_class, choice.class_, pool) &&
         sets_have(&accepts->by_speed, choice.speeds, pool) && sets_have(&accepts->by_memory, choice.memory, pool) &&
         !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
-  *class_at(accepts, choice) = sets_keep(&accepts->classes);
+  *class_at(accepts, choice) = sets_intern(&accepts->classes);
 }
 
 static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, bool barred) {

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Capacity is kept three times, each derived from the one before: milli-GPUs free per node, whole GPUs free per
- * node in the pool's free index, and milli-GPUs free per pool. A placement without slices touches the pool's
- * count alone.
+ * The state of a cluster. Free capacity is kept at three levels, each derived from the one before: free milli-GPUs per
+ * node, free whole GPUs per node in the pool's free index, and free milli-GPUs per pool. A placement without slices
+ * changes the pool's count only.
  *
- * A node that comes and goes counts as full in the index, and not at all in the pool's free GPUs, unless it is up;
- * while it is closing its own count goes on, for the jobs that are still there.
+ * A node that comes and goes counts as full in the index, and not at all in the free GPUs of its pool, unless it
+ * is up. While it is closing, its own count is maintained for the jobs that are still there.
  *
- * Where hr_cluster_spec_by_gpu has it so, a stock tells GPUs apart, and the counts follow it: whole GPUs are then idle
- * ones.
+ * In per-GPU allocation (hr_cluster_spec_by_gpu) the GPU inventory has the state of each GPU, and the counts are
+ * derived from it: whole GPUs are then idle GPUs.
  */
 
 #include "sim/cluster/cluster.h"
 
-#include "sim/cluster/requests.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 enum { MILLI = 1000 };
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
+/* ---- Initialization ---- */
 
-/* Whether nodes of the pool come and go: it has some, and they are elastic, or reserved for a time. */
-static bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
+/* Whether nodes of the pool come and go: it has some, and they are elastic or reserved for a limited time. */
+static bool pool_comes_and_goes(const struct hr_pool_spec *spec) {
   const struct hr_market_spec *market = &spec->market;
   if (spec->nodes == 0) return false;
   if (market->market != HR_MARKET_RESERVED) return hr_market_is_elastic(market->market);
@@ -29,7 +28,7 @@ static bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
 }
 
 /* All nodes of the pool are off. */
-static enum hr_status begin_empty(struct hr__pool *pool, struct hr_arena *arena) {
+static enum hr_status init_elastic(struct hr__pool *pool, struct hr_arena *arena) {
   uint32_t n_nodes = pool->spec->nodes;
   pool->comes_and_goes = true;
   pool->shape = hr__bitset_shape(n_nodes);
@@ -56,7 +55,7 @@ static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *are
   pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
   cluster->n_nodes += spec->nodes;
   cluster->has_spot = cluster->has_spot || spec->market.market == HR_MARKET_SPOT;
-  if (!pool->index || (hr__pool_comes_and_goes(spec) && begin_empty(pool, arena) != HR_OK)) return HR_NO_MEMORY;
+  if (!pool->index || (pool_comes_and_goes(spec) && init_elastic(pool, arena) != HR_OK)) return HR_NO_MEMORY;
   cluster->total_milli += pool->total_milli;
   cluster->free_milli += pool->free_milli;
   return HR_OK;
@@ -68,7 +67,7 @@ static bool any_comes_and_goes(const struct hr_cluster *cluster) {
   return false;
 }
 
-static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *arena) {
+static enum hr_status init_nodes(struct hr_cluster *cluster, struct hr_arena *arena) {
   bool some_come_and_go = any_comes_and_goes(cluster);
   cluster->node_free_milli = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->node_free_milli);
   if (!cluster->node_free_milli) return HR_NO_MEMORY;
@@ -86,7 +85,7 @@ static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *ar
   return HR_OK;
 }
 
-static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
+static enum hr_status create_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
   size_t n_classes = cluster->accepts.classes.count;
   uint32_t *max_gpus = hr_arena_alloc(arena, (n_classes + 1) * sizeof *max_gpus);
   if (!max_gpus) return HR_NO_MEMORY;
@@ -99,10 +98,10 @@ static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena 
   return cluster->requests ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_arena *arena,
-                                      const struct hr_cluster_spec *spec) {
+static enum hr_status create_inventory(struct hr_cluster *cluster, struct hr_arena *arena,
+                                       const struct hr_cluster_spec *spec) {
   if (!hr_cluster_spec_by_gpu(spec)) return HR_OK;
-  if (know_requests(cluster, arena) != HR_OK) return HR_NO_MEMORY;
+  if (create_requests(cluster, arena) != HR_OK) return HR_NO_MEMORY;
   cluster->inventory = hr_gpu_inventory_create(arena, spec, cluster->requests);
   if (!cluster->inventory) return HR_NO_MEMORY;
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
@@ -119,19 +118,18 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
   while (cluster->n_nodes > 0 && spec->pools[cluster->first_pool.id].nodes == 0) cluster->first_pool.id++;
-  if (make_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
+  if (init_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
   enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
-  if (status == HR_OK) status = tell_gpus_apart(cluster, arena, spec);
+  if (status == HR_OK) status = create_inventory(cluster, arena, spec);
   if (status != HR_OK) return status;
-  hr__locality_look(cluster, arena);
-  return hr__locality_group(cluster, arena);
+  return hr__locality_init(cluster, arena);
 }
 
-void hr__cluster_meet(const struct hr_cluster *cluster, hr_job job) {
+void hr__cluster_submit(const struct hr_cluster *cluster, hr_job job) {
   if (cluster->accepts.speeds->table) hr__speeds_find_row(cluster->accepts.speeds, cluster->trace, job);
 }
 
-/* ---- Asking, for policies --------------------------------------------------------------------------- */
+/* ---- Queries ---- */
 
 hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node) {
   uint32_t low = 0, high = cluster->n_pools - 1;
@@ -187,7 +185,7 @@ const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *clust
   return cluster->pools[pool.id].index;
 }
 
-/* A job that must not be interrupted, or whose class is barred, never goes to spot capacity. */
+/* A job that must not be interrupted, or whose class must not use spot capacity. */
 static bool is_barred(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;
@@ -202,7 +200,7 @@ bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class,
   return hr__accepts_pool(&cluster->accepts, accept_class, pool.id);
 }
 
-/* ---- Nodes that come and go ------------------------------------------------------------------------- */
+/* ---- Nodes that come and go ---- */
 
 bool hr_cluster_changes(const struct hr_cluster *cluster) {
   return cluster->nodes != NULL;
@@ -288,12 +286,7 @@ void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32
   self->obtainable = obtainable;
 }
 
-/* Places of jobs: what a placement must be, what it takes and gives back, and who would find none on the empty cluster.
- */
-
-enum { PLACES_MILLI = 1000 };
-
-/* ---- Taking and giving ------------------------------------------------------------------------------ */
+/* ---- Allocation and release ---- */
 
 static bool is_up(const struct hr_cluster *cluster, hr_node node) {
   return !cluster->nodes || cluster->nodes[node.id].state == HR_NODE_UP;
@@ -305,20 +298,21 @@ static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_no
   hr_free_index_set(pool->index, node.id - pool->first_node.id, hr__cluster_whole_gpus(cluster, node));
 }
 
-typedef void give(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice);
+typedef void release_function(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                              const struct hr_slice *slice);
 
-/* `request` is NULL where GPUs are not told apart. `back`: hr_gpu_inventory_give or hr_gpu_inventory_undo. */
-static void give_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                        const struct hr_slice *slices, uint32_t n_slices, give *back) {
+/* `request` is NULL in counted allocation. `back`: hr_gpu_inventory_give or hr_gpu_inventory_undo. */
+static void release_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
+                           const struct hr_slice *slices, uint32_t n_slices, release_function *back) {
   for (uint32_t i = 0; i < n_slices; i++) {
     if (request) back(cluster->inventory, request, &slices[i]);
     change_node(cluster, pool, slices[i].node, cluster->node_free_milli[slices[i].node.id] + slices[i].gpu_milli);
   }
 }
 
-static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                              struct hr_slice slice) {
-  if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not of the placement's pool";
+static const char *allocate_slice(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
+                                  struct hr_slice slice) {
+  if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not in the placement's pool";
   if (slice.gpu_milli == 0 && !(request && request->gpus == 0)) return "a slice is empty";
   if (!is_up(cluster, slice.node)) return "a node is not up, or has notice";
   const char *refusal = request ? hr_gpu_inventory_refuse(cluster->inventory, request, &slice) : NULL;
@@ -330,65 +324,64 @@ static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool,
   return NULL;
 }
 
-/* All slices or none. */
-static const char *take_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                               const struct hr_placement *placement) {
+/* Allocates all slices, or none. */
+static const char *allocate_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
+                                   const struct hr_placement *placement) {
   for (uint32_t i = 0; i < placement->n_slices; i++) {
-    const char *refusal = take_slice(cluster, pool, request, placement->slices[i]);
+    const char *refusal = allocate_slice(cluster, pool, request, placement->slices[i]);
     if (!refusal) continue;
-    give_slices(cluster, pool, request, placement->slices, i, hr_gpu_inventory_undo);
+    release_slices(cluster, pool, request, placement->slices, i, hr_gpu_inventory_undo);
     return refusal;
   }
   return NULL;
 }
 
-/* What the job asks for of each node; NULL where GPUs are not told apart. */
+/* The request of the job per task; NULL in counted allocation. */
 static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
   return cluster->inventory ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
 }
 
-static uint64_t asked_milli(const struct hr_cluster *cluster, hr_job job) {
-  return (uint64_t)cluster->trace->gpus[job.id] * PLACES_MILLI;
+static uint64_t requested_milli(const struct hr_cluster *cluster, hr_job job) {
+  return (uint64_t)cluster->trace->gpus[job.id] * MILLI;
 }
 
-static bool asks_for_a_node(const struct hr_cluster *cluster, hr_job job, const struct hr_request *request) {
+static bool needs_node(const struct hr_cluster *cluster, hr_job job, const struct hr_request *request) {
   return request ? hr_request_needs_node(request) : cluster->trace->gpus[job.id] > 0;
 }
 
-/* Before anything is taken. */
+/* The rules for a placement as a whole. */
 static const char *refuse_placement(const struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
                                     const struct hr_request *request) {
   if (!hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), placement->pool))
     return "the job does not accept the pool";
   const struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  uint64_t gpu_milli = request ? hr_placement_milli(placement, cluster->trace, job) : asked_milli(cluster, job);
+  uint64_t gpu_milli = request ? hr_placement_milli(placement, cluster->trace, job) : requested_milli(cluster, job);
   if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
-  if (request) return placement->n_slices == request->tasks ? NULL : "a job has a slice for each of its tasks";
+  if (request) return placement->n_slices == request->tasks ? NULL : "a job must have one slice per task";
   bool is_counted = pool->comes_and_goes && placement->n_slices == 0;
-  return is_counted ? "where nodes come and go, jobs are placed on nodes" : NULL;
+  return is_counted ? "in pools whose nodes come and go, jobs must be placed on nodes" : NULL;
 }
 
-const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+const char *hr__cluster_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
   const struct hr_request *request = request_of(cluster, job);
   if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
-  if (!asks_for_a_node(cluster, job, request))
-    return placement->n_slices ? "a job without GPUs takes no slice of a node" : NULL;
+  if (!needs_node(cluster, job, request)) return placement->n_slices ? "a job without GPUs must not have slices" : NULL;
   const char *refusal = refuse_placement(cluster, placement, job, request);
   if (refusal) return refusal;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  refusal = take_slices(cluster, pool, request, placement);
+  refusal = allocate_slices(cluster, pool, request, placement);
   if (refusal) return refusal;
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  if (!request && gpu_milli != asked_milli(cluster, job)) {
-    give_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo);
-    return "the slices do not add up to what the job asks for";
+  if (!request && gpu_milli != requested_milli(cluster, job)) {
+    release_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo);
+    return "the slices do not add up to what the job requests";
   }
   pool->free_milli -= gpu_milli;
   cluster->free_milli -= gpu_milli;
   return NULL;
 }
 
-/* What of it lies on nodes that jobs may start on. */
+/* The part of a placement on nodes on which jobs may start. */
 static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   uint64_t sum_milli = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -396,28 +389,29 @@ static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_p
   return sum_milli;
 }
 
-static void give_back(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job, give *back) {
+static void release_placement(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
+                              release_function *back) {
   const struct hr_request *request = request_of(cluster, job);
-  if (!asks_for_a_node(cluster, job, request)) return;
+  if (!needs_node(cluster, job, request)) return;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  give_slices(cluster, pool, request, placement->slices, placement->n_slices, back);
+  release_slices(cluster, pool, request, placement->slices, placement->n_slices, back);
   if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
   pool->free_milli += gpu_milli;
   cluster->free_milli += gpu_milli;
 }
 
-void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  give_back(cluster, placement, job, hr_gpu_inventory_give);
+void hr__cluster_release(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  release_placement(cluster, placement, job, hr_gpu_inventory_give);
 }
 
-void hr__cluster_undo(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  give_back(cluster, placement, job, hr_gpu_inventory_undo);
+void hr__cluster_undo_allocate(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  release_placement(cluster, placement, job, hr_gpu_inventory_undo);
 }
 
-void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+void hr__cluster_undo_release(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
   const struct hr_request *request = request_of(cluster, job);
-  if (!asks_for_a_node(cluster, job, request)) return;
+  if (!needs_node(cluster, job, request)) return;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
@@ -430,9 +424,9 @@ void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *p
   cluster->free_milli -= gpu_milli;
 }
 
-/* ---- Who never fits --------------------------------------------------------------------------------- */
+/* ---- Jobs that never fit ---- */
 
-/* How near a reason comes to a place on the cluster. */
+/* Ranks reasons: the higher, the closer the job is to fitting. */
 static int nearness(enum hr_reason reason) {
   switch (reason) {
   case HR_REASON_NO_GPU_TYPE:
@@ -454,7 +448,7 @@ static int nearness(enum hr_reason reason) {
   }
 }
 
-/* Whether it is for want of instances of MIG that no task fits a node. */
+/* Whether no task fits on a node because of MIG instances rather than CPU or memory. */
 static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request) {
   struct hr_request gpus_alone = *request;
   gpus_alone.cpu_milli = 0;
@@ -465,7 +459,7 @@ static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, cons
 static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                   const struct hr_request *request) {
   const struct hr__pool *pool = &cluster->pools[number.id];
-  if (!request) return pool->size_milli >= asked_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+  if (!request) return pool->size_milli >= requested_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
   uint64_t on_each = hr_pool_most_tasks(cluster->spec, number, request);
   if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
   if (request->gpu_mem_mib > hr_pool_part_mem_mib(pool->spec)) return HR_REASON_GPU_MEMORY;
@@ -473,7 +467,7 @@ static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool numb
   return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
 }
 
-/* Whether the pool, all of its nodes there and empty, would have room for the job. */
+/* Whether the pool would have room for the job if all its nodes were present and empty. */
 static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                    const struct hr_request *request) {
   enum hr_reason reason = refuse_room(cluster, number, job, request);
@@ -481,18 +475,18 @@ static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool num
   return never ? HR_REASON_NO_GROUP : reason;
 }
 
-/* A pool without nodes says nothing beside others that have some: it is as if it were not there. */
-static bool counts(const struct hr_cluster *cluster, uint32_t pool) {
+/* A pool without nodes is ignored if other pools have some. */
+static bool is_relevant(const struct hr_cluster *cluster, uint32_t pool) {
   return cluster->pools[pool].spec->nodes > 0 || cluster->n_nodes == 0;
 }
 
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_request *request = request_of(cluster, job);
-  if (!asks_for_a_node(cluster, job, request)) return HR_REASON_NONE;
+  if (!needs_node(cluster, job, request)) return HR_REASON_NONE;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    if (!counts(cluster, i)) continue;
+    if (!is_relevant(cluster, i)) continue;
     enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, cluster->trace, job, accept_class, i);
     enum hr_reason refusal = refuse_empty(cluster, (hr_pool){i}, job, request);
     if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) return HR_REASON_NONE;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a cluster is made of, as it is told: pools, and all that they own. */
+/* Descriptions of clusters: pools and what they own, tiers and networks, speeds by network, MIG settings, quotas. */
 
 #include "headroom/cluster.h"
+
+#include "headroom/gpu_inventory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +67,7 @@ bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
   return spec->by_gpu;
 }
 
-/* Tiers and networks by name, and tables of speeds by network: see headroom/topology.h. */
+/* ---- Tiers, networks and speeds by network ---- */
 
 enum { FULL_PPM = 1000000 };
 
@@ -99,7 +101,7 @@ static bool is_of_family(const char *model, const char *family) {
   return model && strncasecmp(model, family, strlen(family)) == 0;
 }
 
-/* "*" is the shortest that a family can be. */
+/* The length by which families are ranked: the longest one that matches wins, "*" is the shortest. */
 static size_t length_of(const char *family) {
   return strcmp(family, "*") == 0 ? 0 : strlen(family);
 }
@@ -125,7 +127,44 @@ uint32_t hr_network_span_ppm(const struct hr_network_speeds *speeds, struct hr_n
   return speeds->rows[row].speed_ppm;
 }
 
-/* How a pool's GPUs are split by MIG, as it is told. */
+/* ---- Sharing ---- */
+
+const char *hr_sharing_name(enum hr_sharing sharing) {
+  static const char *const names[] = {
+#define SHARING_TEXT(name, text) text,
+      HR_SHARING_TABLE(SHARING_TEXT)
+#undef SHARING_TEXT
+  };
+  return names[sharing];
+}
+
+const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
+  static const char *const names[] = {
+#define MEMORY_TEXT(name, text) text,
+      HR_GPU_MEMORY_TABLE(MEMORY_TEXT)
+#undef MEMORY_TEXT
+  };
+  return names[memory];
+}
+
+uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
+  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
+  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
+}
+
+uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
+  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
+  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
+}
+
+uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
+  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
+}
+
+/* ---- MIG settings of a pool ---- */
 
 const char *hr_mig_mode_name(enum hr_mig_mode mode) {
   static const char *const names[] = {
@@ -136,7 +175,7 @@ const char *hr_mig_mode_name(enum hr_mig_mode mode) {
   return names[mode];
 }
 
-/* Profiles and their names in one block; NULL when out of memory. */
+/* Copies profiles and their names into one block. NULL if memory is exhausted. */
 static struct hr_mig_profile *copy_profiles(const struct hr_mig_type *type) {
   struct hr_mig_profile *copy = malloc(type->n_profiles * (sizeof *copy + HR_MIG_NAME_BYTES));
   if (!copy) return NULL;

@@ -2,88 +2,88 @@
 
 #include "headroom/unstable/fragmentation.h"
 #include "headroom/policy.h"
-#include "sim/cluster/gpu_inventory.h"
+#include "sim/cluster/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * F where GPUs are split by MIG. A pod can use what is left of a GPU if there is, or may be made, an instance of it
- * that will do, whatever the thousandths say; otherwise as elsewhere.
- */
-struct hr__mig_fragments;
+/* F if GPUs are partitioned by MIG: a pod can use the remainder of a GPU if the GPU has, or can be given, a suitable
+   instance, whatever the milli-GPUs; otherwise as without MIG. */
+struct mig_fragments;
 
-/* In the arena; NULL when out of memory. */
-static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                          const struct hr_acceptance *acceptance,
-                                                          const struct hr_gpu_inventory *inventory);
-/* F(node) x typical->total of a node whose GPUs are split; `slice`: as if it were taken on it, for a task that takes so
-   much CPU; NULL: as the node is. */
-static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
-                                 uint32_t cpu_milli);
+/* In the arena; NULL if memory is exhausted. */
+static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
+                                                  const struct hr_acceptance *acceptance,
+                                                  const struct hr_gpu_inventory *inventory);
+/* F(node) x typical->total for a node with partitioned GPUs. With `slice`: as if the slice were allocated to a task
+   with `cpu_milli` of CPU; NULL: the present state. */
+static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
+                             uint32_t cpu_milli);
 
 /*
- * F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23), as a sum over a node's GPUs. What is left of a GPU
- * is of no use to a pod that asks for more of each, or that does not fit for other reasons than GPUs; that depends on
- * this GPU alone, and on how many of the levels of CPU that pods ask for the node reaches. It is also of no use to a
- * pod that asks for several such GPUs where there are some, but too few: that depends on how many there are. So two
- * tables for each level, made when a node first stands at it, give the pods, and F is counted in pods x thousandths:
- * whole numbers, so that equal fragments are equal whatever the order of sums.
+ * Fragmentation F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23), as a sum over the GPUs of a node.
+ * The remainder of a GPU is useless to a pod that requests more of each GPU, or that does not fit for other reasons
+ * than GPUs; this depends on that GPU only and on how many of the CPU levels that pods request are available on the
+ * node. It is also useless to a pod that requests several such GPUs if the node has some, but too few; this depends on
+ * their number.
+ *
+ * So two tables per CPU level, made when a node is first at that level, give the number of pods. F is counted in pods x
+ * milli-GPUs: integers, so that equal fragmentation compares equal whatever the order of summation.
  */
 
-/* Pods that need so many GPUs with so much left, and so much CPU. */
+/* Pods that request `gpus` GPUs with at least `milli` each, and at least `cpu_milli` of CPU. */
 struct need {
   uint32_t milli, gpus, cpu_milli;
-  uint64_t pods; /* and those before it of the same GPUs */
+  uint64_t pods; /* cumulative over needs with the same GPUs */
 };
 
-/* The needs from `first` to before `end`, which ask for the same GPUs. */
+/* Needs first .. end - 1, which request the same GPUs. */
 struct same_gpus {
   uint32_t first, end;
 };
 
-/* Typical pods as pools see them that the same ones accept. A row of tables is for a level of CPU: the pods to which
-   what is left of a GPU is of no use by itself, for each number of steps that it reaches; and for each wide step and
-   number of GPUs that reach it, the pods that ask for it on more GPUs, and fit otherwise. */
+/* Typical pods as seen by pools that the same pods accept. A row of the table is for one CPU level. It has, for each
+   number of steps (requested milli-GPUs, ascending) that a remainder reaches, the pods for which it is useless by
+   itself; and for each wide step and number of GPUs that reach it, the pods that request it on more GPUs and fit
+   otherwise. */
 struct needs {
-  struct need *need; /* of those that ask for GPUs and accept the pools, by (milli, gpus, cpu) */
+  struct need *need; /* of pods that request GPUs and accept the pools, sorted by (milli, gpus, cpu) */
   uint32_t count;
   struct same_gpus *group; /* of needs, in order */
   uint32_t n_groups;
-  uint64_t useless; /* all other pods */
-  uint64_t pods;    /* all of them */
-  uint16_t
-      *reached;   /* [HR_WHOLE_GPU_MILLI + 1], the steps up to there: what needs ask for of each GPU, each step once */
-  uint16_t *wide; /* [n_wide], the steps that some need asks for on several GPUs, ascending */
+  uint64_t useless;  /* all other pods */
+  uint64_t pods;     /* all pods */
+  uint16_t *reached; /* [HR_WHOLE_GPU_MILLI + 1]: the number of distinct steps up to each number of milli-GPUs */
+  uint16_t *wide;    /* [n_wide]: the steps that some pod requests on several GPUs, ascending */
   uint32_t n_steps, n_wide;
-  uint32_t *row_level; /* [n_rows], whose row it is, + 1; 0: nobody's */
+  uint32_t *row_level; /* [n_rows]: the level of each row + 1; 0: none */
   uint64_t *rows;      /* [n_rows][row_size] */
   uint32_t n_rows, row_size;
 };
 
-/* Levels that share a row take turns. */
-enum { MOST_ROWS = 256 };
+/* More levels than this share rows, by replacement. */
+enum { MAX_ROWS = 256 };
 
 struct hr_fragmentation {
   const struct hr_typical_pods *typical;
   const struct hr_acceptance *acceptance;
   const struct hr_gpu_inventory *inventory;
-  uint32_t *cpu_milli; /* [n_levels], what typical pods ask for, ascending */
+  uint32_t *cpu_milli; /* [n_levels]: CPU requests of typical pods, ascending */
   uint32_t n_levels;
-  struct needs *needs;           /* [n_pools], those of the first pool of equal ones alone */
-  uint16_t *slot_milli;          /* [n_pools], as in the stock */
-  uint32_t *first_pool;          /* [n_pools], of equal ones */
-  struct hr__mig_fragments *mig; /* NULL where no GPU is split */
+  struct needs *needs;       /* [n_pools]; used for the first pool of each set of equal ones */
+  uint16_t *slot_milli;      /* [n_pools], as in the inventory */
+  uint32_t *first_pool;      /* [n_pools]: the first pool equal to each */
+  struct mig_fragments *mig; /* NULL if no GPU is partitioned */
 };
 
-/* ---- What pods need --------------------------------------------------------------------------------- */
+/* ---- Needs of pods ---- */
 
 static bool accepts(const struct hr_fragmentation *f, uint32_t pod, uint32_t pool) {
   uint32_t class_ = f->typical->request[pod].accept_class;
   return f->acceptance->row[(size_t)class_ * f->acceptance->n_pools + pool];
 }
 
-/* CPU that a pod takes in a pool. */
+/* The CPU that a pod uses in a pool. */
 static uint32_t cpu_milli_of(const struct hr_fragmentation *f, const struct hr_request *pod, uint32_t pool) {
   const uint32_t *gpu_cpu_milli = f->inventory->gpu_cpu_milli;
   uint32_t milli = f->slot_milli[pool] ? f->slot_milli[pool] : pod->gpu_milli;
@@ -123,7 +123,7 @@ static void find_levels(struct hr_fragmentation *f) {
       f->cpu_milli[f->n_levels++] = f->cpu_milli[i];
 }
 
-/* Sums the pods of needs up within each group. */
+/* Makes the pod counts cumulative within each group. */
 static void group_needs(struct needs *needs) {
   for (uint32_t i = 0; i < needs->count; i++) {
     struct need *need = &needs->need[i];
@@ -179,7 +179,7 @@ static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint3
   if (!needs->need || !needs->group || !needs->wide || !needs->reached) return false;
   find_needs(f, needs, pool);
   find_steps(needs);
-  needs->n_rows = f->n_levels < MOST_ROWS ? f->n_levels + 1 : MOST_ROWS;
+  needs->n_rows = f->n_levels < MAX_ROWS ? f->n_levels + 1 : MAX_ROWS;
   needs->row_size = needs->n_steps + 1 + needs->n_wide * (f->inventory->max_gpus + 1);
   needs->row_level = hr_arena_alloc(arena, needs->n_rows * sizeof *needs->row_level);
   needs->rows = hr_arena_alloc(arena, (size_t)needs->n_rows * needs->row_size * sizeof *needs->rows);
@@ -213,14 +213,14 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
   if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
   for (uint32_t node = 0; node < inventory->n_nodes; node++)
     f->slot_milli[inventory->pool[node]] = inventory->slot_milli[node];
-  if (inventory->mig && !(f->mig = hr__mig_fragments_create(arena, typical, acceptance, inventory))) return NULL;
+  if (inventory->mig && !(f->mig = mig_fragments_create(arena, typical, acceptance, inventory))) return NULL;
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------- */
+/* ---- Rows ---- */
 
-/* How many levels `cpu_milli` reaches. */
+/* The number of levels <= `cpu_milli`. */
 static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
   uint32_t low = 0, high = f->n_levels;
   while (low < high) {
@@ -233,7 +233,7 @@ static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
   return low;
 }
 
-/* Pods of a group that do with so much CPU. */
+/* The pods of a group that need at most `cpu_milli` of CPU. */
 static uint64_t pods_within(const struct need *need, struct same_gpus group, uint32_t cpu_milli) {
   uint32_t low = group.first, high = group.end;
   while (low < high) {
@@ -273,7 +273,7 @@ static const uint64_t *row_of(const struct hr_fragmentation *f, struct needs *ne
   return row;
 }
 
-/* ---- Fragments -------------------------------------------------------------------------------------- */
+/* ---- Fragmentation of a node ---- */
 
 static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_milli, const uint16_t *left) {
   struct needs *needs = &f->needs[f->first_pool[f->inventory->pool[node.id]]];
@@ -295,7 +295,7 @@ static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_
 
 uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node) {
   const struct hr_gpu_inventory *inventory = fragmentation->inventory;
-  if (hr_gpu_inventory_mig(inventory, node)) return hr__mig_fragment(fragmentation->mig, node, NULL, 0);
+  if (hr_gpu_inventory_mig(inventory, node)) return mig_fragment(fragmentation->mig, node, NULL, 0);
   return fragment(fragmentation, node, inventory->cpu_milli[node.id], hr_gpu_inventory_gpus(inventory, node));
 }
 
@@ -304,7 +304,7 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
   const struct hr_gpu_inventory *inventory = fragmentation->inventory;
   if (hr_gpu_inventory_mig(inventory, node)) {
     struct hr_slice slice = hr_gpu_inventory_slice(inventory, request, node, gpus);
-    return hr__mig_fragment(fragmentation->mig, node, &slice, hr_gpu_inventory_cpu_milli(inventory, request, node));
+    return mig_fragment(fragmentation->mig, node, &slice, hr_gpu_inventory_cpu_milli(inventory, request, node));
   }
   uint32_t cpu_milli = inventory->cpu_milli[node.id], gpu_milli = hr_gpu_inventory_milli(inventory, request, node);
   uint16_t left[HR_MAX_STOCK_GPUS];
@@ -318,42 +318,42 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
 }
 
 /*
- * F is a sum over the node's GPUs: what is left of each times the pods that have no use for it. These depend on the
- * pool, on the CPU that the node has and on the profiles of which the GPU has an instance to give, and are kept in a
- * table by them: few such states are ever met.
+ * With MIG, F is a sum over the GPUs of a node: the remainder of each times the number of pods for which it is useless.
+ * That number depends on the pool, on the free CPU of the node and on the profiles of which the GPU could provide an
+ * instance. It is cached by these in a direct-mapped table, since only few such states occur.
  */
 
-enum { KEPT_BITS = 12 };
+enum { CACHE_BITS = 12 };
 
-/* A state whose useless pods are known. */
-struct kept {
-  uint32_t pool_above; /* + 1; 0: none is known */
+/* A cached state. */
+struct cached {
+  uint32_t pool_above; /* pool + 1; 0: the entry is empty */
   uint32_t cpu_milli;
   uint32_t profiles;
   uint64_t pods;
 };
 
-struct hr__mig_fragments {
+struct mig_fragments {
   const struct hr_typical_pods *typical;
   const struct hr_acceptance *acceptance;
   const struct hr_gpu_inventory *inventory;
-  struct kept *kept; /* [1 << KEPT_BITS] */
+  struct cached *cached; /* [1 << CACHE_BITS] */
 };
 
-static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                          const struct hr_acceptance *acceptance,
-                                                          const struct hr_gpu_inventory *inventory) {
-  struct hr__mig_fragments *fragments = hr_arena_alloc(arena, sizeof *fragments);
+static struct mig_fragments *mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
+                                                  const struct hr_acceptance *acceptance,
+                                                  const struct hr_gpu_inventory *inventory) {
+  struct mig_fragments *fragments = hr_arena_alloc(arena, sizeof *fragments);
   if (!fragments) return NULL;
-  *fragments = (struct hr__mig_fragments){typical, acceptance, inventory,
-                                          hr_arena_alloc(arena, ((size_t)1 << KEPT_BITS) * sizeof *fragments->kept)};
-  return fragments->kept ? fragments : NULL;
+  *fragments = (struct mig_fragments){typical, acceptance, inventory,
+                                      hr_arena_alloc(arena, ((size_t)1 << CACHE_BITS) * sizeof *fragments->cached)};
+  return fragments->cached ? fragments : NULL;
 }
 
-/* ---- One GPU ---------------------------------------------------------------------------------------- */
+/* ---- One GPU ---- */
 
-static bool can_use(const struct hr__mig_fragments *fragments, const struct hr_request *pod, hr_node node,
-                    const struct kept *state) {
+static bool can_use(const struct mig_fragments *fragments, const struct hr_request *pod, hr_node node,
+                    const struct cached *state) {
   uint32_t pool = state->pool_above - 1;
   const uint8_t *accepted = fragments->acceptance->row + (size_t)pod->accept_class * fragments->acceptance->n_pools;
   if (!accepted[pool] || pod->gpus != 1 || !pod->mig_profiles) return false;
@@ -361,34 +361,34 @@ static bool can_use(const struct hr__mig_fragments *fragments, const struct hr_r
   return pod->mig_profiles[pool] & state->profiles;
 }
 
-static uint64_t count_useless(const struct hr__mig_fragments *fragments, hr_node node, const struct kept *state) {
+static uint64_t count_useless(const struct mig_fragments *fragments, hr_node node, const struct cached *state) {
   uint64_t pods = 0;
   for (uint32_t i = 0; i < fragments->typical->count; i++)
     if (!can_use(fragments, &fragments->typical->request[i], node, state)) pods += fragments->typical->pods[i];
   return pods;
 }
 
-static bool is_same(const struct kept *a, const struct kept *b) {
+static bool is_same(const struct cached *a, const struct cached *b) {
   return a->pool_above == b->pool_above && a->cpu_milli == b->cpu_milli && a->profiles == b->profiles;
 }
 
-static uint64_t useless_pods(struct hr__mig_fragments *fragments, hr_node node, struct kept state) {
+static uint64_t useless_pods(struct mig_fragments *fragments, hr_node node, struct cached state) {
   uint64_t hash = ((uint64_t)state.pool_above << 48 ^ (uint64_t)state.profiles << 32 ^ state.cpu_milli) *
                   UINT64_C(0x9E3779B97F4A7C15);
-  struct kept *kept = &fragments->kept[hash >> (64 - KEPT_BITS)];
-  if (is_same(kept, &state)) return kept->pods;
-  *kept = state;
-  return kept->pods = count_useless(fragments, node, &state);
+  struct cached *cached = &fragments->cached[hash >> (64 - CACHE_BITS)];
+  if (is_same(cached, &state)) return cached->pods;
+  *cached = state;
+  return cached->pods = count_useless(fragments, node, &state);
 }
 
-/* ---- A node ----------------------------------------------------------------------------------------- */
+/* ---- A node ---- */
 
-static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
-                                 uint32_t cpu_milli) {
+static uint64_t mig_fragment(struct mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
+                             uint32_t cpu_milli) {
   const struct hr_gpu_inventory *inventory = fragments->inventory;
   const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
   const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
-  struct kept state = {.pool_above = inventory->pool[node.id] + 1, .cpu_milli = inventory->cpu_milli[node.id]};
+  struct cached state = {.pool_above = inventory->pool[node.id] + 1, .cpu_milli = inventory->cpu_milli[node.id]};
   uint64_t sum = 0;
   if (state.cpu_milli != HR_NONE) state.cpu_milli -= cpu_milli;
   for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
@@ -401,9 +401,9 @@ static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node no
   return sum;
 }
 
-/* Which of a trace's requests stand for all of them. */
+/* ---- Typical pods of a trace ---- */
 
-/* A request without what fragments do not look at: memory, and how many tasks a job has. */
+/* A request without what F does not depend on: memory, and the number of tasks. */
 static struct hr_request pod_of(const struct hr_request *request) {
   struct hr_request pod = *request;
   pod.tasks = 1;
@@ -445,7 +445,7 @@ static int by_frequency(const void *a, const void *b) {
   return 0;
 }
 
-/* One group for each pod, in no order. */
+/* One group for each distinct pod, in no particular order. */
 static uint32_t group_pods(const struct hr_requests *requests, struct fragmentation_group *groups) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < requests->count; i++)

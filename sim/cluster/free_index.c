@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The nodes of a pool by free GPUs: see headroom/policy.h. */
+/* Nodes of a pool by free GPUs: one set of nodes for each count, and a set of the counts that occur. All queries
+   take O(1). */
 
-#include "sim/cluster/free_index.h"
+#include "sim/cluster/cluster.h"
 
 static uint64_t *nodes_at(const struct hr_free_index *index, uint32_t gpus) {
   return index->nodes_at + (size_t)gpus * index->node_shape.n_words;
@@ -32,7 +33,7 @@ struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_no
   return index;
 }
 
-static void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after);
+static void move_node(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after);
 
 void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus) {
   uint32_t before = index->free[node];
@@ -41,7 +42,7 @@ void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus
   if (--index->count_at[before] == 0) hr__bitset_remove(&index->level_shape, index->levels, before);
   index->free[node] = gpus;
   link_node(index, node, gpus);
-  if (index->groups) hr__group_index_move(index->groups, node, before, gpus);
+  if (index->groups) move_node(index->groups, node, before, gpus);
 }
 
 uint32_t hr_free_index_nodes(const struct hr_free_index *index) {
@@ -73,16 +74,16 @@ uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus) {
 }
 
 /*
- * Groups of neighbouring nodes by the largest gang that fits: a gang takes wholly free nodes and, for the rest, one
- * more. With w nodes wholly free and p GPUs free on the fullest of the others, that is w x (GPUs of a node) + p, and
- * every smaller gang of whole nodes and a rest fits, too. So one number tells for all gangs, and a free index over
- * groups by that number finds the tightest group that a gang fits.
+ * Groups of consecutive nodes by the largest gang that fits: a gang takes empty nodes and, for its remainder, one more.
+ * With w empty nodes and p free GPUs on the fullest of the others, that is w x (GPUs of a node) + p, and every smaller
+ * gang fits as well. So one number describes a group, and a free index over groups by this number finds the tightest
+ * group in which a gang fits.
  */
 
 struct hr_group_index {
-  struct hr_group_index *next; /* of the same nodes */
+  struct hr_group_index *next; /* the next index over the same nodes */
   uint32_t nodes_per_group, n_levels;
-  uint32_t *count; /* [groups][n_levels]: nodes by free GPUs */
+  uint32_t *count; /* [groups][n_levels]: number of nodes, by free GPUs */
   struct hr_free_index *by_room;
 };
 
@@ -113,8 +114,8 @@ struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_fr
   return groups;
 }
 
-/* Each of the list: a node's free GPUs were `before` and are `after`. */
-static void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after) {
+/* Updates all indices of the list: a node's free GPUs changed from `before` to `after`. */
+static void move_node(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after) {
   for (; groups; groups = groups->next) {
     uint32_t group = node / groups->nodes_per_group;
     uint32_t *count = groups->count + (size_t)group * groups->n_levels;
@@ -124,7 +125,7 @@ static void hr__group_index_move(struct hr_group_index *groups, uint32_t node, u
   }
 }
 
-/* The largest gang for which a group has room, node by node. */
+/* The largest gang that fits into nodes from .. end - 1, computed from the nodes. */
 static uint32_t room_by_node(const struct hr_free_index *index, uint32_t from, uint32_t end) {
   uint32_t size = index->gpus_per_node, whole = 0, rest = 0;
   for (uint32_t node = from; node < end && node < index->n_nodes; node++) {
@@ -135,7 +136,7 @@ static uint32_t room_by_node(const struct hr_free_index *index, uint32_t from, u
   return whole * size + rest;
 }
 
-bool hr__group_index_agrees(const struct hr_free_index *index) {
+bool hr__group_index_is_consistent(const struct hr_free_index *index) {
   for (const struct hr_group_index *each = index->groups; each; each = each->next)
     for (uint32_t group = 0; group < hr_free_index_nodes(each->by_room); group++) {
       uint32_t from = group * each->nodes_per_group;

@@ -1,368 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The GPU inventory (see headroom/gpu_inventory.h): columns by node and by GPU. For each node the sum and the maximum
+ * of its GPUs' free milli-GPUs are maintained, so that most nodes that do not fit are recognised without a look at
+ * GPUs.
+ */
 
-#include "sim/cluster/gpu_inventory.h"
+#include "sim/cluster/cluster.h"
 
 #include "headroom/gpu_inventory.h"
 #include "headroom/policy.h"
 
-const char *hr_sharing_name(enum hr_sharing sharing) {
-  static const char *const names[] = {
-#define SHARING_TEXT(name, text) text,
-      HR_SHARING_TABLE(SHARING_TEXT)
-#undef SHARING_TEXT
-  };
-  return names[sharing];
-}
-
-const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
-  static const char *const names[] = {
-#define MEMORY_TEXT(name, text) text,
-      HR_GPU_MEMORY_TABLE(MEMORY_TEXT)
-#undef MEMORY_TEXT
-  };
-  return names[memory];
-}
-
-static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
-  size_t n_nodes = inventory->n_nodes, n_gpus = n_nodes * inventory->max_gpus;
-  inventory->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->pool);
-  inventory->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->cpu_milli);
-  inventory->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->mem_mib);
-  inventory->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_milli);
-  inventory->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_mem_mib);
-  inventory->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_tasks);
-  inventory->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->left_milli);
-  inventory->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->widest_milli);
-  inventory->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_milli);
-  inventory->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_mem_mib);
-  inventory->max_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->max_tasks);
-  inventory->closed = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->alone = hr_arena_alloc(arena, n_nodes + 1);
-  inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
-  if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
-  if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
-  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks ||
-      !inventory->closed)
-    return HR_NO_MEMORY;
-  bool made =
-      inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
-  return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
-}
-
-uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
-  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
-  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
-  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
-}
-
-uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
-  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
-  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
-}
-
-static uint32_t max_tasks(const struct hr_pool_spec *spec) {
-  if (spec->sharing == HR_SHARING_MPS) return spec->clients ? spec->clients : HR_MPS_CLIENTS;
-  return HR_WHOLE_GPU_MILLI;
-}
-
-static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool,
-                      const struct hr_pool_spec *spec) {
-  inventory->pool[node] = pool;
-  inventory->n_gpus[node] = (uint8_t)spec->gpus_per_node;
-  inventory->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
-  inventory->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
-  inventory->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
-  inventory->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
-  inventory->max_tasks[node] = (uint16_t)max_tasks(spec);
-  inventory->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
-  inventory->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
-  for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
-    inventory->gpu_milli[(size_t)node * inventory->max_gpus + gpu] = HR_WHOLE_GPU_MILLI;
-    inventory->gpu_mem_mib[(size_t)node * inventory->max_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
-  }
-}
-
-uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
-  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
-  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
-  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
-}
-
-/* What GPUs come with, if those of some pool do. */
-static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                const struct hr_cluster_spec *spec) {
-  bool any = false;
-  for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
-  if (!any) return HR_OK;
-  inventory->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *inventory->gpu_cpu_milli);
-  if (!inventory->gpu_cpu_milli) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < spec->n_pools; i++) inventory->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
-  return HR_OK;
-}
-
-static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                                 const struct hr_cluster_spec *spec,
-                                                 const struct hr_requests *requests);
-
-struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                                 const struct hr_requests *requests) {
-  struct hr_gpu_inventory *inventory = hr_arena_alloc(arena, sizeof *inventory);
-  if (!inventory) return NULL;
-  for (uint32_t i = 0; i < spec->n_pools; i++) {
-    inventory->n_nodes += spec->pools[i].nodes;
-    if (spec->pools[i].nodes == 0) continue;
-    if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
-  }
-  if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
-  for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
-    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
-  if (tell_cpus(inventory, arena, spec) != HR_OK) return NULL;
-  return hr__gpu_inventory_mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
-}
-
-uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint32_t idle = 0;
-  if (inventory->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
-  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
-  return idle;
-}
-
-static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
-                                              const struct hr_request *request, hr_node node);
-
-uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                       hr_node node) {
-  if (hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_fitting(inventory, request, node);
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint32_t asked_milli = hr_gpu_inventory_milli(inventory, request, node);
-  size_t first = (size_t)node.id * inventory->max_gpus;
-  const uint32_t *mem_mib = inventory->gpu_mem_mib + first;
-  uint32_t n_gpus = inventory->n_gpus[node.id];
-  uint64_t fitting = 0;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= asked_milli) << gpu;
-  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
-    for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
-      fitting &= ~((uint64_t)(inventory->gpu_tasks[first + gpu] >= inventory->max_tasks[node.id]) << gpu);
-  if (request->gpu_mem_mib == 0) return fitting;
-  if (request->gpu_mem_mib > inventory->slot_mem_mib[node.id]) return 0;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
-  return fitting;
-}
-
-/* Whether a set has so many members, at least; cheap for the few that are asked for. */
-static bool has_as_many(uint64_t set, uint32_t count) {
-  for (; count > 1 && set; count--) set &= set - 1;
-  return set != 0;
-}
-
-/* One GPU of which nothing counts but its thousandths. */
-static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
-}
-
-static inline bool fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  if (inventory->closed[node.id] || inventory->alone[node.id]) return false;
-  if (request->dedicated && inventory->tasks[node.id] > 0) return false;
-  if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
-  if (inventory->mem_mib[node.id] < request->mem_mib) return false;
-  if (request->gpus == 0) return true;
-  if (hr_gpu_inventory_mig(inventory, node))
-    return request->gpus == 1 && hr__gpu_inventory_mig_fitting(inventory, request, node) != 0;
-  if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
-  if (is_by_share(inventory, request, node)) return true;
-  return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
-}
-
-bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  return fits(inventory, request, node);
-}
-
-uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests,
-                                    uint32_t count, hr_node node) {
-  uint64_t fitting = 0;
-  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
-  return fitting;
-}
-
-/* The one with the least left, the first among equals. */
-static uint32_t least_left(const uint16_t *milli, uint64_t gpus) {
-  uint32_t best = (uint32_t)__builtin_ctzll(gpus);
-  for (uint64_t rest = gpus; rest; rest &= rest - 1) {
-    uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
-    if (milli[gpu] < milli[best]) best = gpu;
-  }
-  return best;
-}
-
-/* Likewise, of those that have as much; 0: none has. */
-static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t asked_milli) {
-  enum { GPU_BITS = 6 };
-  uint32_t best = UINT32_MAX;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
-    uint32_t key = (uint32_t)milli[gpu] << GPU_BITS | gpu;
-    best = milli[gpu] >= asked_milli && key < best ? key : best;
-  }
-  return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
-}
-
-/* GPUs of a task's own have nothing taken of them, so they all have the same left. */
-uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                  hr_node node, uint64_t gpus) {
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
-  for (uint32_t i = 0; i < request->gpus && fitting; i++) {
-    uint64_t gpu = UINT64_C(1) << least_left(milli, fitting);
-    picked |= gpu;
-    fitting &= ~gpu;
-  }
-  return picked;
-}
-
-static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                           hr_node node);
-
-uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                               hr_node node) {
-  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node))
-    return hr__gpu_inventory_mig_pick(inventory, request, node);
-  if (is_by_share(inventory, request, node))
-    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
-                    hr_gpu_inventory_milli(inventory, request, node));
-  return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
-}
-
-static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
-  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
-  uint16_t widest = 0;
-  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
-  inventory->widest_milli[node.id] = widest;
-}
-
-static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
-                                                   const struct hr_request *request, hr_node node, uint64_t gpus);
-
-struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                       hr_node node, uint64_t gpus) {
-  if (gpus && hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_slice(inventory, request, node, gpus);
-  return (struct hr_slice){
-      .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
-}
-
-static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
-                                                const struct hr_request *request, const struct hr_slice *slice);
-
-const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                    const struct hr_slice *slice) {
-  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
-  bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
-  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
-  if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
-    return "a slice does not have as much of its GPUs as a task asks for";
-  if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
-    return "a GPU has too little free";
-  if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
-  return is_split ? hr__gpu_inventory_mig_refuse(inventory, request, slice) : NULL;
-}
-
-static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken);
-
-/* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
-static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
-                   uint32_t taken) {
-  uint32_t node = slice->node.id;
-  if (inventory->cpu_milli[node] != HR_NONE)
-    inventory->cpu_milli[node] -= taken * hr_gpu_inventory_cpu_milli(inventory, request, slice->node);
-  if (inventory->mem_mib[node] != UINT64_MAX) inventory->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
-  inventory->tasks[node] += taken;
-  inventory->alone[node] = request->dedicated && taken == 1;
-  if (!slice->gpus) return;
-  bool is_split = hr_gpu_inventory_mig(inventory, slice->node) != NULL;
-  if (is_split) hr__gpu_inventory_mig_change(inventory, slice, taken == 1);
-  size_t first = (size_t)node * inventory->max_gpus;
-  uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
-  for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
-    size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
-    inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
-    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node])
-      inventory->widest_milli[node] = inventory->gpu_milli[gpu];
-    inventory->left_milli[node] -= taken * milli;
-    inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
-    if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
-  }
-  if (taken == 1) find_widest(inventory, slice->node);
-}
-
-void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                           const struct hr_slice *slice) {
-  change(inventory, request, slice, 1);
-}
-
-void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                           const struct hr_slice *slice) {
-  change(inventory, request, slice, UINT32_MAX);
-}
-
-static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
-
-void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                           const struct hr_slice *slice) {
-  hr_gpu_inventory_give(inventory, request, slice);
-  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) hr__gpu_inventory_mig_undo(inventory, slice);
-}
-
-static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node);
-
-void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
-  if (hr_gpu_inventory_mig(inventory, node)) hr__gpu_inventory_mig_renew(inventory, node);
-}
-
-/* ---- An empty node ---------------------------------------------------------------------------------- */
-
-static uint64_t least(uint64_t a, uint64_t b) {
-  return a < b ? a : b;
-}
-
-static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu);
-
-/* Tasks that the node's instances of MIG have room for, of those that will do. */
-static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
-  uint64_t most = 0;
-  for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
-    most += hr__mig_most_tasks(spec->mig, wanted, gpu);
-  return most;
-}
-
-/* Tasks that the node's GPUs have room for. */
-static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
-  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
-  uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
-  if (request->gpu_mem_mib) on_each = least(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
-  if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
-  return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
-}
-
-uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
-  const struct hr_pool_spec *spec = &cluster->pools[pool.id];
-  uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool.id] : 0;
-  uint64_t most = HR_NONE;
-  if (request->dedicated) most = 1;
-  if (request->gpus > 0)
-    most = least(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
-  uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
-  if (spec->cpu_milli_per_node && cpu_milli) most = least(most, spec->cpu_milli_per_node / cpu_milli);
-  if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);
-  return (uint32_t)most;
-}
-
 /*
- * A GPU that keeps a layout is its number and the set of starts that tasks have; what is idle of a profile follows with
- * one AND. On demand its instances are those that tasks have. Sets of profiles are words: profiles are numbered from
- * the largest to the smallest, so the highest bit is the smallest.
+ * ---- MIG ----
+ *
+ * A GPU with a fixed layout is stored as the number of the layout and the set of starts that tasks occupy; the idle
+ * instances of a profile follow with one AND. On demand, its instances are those of its tasks. Sets of profiles are
+ * words; profiles are numbered from the largest to the smallest, so the highest bit is the smallest profile.
  */
-
-/* ---- Columns ---------------------------------------------------------------------------------------- */
 
 static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
   size_t n_gpus = (size_t)inventory->n_nodes * inventory->max_gpus + 1;
@@ -377,10 +31,9 @@ static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struc
   return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Columns for instances, where some pool's GPUs are split; `requests` may be NULL. */
-static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                                 const struct hr_cluster_spec *spec,
-                                                 const struct hr_requests *requests) {
+/* Allocates columns for instances if some pool has partitioned GPUs. `requests` may be NULL. */
+static enum hr_status mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                               const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
   uint32_t n_split = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
   if (n_split == 0) return HR_OK;
@@ -395,9 +48,9 @@ static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *invent
   return HR_OK;
 }
 
-/* ---- What a GPU has --------------------------------------------------------------------------------- */
+/* ---- The state of a GPU ---- */
 
-/* A GPU as it is, or would be. */
+/* The state of a GPU, present or hypothetical. */
 struct state {
   struct hr_mig_gpu gpu;
   uint32_t layout, taken;
@@ -438,8 +91,8 @@ static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout)
   return (struct state){mig->layouts[layout].gpu, layout, 0};
 }
 
-/* A node's GPUs are split as at first, and no task has any of it. */
-static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+/* Resets the GPUs of a node to their initial layout, without tasks. */
+static void mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
   size_t first = (size_t)node.id * inventory->max_gpus;
   for (uint32_t i = 0; i < inventory->n_gpus[node.id]; i++) {
@@ -448,7 +101,7 @@ static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_n
   }
 }
 
-/* ---- Finding an instance ---------------------------------------------------------------------------- */
+/* ---- Finding an instance ---- */
 
 static uint32_t wanted_in(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   return request->mig_profiles ? request->mig_profiles[inventory->pool[node.id]] : 0;
@@ -458,7 +111,7 @@ static uint32_t smallest(uint32_t profiles) {
   return 31U - (uint32_t)__builtin_clz(profiles);
 }
 
-/* The smallest profile of which one of `wanted` is in a layout and not taken; HR_NONE. */
+/* The smallest of the `wanted` profiles of which the layout has an idle instance; HR_NONE if there is none. */
 static uint32_t idle_profile(const struct hr_mig_layout *layout, uint32_t taken, uint32_t wanted) {
   for (; wanted; wanted &= ~(1U << smallest(wanted)))
     if (layout->starts[smallest(wanted)] & ~taken) return smallest(wanted);
@@ -471,7 +124,7 @@ static struct hr_instance instance_of(const struct hr_mig_spec *mig, uint32_t la
   return (struct hr_instance){(uint8_t)__builtin_ctz(idle), (uint8_t)profile, (uint8_t)layout, (uint8_t)before};
 }
 
-/* Of a GPU without tasks that does not have what is wanted. */
+/* For a GPU without tasks whose layout has no suitable instance. */
 static bool find_other_layout(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted,
                               struct hr_instance *found) {
   uint32_t best = HR_NONE, best_profile = 0;
@@ -493,7 +146,7 @@ static uint32_t instances_of(const struct hr_mig_layout *layout, uint32_t wanted
   return count;
 }
 
-/* Of a GPU without tasks: the layout that has the most for a gang. */
+/* For a GPU without tasks: the layout with the most suitable instances for a gang. */
 static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint32_t wanted, struct hr_instance *found) {
   uint32_t best = present, most = instances_of(&mig->layouts[present], wanted);
   for (uint32_t layout = 0; layout < mig->n_layouts; layout++) {
@@ -533,9 +186,8 @@ static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_re
   return is_free && find_other_layout(mig, layout, wanted, found);
 }
 
-/* The node's GPUs that have, or may be given, an instance that will do. */
-static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
-                                              const struct hr_request *request, hr_node node) {
+/* The GPUs of the node that have, or can be given, a suitable instance. */
+static uint64_t mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
   uint32_t wanted = wanted_in(inventory, request, node);
   uint64_t fitting = 0;
@@ -544,7 +196,7 @@ static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inv
   return fitting;
 }
 
-/* ---- Choosing --------------------------------------------------------------------------------------- */
+/* ---- Choosing a GPU ---- */
 
 static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const struct hr_instance *b,
                       uint32_t b_left_milli) {
@@ -554,8 +206,7 @@ static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const 
   return a_left_milli < b_left_milli;
 }
 
-static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                           hr_node node) {
+static uint64_t mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
   const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
   uint32_t best_gpu = HR_NONE;
   struct hr_instance best = {0}, found;
@@ -568,9 +219,9 @@ static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *invent
   return best_gpu == HR_NONE ? 0 : UINT64_C(1) << best_gpu;
 }
 
-/* hr_gpu_inventory_pick and hr_gpu_inventory_slice, the node fitting the task. */
-static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
-                                                   const struct hr_request *request, hr_node node, uint64_t gpus) {
+/* The slice of a task on a GPU that fits. */
+static struct hr_slice mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                 hr_node node, uint64_t gpus) {
   struct hr_slice slice = {.node = node, .gpus = gpus};
   if (find_on(inventory, request, node, (uint32_t)__builtin_ctzll(gpus), &slice.instance))
     slice.gpu_milli =
@@ -578,7 +229,7 @@ static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory
   return slice;
 }
 
-/* ---- Taking and giving ------------------------------------------------------------------------------ */
+/* ---- Allocation and release ---- */
 
 static size_t gpu_of(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
   return (size_t)slice->node.id * inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
@@ -586,30 +237,30 @@ static size_t gpu_of(const struct hr_gpu_inventory *inventory, const struct hr_s
 
 static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
                                struct hr_instance instance) {
-  if (instance.layout_before != inventory->mig_layout[gpu]) return "a GPU has another layout than the slice says";
+  if (instance.layout_before != inventory->mig_layout[gpu]) return "the layout of a GPU differs from the slice's";
   bool changes = instance.layout != instance.layout_before;
   if (changes && (mig->mode != HR_MIG_DYNAMIC || instance.layout >= mig->n_layouts || inventory->mig_taken[gpu]))
-    return "a GPU cannot be given that layout now";
+    return "a GPU cannot get that layout now";
   const struct hr_mig_layout *layout = &mig->layouts[instance.layout];
   bool is_idle =
       layout->starts[instance.profile] >> instance.start & 1 && !(inventory->mig_taken[gpu] >> instance.start & 1);
-  return is_idle ? NULL : "a GPU has no such instance idle";
+  return is_idle ? NULL : "a GPU has no such idle instance";
 }
 
-/* What is wrong with an instance on a GPU that fits the task, or NULL. */
-static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
-                                                const struct hr_request *request, const struct hr_slice *slice) {
+/* The rule that an instance breaks on a GPU that fits the task; NULL if none. */
+static const char *mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                              const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   struct hr_instance instance = slice->instance;
   size_t gpu = gpu_of(inventory, slice);
   if (instance.start >= HR_MIG_SLICES || !(wanted_in(inventory, request, slice->node) >> instance.profile & 1))
-    return "an instance is not of a profile that will do";
+    return "an instance does not have a suitable profile";
   if (slice->gpu_milli != hr_mig_milli(&mig->type, instance.profile, instance.start))
-    return "a slice does not have as much of its GPU as its instance";
+    return "a slice does not have the share of its instance";
   if (mig->mode != HR_MIG_ON_DEMAND) return refuse_kept(inventory, mig, gpu, instance);
-  if (instance.layout || instance.layout_before) return "a GPU has another layout than the slice says";
+  if (instance.layout || instance.layout_before) return "the layout of a GPU differs from the slice's";
   bool has_room = hr_mig_starts(&mig->type, &inventory->mig_gpu[gpu], instance.profile) >> instance.start & 1;
-  return has_room ? NULL : "a GPU has no room for such an instance there";
+  return has_room ? NULL : "a GPU has no room for the instance at its start";
 }
 
 static struct state changed(const struct hr_mig_spec *mig, struct state state, struct hr_instance instance,
@@ -624,8 +275,8 @@ static struct state changed(const struct hr_mig_spec *mig, struct state state, s
   return state;
 }
 
-/* An instance is taken, or given back. */
-static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken) {
+/* Allocates or releases an instance. */
+static void mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   size_t gpu = gpu_of(inventory, slice);
   struct state state = changed(mig, state_of(inventory, gpu), slice->instance, taken);
@@ -638,8 +289,9 @@ uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inv
   return profiles_of(mig, &state);
 }
 
-/* Of several tasks on the GPU, whichever brought the layout: the others' instances are all given back with it. */
-static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+/* If several tasks of the placement are on the GPU, any of them may have changed the layout; the instances of the
+   others are released with it. */
+static void mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   if (mig->mode != HR_MIG_DYNAMIC || slice->instance.layout == slice->instance.layout_before) return;
   size_t gpu = gpu_of(inventory, slice);
@@ -648,10 +300,10 @@ static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const
   set_state(inventory, mig, gpu, &state);
 }
 
-/* ---- An empty GPU ----------------------------------------------------------------------------------- */
+/* ---- An empty GPU ---- */
 
-/* How many tasks an empty GPU has room for, of whichever kind of instance that will do. */
-static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
+/* The number of tasks that an empty GPU can hold, with the most suitable kind of instance. */
+static uint32_t mig_max_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
   uint32_t most = 0, count = 0;
   if (mig->mode == HR_MIG_ON_DEMAND) {
     const struct hr_mig_gpu empty = {0};
@@ -667,4 +319,296 @@ static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wante
     if (count > most) most = count;
   }
   return most;
+}
+
+/* ---- Creation ---- */
+
+static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
+  size_t n_nodes = inventory->n_nodes, n_gpus = n_nodes * inventory->max_gpus;
+  inventory->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->pool);
+  inventory->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->cpu_milli);
+  inventory->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->mem_mib);
+  inventory->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_milli);
+  inventory->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_mem_mib);
+  inventory->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_tasks);
+  inventory->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->left_milli);
+  inventory->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->widest_milli);
+  inventory->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_milli);
+  inventory->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_mem_mib);
+  inventory->max_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->max_tasks);
+  inventory->closed = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->alone = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
+  if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
+  if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
+  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks ||
+      !inventory->closed)
+    return HR_NO_MEMORY;
+  bool made =
+      inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
+  return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+}
+
+static uint32_t max_tasks(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_MPS) return spec->clients ? spec->clients : HR_MPS_CLIENTS;
+  return HR_WHOLE_GPU_MILLI;
+}
+
+static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool,
+                      const struct hr_pool_spec *spec) {
+  inventory->pool[node] = pool;
+  inventory->n_gpus[node] = (uint8_t)spec->gpus_per_node;
+  inventory->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  inventory->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
+  inventory->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
+  inventory->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
+  inventory->max_tasks[node] = (uint16_t)max_tasks(spec);
+  inventory->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
+  inventory->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
+  for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
+    inventory->gpu_milli[(size_t)node * inventory->max_gpus + gpu] = HR_WHOLE_GPU_MILLI;
+    inventory->gpu_mem_mib[(size_t)node * inventory->max_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
+  }
+}
+
+/* Records the CPU that comes with each GPU, if some pool has any. */
+static enum hr_status init_gpu_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *spec) {
+  bool any = false;
+  for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
+  if (!any) return HR_OK;
+  inventory->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *inventory->gpu_cpu_milli);
+  if (!inventory->gpu_cpu_milli) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < spec->n_pools; i++) inventory->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
+  return HR_OK;
+}
+
+struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
+                                                 const struct hr_requests *requests) {
+  struct hr_gpu_inventory *inventory = hr_arena_alloc(arena, sizeof *inventory);
+  if (!inventory) return NULL;
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    inventory->n_nodes += spec->pools[i].nodes;
+    if (spec->pools[i].nodes == 0) continue;
+    if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
+  }
+  if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
+  for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
+    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
+  if (init_gpu_cpus(inventory, arena, spec) != HR_OK) return NULL;
+  return mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
+}
+
+uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t idle = 0;
+  if (inventory->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
+  return idle;
+}
+
+uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) return mig_fitting(inventory, request, node);
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t requested_milli = hr_gpu_inventory_milli(inventory, request, node);
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  const uint32_t *mem_mib = inventory->gpu_mem_mib + first;
+  uint32_t n_gpus = inventory->n_gpus[node.id];
+  uint64_t fitting = 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= requested_milli) << gpu;
+  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
+    for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
+      fitting &= ~((uint64_t)(inventory->gpu_tasks[first + gpu] >= inventory->max_tasks[node.id]) << gpu);
+  if (request->gpu_mem_mib == 0) return fitting;
+  if (request->gpu_mem_mib > inventory->slot_mem_mib[node.id]) return 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
+  return fitting;
+}
+
+/* Whether a set has at least `count` members. Cheap for small counts. */
+static bool has_as_many(uint64_t set, uint32_t count) {
+  for (; count > 1 && set; count--) set &= set - 1;
+  return set != 0;
+}
+
+/* Whether the only constraint on the GPU is its milli-GPUs, for a task with one GPU. */
+static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
+}
+
+static inline bool fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  if (inventory->closed[node.id] || inventory->alone[node.id]) return false;
+  if (request->dedicated && inventory->tasks[node.id] > 0) return false;
+  if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
+  if (inventory->mem_mib[node.id] < request->mem_mib) return false;
+  if (request->gpus == 0) return true;
+  if (hr_gpu_inventory_mig(inventory, node)) return request->gpus == 1 && mig_fitting(inventory, request, node) != 0;
+  if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
+  if (is_by_share(inventory, request, node)) return true;
+  return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
+}
+
+bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return fits(inventory, request, node);
+}
+
+uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests,
+                                    uint32_t count, hr_node node) {
+  uint64_t fitting = 0;
+  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
+  return fitting;
+}
+
+/* The GPU with the smallest remainder, the first of equal ones. */
+static uint32_t smallest_left(const uint16_t *milli, uint64_t gpus) {
+  uint32_t best = (uint32_t)__builtin_ctzll(gpus);
+  for (uint64_t rest = gpus; rest; rest &= rest - 1) {
+    uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
+    if (milli[gpu] < milli[best]) best = gpu;
+  }
+  return best;
+}
+
+/* As smallest_left, of the GPUs with at least `requested_milli`; 0 if there is none. */
+static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t requested_milli) {
+  enum { GPU_BITS = 6 };
+  uint32_t best = UINT32_MAX;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
+    uint32_t key = (uint32_t)milli[gpu] << GPU_BITS | gpu;
+    best = milli[gpu] >= requested_milli && key < best ? key : best;
+  }
+  return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
+}
+
+/* Whole GPUs have nothing allocated, so their remainders are equal. */
+uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                  hr_node node, uint64_t gpus) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
+  for (uint32_t i = 0; i < request->gpus && fitting; i++) {
+    uint64_t gpu = UINT64_C(1) << smallest_left(milli, fitting);
+    picked |= gpu;
+    fitting &= ~gpu;
+  }
+  return picked;
+}
+
+uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                               hr_node node) {
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return mig_pick(inventory, request, node);
+  if (is_by_share(inventory, request, node))
+    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
+                    hr_gpu_inventory_milli(inventory, request, node));
+  return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
+}
+
+static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint16_t widest = 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
+  inventory->widest_milli[node.id] = widest;
+}
+
+struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node, uint64_t gpus) {
+  if (gpus && hr_gpu_inventory_mig(inventory, node)) return mig_slice(inventory, request, node, gpus);
+  return (struct hr_slice){
+      .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
+}
+
+const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                    const struct hr_slice *slice) {
+  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
+  bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
+  if (n_gpus != request->gpus) return "a slice does not have the number of GPUs that a task requests";
+  if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
+    return "a slice does not have the share of its GPUs that a task requests";
+  if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
+    return "a GPU has too little free";
+  if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
+  return is_split ? mig_refuse(inventory, request, slice) : NULL;
+}
+
+/* `taken`: 1 to allocate, -1 (unsigned) to release. */
+static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
+                   uint32_t taken) {
+  uint32_t node = slice->node.id;
+  if (inventory->cpu_milli[node] != HR_NONE)
+    inventory->cpu_milli[node] -= taken * hr_gpu_inventory_cpu_milli(inventory, request, slice->node);
+  if (inventory->mem_mib[node] != UINT64_MAX) inventory->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
+  inventory->tasks[node] += taken;
+  inventory->alone[node] = request->dedicated && taken == 1;
+  if (!slice->gpus) return;
+  bool is_split = hr_gpu_inventory_mig(inventory, slice->node) != NULL;
+  if (is_split) mig_change(inventory, slice, taken == 1);
+  size_t first = (size_t)node * inventory->max_gpus;
+  uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
+  for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
+    size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
+    inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
+    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node])
+      inventory->widest_milli[node] = inventory->gpu_milli[gpu];
+    inventory->left_milli[node] -= taken * milli;
+    inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
+    if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
+  }
+  if (taken == 1) find_widest(inventory, slice->node);
+}
+
+void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  change(inventory, request, slice, 1);
+}
+
+void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  change(inventory, request, slice, UINT32_MAX);
+}
+
+void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
+  hr_gpu_inventory_give(inventory, request, slice);
+  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) mig_undo(inventory, slice);
+}
+
+void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) mig_renew(inventory, node);
+}
+
+/* ---- An empty node ---- */
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* The number of tasks for which a node has suitable MIG instances. */
+static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
+  uint64_t most = 0;
+  for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
+    most += mig_max_tasks(spec->mig, wanted, gpu);
+  return most;
+}
+
+/* The number of tasks for which a node has GPUs. */
+static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  uint64_t on_each = smaller(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
+  if (request->gpu_mem_mib) on_each = smaller(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
+  if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
+  return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
+}
+
+uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
+  const struct hr_pool_spec *spec = &cluster->pools[pool.id];
+  uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool.id] : 0;
+  uint64_t most = HR_NONE;
+  if (request->dedicated) most = 1;
+  if (request->gpus > 0)
+    most = smaller(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
+  uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
+  if (spec->cpu_milli_per_node && cpu_milli) most = smaller(most, spec->cpu_milli_per_node / cpu_milli);
+  if (spec->mem_mib_per_node && request->mem_mib) most = smaller(most, spec->mem_mib_per_node / request->mem_mib);
+  return (uint32_t)most;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The geometry of MIG on one GPU.
+ * The geometry of MIG on one GPU; names of profiles and layouts.
  *
- * Memory slices are bits: where a run of them is free, and which starts a profile is left with, are a few shifts. Where
- * to put an instance is decided by what could still follow. Room for each profile, four bits each with the largest
- * profile on top, makes a state one number, and the best start is the one that leaves the greatest: a large profile has
- * few starts, so what it loses is lost for all that is smaller, too, but not the other way round.
+ * Memory slices are bits, so free runs of slices and the starts that remain for a profile take a few shifts. Where to
+ * put an instance is decided by what still fits afterwards. The room for each profile, in four bits each with the
+ * largest profile on top, is one number, and the best start is the one that leaves the greatest number: a large profile
+ * has few starts, and what it loses is lost for all smaller ones too, but not the other way round.
  */
 
 #include "headroom/mig.h"
@@ -22,9 +22,9 @@ enum { ROOM_BITS = 4 };
 _Static_assert(HR_MIG_PROFILES *ROOM_BITS <= 64 && HR_MIG_SLICES < 1 << ROOM_BITS, "an outlook is one number");
 _Static_assert(sizeof(struct hr_mig_gpu) <= 16, "a state is copied to try something");
 
-/* ---- Types ------------------------------------------------------------------------------------------ */
+/* ---- Types ---- */
 
-/* Largest first; names tell equals apart, so that the order of the rows does not matter. */
+/* Largest first. Names break ties, so the order of the rows does not matter. */
 static int compare_profiles(const void *left, const void *right) {
   const struct hr_mig_profile *a = left, *b = right;
   if (a->memory_slices != b->memory_slices) return b->memory_slices - a->memory_slices;
@@ -49,7 +49,7 @@ void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct hr_mig_p
   }
 }
 
-/* The profiles are sorted, so the last that is large enough is the smallest. */
+/* Profiles are sorted, so the last one that is large enough is the smallest. */
 uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint32_t compute_sevenths) {
   for (uint32_t i = type->n_profiles; i-- > 0;) {
     const struct hr_mig_profile *profile = &type->profiles[i];
@@ -59,7 +59,7 @@ uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib, uint3
   return HR_NONE;
 }
 
-/* ---- One GPU ---------------------------------------------------------------------------------------- */
+/* ---- One GPU ---- */
 
 /* The memory slices of an instance. */
 static uint32_t slices_of(const struct hr_mig_profile *profile, uint32_t start) {
@@ -82,7 +82,7 @@ uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *
   return wanted->starts & runs;
 }
 
-/* Instances of one length: taking the lowest start again and again wastes least. */
+/* For instances of one length, taking the lowest start repeatedly wastes least. */
 uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile) {
   const struct hr_mig_profile *wanted = &type->profiles[profile];
   uint32_t starts = hr_mig_starts(type, gpu, profile);
@@ -95,10 +95,10 @@ uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gp
 }
 
 uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {
-  uint64_t gpu_calendar = 0;
+  uint64_t room = 0;
   for (uint32_t i = 0; i < type->n_profiles; i++)
-    gpu_calendar = gpu_calendar << ROOM_BITS | (wanted >> i & 1 ? hr_mig_room(type, gpu, i) : 0);
-  return gpu_calendar;
+    room = room << ROOM_BITS | (wanted >> i & 1 ? hr_mig_room(type, gpu, i) : 0);
+  return room;
 }
 
 uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
@@ -117,15 +117,15 @@ static void put(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t
 uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                            uint32_t wanted) {
   uint32_t best = HR_NONE;
-  uint64_t best_calendar = 0;
+  uint64_t best_room = 0;
   for (uint32_t starts = hr_mig_starts(type, gpu, profile); starts; starts &= starts - 1) {
     struct hr_mig_gpu after = *gpu;
     uint32_t start = (uint32_t)__builtin_ctz(starts);
     put(type, &after, profile, start);
-    uint64_t gpu_calendar = hr_mig_outlook(type, &after, wanted);
-    if (best != HR_NONE && gpu_calendar <= best_calendar) continue;
+    uint64_t room = hr_mig_outlook(type, &after, wanted);
+    if (best != HR_NONE && room <= best_room) continue;
     best = start;
-    best_calendar = gpu_calendar;
+    best_room = room;
   }
   return best;
 }
@@ -159,7 +159,7 @@ const char *hr_mig_text(const struct hr_mig_type *type, const struct hr_mig_gpu 
   return text;
 }
 
-/* ---- All states ------------------------------------------------------------------------------------- */
+/* ---- All states ---- */
 
 bool hr_mig_is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu) {
   for (uint32_t i = 0; i < type->n_profiles; i++)
@@ -173,8 +173,8 @@ struct mig_walk {
   void *context;
 };
 
-/* All that may begin at `start` or behind it, with what is there already. Removing an instance never makes others
-   unfit, so every state is met. */
+/* Visits all states with instances at `start` or after it, in addition to those in `gpu`. Removing an instance never
+   makes the others invalid, so all states are reached. */
 static uint64_t walk_from(const struct mig_walk *walk, const struct hr_mig_gpu *gpu, uint32_t start) {
   if (start == walk->type->memory_slices) {
     if (walk->visit) walk->visit(walk->context, gpu);
@@ -194,18 +194,17 @@ uint64_t hr_mig_each_state(const struct hr_mig_type *type, void (*visit)(void *c
   return walk_from(&walk, &(struct hr_mig_gpu){0}, 0);
 }
 
-/* Names: of profiles as people and Kubernetes write them, and of layouts as mig-parted and Volcano have them. */
+/* ---- Profile names: as in nvidia-smi and Kubernetes ---- */
 
-/* ---- Profiles --------------------------------------------------------------------------------------- */
-
-/* The profile with so many compute slices that has the least memory, with media engines or without; HR_NONE. */
+/* The profile with that many compute slices and the least memory, with or without media engines; HR_NONE if there is
+   none. */
 static uint32_t profile_with(const struct hr_mig_type *type, uint32_t compute_slices, bool media) {
   for (uint32_t i = type->n_profiles; i-- > 0;)
     if (type->profiles[i].compute_slices == compute_slices && type->profiles[i].media == media) return i;
   return HR_NONE;
 }
 
-/* "nvidia.com/mig-1g.10gb.me" as "1g.10gb+me"; false: it is longer than any name. */
+/* Reduces "nvidia.com/mig-1g.10gb.me" to "1g.10gb+me"; false if the text is longer than any name. */
 static bool unwrap(const char *text, char name[HR_MIG_NAME_BYTES]) {
   static const char *const wraps[] = {"nvidia.com/", "mig-"};
   for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++)
@@ -252,8 +251,8 @@ static enum hr_status fail_unknown(const struct hr_mig_type *type, const char *w
   return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown for %.40s; there are: %s", what, text, type->gpu, list);
 }
 
-/* Of the profiles with as many compute slices as the text says, the one whose name is nearest, else the smallest; NULL:
-   there are none. */
+/* Of the profiles with the number of compute slices in the text, the one with the most similar name, or else the
+   smallest; NULL if there is none. */
 static const char *nearest_of_its_size(const struct hr_mig_type *type, const char *text) {
   const char *names[HR_MIG_PROFILES + 1] = {NULL};
   size_t count = 0;
@@ -273,7 +272,7 @@ enum hr_status hr_mig_profile_parse(const struct hr_mig_type *type, const char *
   return fail_unknown(type, "MIG profile", text, names, error);
 }
 
-/* ---- Placing several -------------------------------------------------------------------------------- */
+/* ---- Placing several instances ---- */
 
 static bool place_rest(const struct hr_mig_type *type, uint8_t left[], struct hr_mig_gpu *gpu);
 
@@ -325,7 +324,7 @@ bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct 
   return place_rest(type, left, gpu);
 }
 
-/* ---- Layouts that follow a rule --------------------------------------------------------------------- */
+/* ---- Layouts by rule ---- */
 
 static void count_balanced(const struct hr_mig_type *type, uint8_t count[]) {
   for (uint32_t left = type->compute_slices; left > 0;) {
@@ -337,7 +336,7 @@ static void count_balanced(const struct hr_mig_type *type, uint8_t count[]) {
   }
 }
 
-/* The plain profile of a group; HR_NONE: there are fewer. */
+/* The profile of Volcano's group `number`; HR_NONE if there are fewer groups. */
 static uint32_t profile_of_group(const struct hr_mig_type *type, uint32_t number) {
   for (uint32_t slices = 1; slices <= type->compute_slices; slices++) {
     if (slices > type->compute_slices / 2U && slices < type->compute_slices) continue;
@@ -361,7 +360,7 @@ bool hr_mig_group(const struct hr_mig_type *type, uint32_t number, struct hr_mig
   return true;
 }
 
-/* ---- Layouts by name -------------------------------------------------------------------------------- */
+/* ---- Layouts by name: as in mig-parted and Volcano ---- */
 
 static bool parse_group(const char *text, uint32_t *number) {
   char *end;
@@ -387,7 +386,7 @@ static enum hr_status fail_name(const struct hr_mig_type *type, const char *text
   return fail_unknown(type, "MIG layout", text, names, error);
 }
 
-/* "3g.40gb" or "2x1g.10gb", between commas. */
+/* "3g.40gb" or "2x1g.10gb", separated by commas. */
 static enum hr_status add_item(const struct hr_mig_type *type, const char *item, uint8_t count[],
                                struct hr_error *error) {
   char *behind;
@@ -439,8 +438,8 @@ static enum hr_status place_or_fail(const struct hr_mig_type *type, const char *
                    text);
   return hr_fail(
       error, HR_BAD_INPUT,
-      "MIG layout '%.100s' does not fit one %.40s: the slices would do, but not where the profiles may begin", text,
-      type->gpu);
+      "MIG layout '%.100s' does not fit one %.40s: there are enough slices, but not at the starts of the profiles",
+      text, type->gpu);
 }
 
 enum hr_status hr_mig_layout(const struct hr_mig_type *type, const char *text, struct hr_mig_gpu *gpu,

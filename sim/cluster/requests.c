@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which profiles of MIG will do for a request, in each pool whose GPUs are split. */
+/*
+ * The distinct requests of a trace. They are numbered in the order of first appearance and found through a hash table,
+ * so that policies handle shapes of jobs instead of jobs.
+ *
+ * For clusters with MIG, a request also names the profiles that suffice, per pool. Distinct sets are stored once.
+ */
 
-#include "sim/cluster/requests.h"
+#include "sim/cluster/cluster.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "headroom/policy.h"
-#include "sim/cluster/cluster.h"
 
 #include <string.h>
 
-struct hr__mig_needs {
+struct mig_needs {
   struct hr_arena *arena;
-  const struct hr_cluster_spec *cluster; /* NULL where no GPU is split */
-  const uint16_t **need;                 /* [count], distinct; [n_pools] each */
+  const struct hr_cluster_spec *cluster; /* NULL if no GPU is partitioned */
+  const uint16_t **need;                 /* [count] distinct sets; each is [n_pools] */
   uint32_t count, capacity;
-  uint16_t *scratch;         /* [n_pools] */
-  struct hr__mig_name *name; /* of the trace's names of profiles */
+  uint16_t *scratch;     /* [n_pools] */
+  struct mig_name *name; /* by the trace's number of the profile name */
 };
 
 /* `cluster` may be NULL. HR_NO_MEMORY. */
-static enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
-                                         const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
-/* Says in a job's request which profiles will do: the one that it names, if it has as much memory as the job tells that
-   it wants; else those with as much memory and as many compute slices as it asks for, without media engines. A share or
-   memory that it does not tell is its profile's in the first pool that knows it. None will do for a task on several
-   GPUs: instances do not reach each other. false: out of memory. */
-static bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
-                              struct hr_request *request);
+static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *arena,
+                                     const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
+/* Sets the profiles that suffice for a job's request: the named profile, if it has the memory that the job requests;
+   otherwise all profiles without media engines that have the requested memory and compute slices. A share or memory
+   that the job does not state is that of its profile in the first pool that has it. No profile suffices for a task
+   with several GPUs, since instances cannot communicate with each other. Returns false if memory is exhausted. */
+static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
+                          struct hr_request *request);
 
-/* The distinct requests of a trace, through a hash table that doubles when half full. */
+/* ---- The request of a job ---- */
 
-/* ---- One job ---------------------------------------------------------------------------------------- */
-
-static uint32_t at_most(uint64_t value, uint32_t most) {
-  return value > most ? most : (uint32_t)value;
+static uint32_t limit_to(uint64_t value, uint32_t limit) {
+  return value > limit ? limit : (uint32_t)value;
 }
 
 static uint32_t gcd(uint32_t a, uint32_t b) {
@@ -45,7 +48,7 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
   return a;
 }
 
-/* As equal tasks that fill nodes of so many GPUs as evenly as can be. */
+/* Splits the GPUs of a task that is larger than a node into equal tasks, as few as possible. */
 static void split(struct hr_request *request, uint32_t max_gpus) {
   if (max_gpus == 0 || request->gpus <= max_gpus) return;
   uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;
@@ -55,12 +58,12 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
   request->mem_mib = (request->mem_mib + parts - 1) / parts;
 }
 
-/* What jobs are looked at with; `accept_class`, `most_gpus`: as they were given. */
+/* What is needed to derive the request of a job. */
 struct requests_reader {
   const struct hr_trace *trace;
-  const struct hr_cluster *cluster; /* NULL: accept classes are as given */
+  const struct hr_cluster *cluster; /* NULL: accept classes are given in `accept_class` */
   const uint32_t *accept_class, *max_gpus;
-  struct hr__mig_needs mig;
+  struct mig_needs mig;
 };
 
 static uint32_t class_of(const struct requests_reader *reader, hr_job job) {
@@ -79,31 +82,26 @@ static struct hr_request request_of(const struct requests_reader *reader, hr_job
                                .dedicated = trace->flags && trace->flags[i] & HR_JOB_DEDICATED};
   if (gpus == 0) return request;
   request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
-  request.gpu_mem_mib = trace->gpu_mem_mib ? at_most(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
+  request.gpu_mem_mib = trace->gpu_mem_mib ? limit_to(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
   if (reader->max_gpus) split(&request, reader->max_gpus[request.accept_class]);
   return request;
 }
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- Table of requests ---- */
 
 struct requests_table {
   struct hr_arena *arena;
   struct hr_requests *requests;
-  uint32_t *slot; /* [size], number of a request + 1, 0: empty */
-  uint32_t size, capacity;
+  uint32_t capacity;
+  struct hr__hash numbers; /* by request */
 };
 
-static uint64_t hash_of(const struct hr_request *request) {
-  const uint64_t parts[] = {(uint64_t)request->accept_class << 32 | request->tasks,
-                            (uint64_t)request->gpus << 32 | request->gpu_milli,
-                            (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib,
-                            (uint64_t)request->mig_need << 32 | request->dedicated};
-  uint64_t hash = 0;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    hash = (hash ^ parts[i]) * UINT64_C(0x9E3779B97F4A7C15);
-    hash ^= hash >> 32;
-  }
-  return hash;
+static uint32_t hash_of(const struct hr_request *request) {
+  uint64_t digest = hr__digest_add(0, (uint64_t)request->accept_class << 32 | request->tasks);
+  digest = hr__digest_add(digest, (uint64_t)request->gpus << 32 | request->gpu_milli);
+  digest = hr__digest_add(digest, (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli);
+  digest = hr__digest_add(digest, request->mem_mib);
+  return (uint32_t)hr__digest_add(digest, (uint64_t)request->mig_need << 32 | request->dedicated);
 }
 
 static bool same(const struct hr_request *a, const struct hr_request *b) {
@@ -112,51 +110,42 @@ static bool same(const struct hr_request *a, const struct hr_request *b) {
          a->mem_mib == b->mem_mib && a->dedicated == b->dedicated && a->mig_need == b->mig_need;
 }
 
-/* The slot that holds the request, or the empty one where it belongs. */
-static uint32_t *slot_of(const struct requests_table *table, const struct hr_request *request) {
-  uint32_t at = (uint32_t)hash_of(request) & (table->size - 1);
-  while (table->slot[at] && !same(&table->requests->request[table->slot[at] - 1], request))
-    at = (at + 1) & (table->size - 1);
-  return &table->slot[at];
-}
-
 static bool grow(struct requests_table *table) {
   struct hr_requests *requests = table->requests;
   uint32_t capacity = table->capacity, same_capacity = table->capacity;
   struct hr_request *request = hr_arena_grown(table->arena, requests->request, &capacity, sizeof *request);
   uint64_t *jobs = hr_arena_grown(table->arena, requests->jobs, &same_capacity, sizeof *jobs);
-  uint32_t *slot = hr_arena_alloc(table->arena, (size_t)2 * capacity * sizeof *slot);
-  if (!request || !jobs || !slot) return false;
+  if (!request || !jobs) return false;
   requests->request = request;
   requests->jobs = jobs;
-  *table = (struct requests_table){table->arena, requests, slot, 2 * capacity, capacity};
-  for (uint32_t i = 0; i < requests->count; i++) *slot_of(table, &request[i]) = i + 1;
+  table->capacity = capacity;
   return true;
 }
 
-/* The request's number; HR_NONE when out of memory. */
+/* The number of an equal request, a new one if there is none yet; HR_NONE if memory is exhausted. */
 static uint32_t number_of(struct requests_table *table, const struct hr_request *request) {
   struct hr_requests *requests = table->requests;
-  if ((!table->slot || requests->count == table->capacity) && !grow(table)) return HR_NONE;
-  uint32_t *slot = slot_of(table, request);
-  if (*slot == 0) {
-    requests->request[requests->count++] = *request;
-    *slot = requests->count;
-  }
-  return *slot - 1;
+  struct hr__hash_cursor at;
+  uint32_t hash = hash_of(request), number = hr__hash_first(&table->numbers, hash, &at);
+  while (number != HR_NONE && !same(&requests->request[number], request)) number = hr__hash_next(&table->numbers, &at);
+  if (number != HR_NONE) return number;
+  if (requests->count == table->capacity && !grow(table)) return HR_NONE;
+  if (!hr__hash_add(&table->numbers, table->arena, hash, requests->count)) return HR_NONE;
+  requests->request[requests->count] = *request;
+  return requests->count++;
 }
 
-/* ---- All of a trace --------------------------------------------------------------------------------- */
+/* ---- All jobs of a trace ---- */
 
 struct hr__request_reader {
   struct requests_table table;
   struct requests_reader reader;
 };
 
-/* The number of what a job asks for; HR_NONE when out of memory. */
+/* The number of a job's request; HR_NONE if memory is exhausted. */
 static uint32_t find(struct hr__request_reader *self, hr_job job) {
   struct hr_request request = request_of(&self->reader, job);
-  if (!hr__mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;
+  if (!mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;
   return number_of(&self->table, &request);
 }
 
@@ -165,7 +154,7 @@ static bool count_jobs(struct hr_requests *requests) {
   struct hr_arena *arena = self->table.arena;
   const struct hr_cluster *cluster = self->reader.cluster;
   for (uint32_t job = 0; job < self->reader.trace->n_jobs; job++) {
-    if (hr__arena_is_streamed(arena) && cluster) hr__cluster_meet(cluster, (hr_job){job});
+    if (hr__arena_is_streamed(arena) && cluster) hr__cluster_submit(cluster, (hr_job){job});
     uint32_t number = find(self, (hr_job){job});
     if (number == HR_NONE) return false;
     requests->jobs[number]++;
@@ -176,8 +165,8 @@ static bool count_jobs(struct hr_requests *requests) {
   return true;
 }
 
-/* All that jobs may ask for is in the table. */
-void hr__requests_find(const struct hr_requests *requests, hr_job job) {
+/* This cannot fail: in a streamed run all requests are in the table before the run begins. */
+void hr__requests_submit(const struct hr_requests *requests, hr_job job) {
   requests->of_job[job.id] = find(requests->reader, job);
 }
 
@@ -189,7 +178,7 @@ static struct hr_requests *make(struct hr_arena *arena, const struct requests_re
   *self = (struct hr__request_reader){{.arena = arena, .requests = requests}, *reader};
   requests->reader = self;
   requests->of_job = hr_arena_alloc_by_job(arena, reader->trace->n_jobs, sizeof *requests->of_job);
-  if (!requests->of_job || hr__mig_needs_init(&self->reader.mig, arena, cluster, reader->trace) != HR_OK) return NULL;
+  if (!requests->of_job || mig_needs_init(&self->reader.mig, arena, cluster, reader->trace) != HR_OK) return NULL;
   return count_jobs(requests) ? requests : NULL;
 }
 
@@ -206,25 +195,25 @@ struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_
   return make(arena, &reader, hr_cluster_spec_of(cluster));
 }
 
-/* A name, as the pools know it. */
-struct hr__mig_name {
-  uint16_t *profile;           /* [n_pools], a set of one profile, or of none */
-  uint32_t gpu_milli, mem_mib; /* in the first pool that knows it; 0: none does */
+/* The meaning of a profile name in the pools. */
+struct mig_name {
+  uint16_t *profile;           /* [n_pools]: a set of one profile, or the empty set */
+  uint32_t gpu_milli, mem_mib; /* in the first pool that has the profile; 0: none has */
 };
 
-/* NULL: it has no GPU that is split. */
+/* NULL: the pool has no partitioned GPUs. */
 static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
   return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
 }
 
-/* ---- Names ------------------------------------------------------------------------------------------ */
+/* ---- Profile names ---- */
 
 static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) {
   uint32_t slices = type->compute_slices;
   return (type->profiles[profile].compute_slices * HR_WHOLE_GPU_MILLI + slices - 1) / slices;
 }
 
-static bool read_name(const struct hr__mig_needs *needs, const char *text, struct hr__mig_name *name) {
+static bool read_name(const struct mig_needs *needs, const char *text, struct mig_name *name) {
   const struct hr_cluster_spec *cluster = needs->cluster;
   name->profile = hr_arena_alloc(needs->arena, cluster->n_pools * sizeof *name->profile);
   if (!name->profile) return false;
@@ -240,11 +229,11 @@ static bool read_name(const struct hr__mig_needs *needs, const char *text, struc
   return true;
 }
 
-static enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
-                                         const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
+static enum hr_status mig_needs_init(struct mig_needs *needs, struct hr_arena *arena,
+                                     const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
   bool any = false;
   for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || split_of(cluster, i);
-  *needs = (struct hr__mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
+  *needs = (struct mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
   if (!any) return HR_OK;
   needs->scratch = hr_arena_alloc(arena, cluster->n_pools * sizeof *needs->scratch);
   needs->name = hr_arena_alloc(arena, ((size_t)trace->mig_profiles.count + 1) * sizeof *needs->name);
@@ -254,7 +243,7 @@ static enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_
   return HR_OK;
 }
 
-/* ---- Needs ------------------------------------------------------------------------------------------ */
+/* ---- Suitable profiles ---- */
 
 static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *request) {
   uint32_t profiles = 0;
@@ -266,8 +255,8 @@ static uint16_t enough(const struct hr_mig_spec *mig, const struct hr_request *r
   return (uint16_t)profiles;
 }
 
-/* The table that is like the scratch one; NULL when out of memory. */
-static const uint16_t *keep(struct hr__mig_needs *needs, uint32_t *number) {
+/* The stored set array that equals the scratch one; a copy if there is none. NULL if memory is exhausted. */
+static const uint16_t *intern_needs(struct mig_needs *needs, uint32_t *number) {
   size_t bytes = needs->cluster->n_pools * sizeof *needs->scratch;
   for (*number = 0; *number < needs->count; ++*number)
     if (memcmp(needs->need[*number], needs->scratch, bytes) == 0) return needs->need[*number];
@@ -279,30 +268,30 @@ static const uint16_t *keep(struct hr__mig_needs *needs, uint32_t *number) {
   return needs->need[needs->count++] = copy;
 }
 
-static const struct hr__mig_name *name_of(const struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job) {
+static const struct mig_name *name_of(const struct mig_needs *needs, const struct hr_trace *trace, hr_job job) {
   uint32_t number = trace->mig_profile ? trace->mig_profile[job.id] : HR_NONE;
   return number == HR_NONE ? NULL : &needs->name[number];
 }
 
-/* The profile that is named, unless it has less memory than the job tells that it wants. */
-static uint16_t named_in(const struct hr__mig_needs *needs, const struct hr__mig_name *name, uint32_t pool,
-                         uint64_t told_mib) {
+/* The named profile, unless it has less memory than the job requests. */
+static uint16_t named_in(const struct mig_needs *needs, const struct mig_name *name, uint32_t pool,
+                         uint64_t requested_mib) {
   const struct hr_mig_spec *mig = split_of(needs->cluster, pool);
   uint32_t profiles = name->profile[pool];
-  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= told_mib ? (uint16_t)profiles : 0;
+  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= requested_mib ? (uint16_t)profiles : 0;
 }
 
-static bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
-                              struct hr_request *request) {
+static bool mig_needs_add(struct mig_needs *needs, const struct hr_trace *trace, hr_job job,
+                          struct hr_request *request) {
   if (!needs->cluster) return true;
-  uint64_t told_mib = request->gpu_mem_mib;
-  const struct hr__mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;
+  uint64_t requested_mib = request->gpu_mem_mib;
+  const struct mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;
   if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
   if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
   for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
-    needs->scratch[i] = name ? named_in(needs, name, i, told_mib) : enough(split_of(needs->cluster, i), request);
+    needs->scratch[i] = name ? named_in(needs, name, i, requested_mib) : enough(split_of(needs->cluster, i), request);
     if (request->gpus != 1) needs->scratch[i] = 0;
   }
-  request->mig_profiles = keep(needs, &request->mig_need);
+  request->mig_profiles = intern_needs(needs, &request->mig_need);
   return request->mig_profiles != NULL;
 }

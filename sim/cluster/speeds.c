@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows stand by model and, of one model, by GPUs. A model's rows are looked up once for each model of the trace, not
- * for each job. Work and time are turned into each other in 128 bits: work is rounded down and time up, so the time for
- * some work never ends before that work is done.
+ * Rows of a table of speeds are sorted by model and, for each model, by GPUs. The rows of a model are looked up once
+ * per model of the trace, not per job. Conversion between work and time uses 128 bits: work is rounded down and time
+ * up, so the time for an amount of work never ends before that work is complete.
  */
 
 #include "sim/cluster/speeds.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_US (INT64_MAX / 2)
+#define MAX_US (INT64_MAX / 2)
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -28,7 +28,8 @@ static struct hr__row_span rows_of(const struct hr_speeds *table, const char *mo
   return span;
 }
 
-/* The row for the most GPUs that are not more than the job's; the model's first where all are for more. */
+/* The row with the largest number of GPUs that does not exceed the job's; the first row of the model if all exceed
+   it. */
 static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span, uint32_t gpus) {
   if (span.count == 0) return table->n_rows;
   uint32_t row = span.first;
@@ -37,13 +38,13 @@ static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span,
 }
 
 static uint32_t min_ppm(const struct hr_speeds *table, const struct hr_cluster_spec *cluster) {
-  uint32_t least = UINT32_MAX;
+  uint32_t lowest = UINT32_MAX;
   for (uint32_t row = 0; row <= table->n_rows; row++)
     for (uint32_t pool = 0; pool < table->n_pools; pool++) {
       uint32_t ppm = cluster->pools[pool].nodes > 0 ? hr__speed_of_row(table, row, pool) : 0;
-      if (ppm > 0 && ppm < least) least = ppm;
+      if (ppm > 0 && ppm < lowest) lowest = ppm;
     }
-  return least;
+  return lowest;
 }
 
 enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
@@ -78,21 +79,47 @@ void hr_speeds_destroy(struct hr_speeds *speeds) {
 int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm) {
   if (speed_ppm == HR__FULL_SPEED_PPM || work_us == 0) return work_us;
   wide time_us = ((wide)(uint64_t)work_us * HR__FULL_SPEED_PPM - part + speed_ppm - 1) / speed_ppm;
-  return time_us < LONGEST_US ? (int64_t)time_us : LONGEST_US;
-}
-
-int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
-  return hr__time_left_us(work_us, 0, speed_ppm);
+  return time_us < MAX_US ? (int64_t)time_us : MAX_US;
 }
 
 int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part) {
   if (speed_ppm == HR__FULL_SPEED_PPM) return time_us;
   wide work_ppm = (wide)(uint64_t)time_us * speed_ppm + *part, work_us = work_ppm / HR__FULL_SPEED_PPM;
   *part = (uint32_t)(work_ppm % HR__FULL_SPEED_PPM);
-  return work_us < LONGEST_US ? (int64_t)work_us : LONGEST_US;
+  return work_us < MAX_US ? (int64_t)work_us : MAX_US;
 }
 
-int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
-  uint32_t part = 0;
-  return hr__work_done_us(time_us, speed_ppm, &part);
+/* ---- Speeds by network ---- */
+
+static bool any_links(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    for (unsigned tier = 0; cluster->pools[i].nodes > 0 && tier < HR_N_TIERS; tier++)
+      if (cluster->pools[i].topology.network[tier] != HR_NETWORK_NONE) return true;
+  return false;
+}
+
+enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_arena *arena,
+                                const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
+                                const struct hr_trace *trace) {
+  *network = (struct hr__network_speeds){.min_ppm = HR__FULL_SPEED_PPM};
+  if (!table || table->n_rows == 0 || !any_links(cluster)) return HR_OK;
+  network->table = table;
+  for (uint32_t i = 0; i < table->n_rows; i++)
+    if (table->rows[i].speed_ppm < network->min_ppm) network->min_ppm = table->rows[i].speed_ppm;
+  size_t n_models = (size_t)trace->models.count + 1;
+  network->spans = hr_arena_alloc(arena, n_models * HR_N_NETWORKS * sizeof *network->spans);
+  if (!network->spans) return HR_NO_MEMORY;
+  for (size_t model = 0; model < n_models; model++)
+    for (unsigned links = 0; links < HR_N_NETWORKS; links++)
+      network->spans[model * HR_N_NETWORKS + links] = hr_network_span_of(
+          table, model < trace->models.count ? trace->models.text[model] : NULL, (enum hr_network)links);
+  return HR_OK;
+}
+
+uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace, hr_job job,
+                         enum hr_network links) {
+  if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
+  size_t row = model == HR_NONE ? trace->models.count : model;
+  return hr_network_span_ppm(network->table, network->spans[row * HR_N_NETWORKS + links], trace->gpus[job.id]);
 }

@@ -2,7 +2,8 @@
 #ifndef HR_SIM_CLUSTER_SPEEDS_H
 #define HR_SIM_CLUSTER_SPEEDS_H
 
-/* A table of speeds bound to a trace: which of its rows each job goes by, and what speed makes of work and time. */
+/* Speeds of a run: tables of speeds by GPU type and by network, bound to the trace; and conversion between work and
+   time. A speed is in ppm of the reference. */
 
 #include "base/arena.h"
 #include "headroom/policy.h"
@@ -14,36 +15,61 @@ struct hr__speed_table {
   uint32_t *row_of;              /* by job, in a streamed run from its submission on; NULL without a table */
   struct hr__row_span {
     uint32_t first, count;
-  } * spans;        /* by model of the trace: the table's rows */
-  uint32_t min_ppm; /* of all that are above 0, on pools that have nodes */
+  } * spans;        /* by model of the trace: its rows in the table */
+  uint32_t min_ppm; /* the lowest speed above 0 in pools that have nodes */
 };
 
-/* In the arena. HR_NO_MEMORY is the only failure. `table` may be NULL, else it is of the cluster's pools. */
+/* In the arena. `table` may be NULL; otherwise it is for the cluster's pools. Fails with HR_NO_MEMORY only. */
 enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
 
-/* Writes down by which row a job goes: done for all at the beginning, but in a streamed run before a job is looked at.
- */
+/* Finds the row of a job: for all jobs at the start, or at submission if the run is streamed. */
 void hr__speeds_find_row(const struct hr__speed_table *speeds, const struct hr_trace *trace, hr_job job);
 
 static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t row, uint32_t pool) {
   return table->ppm[(size_t)row * table->n_pools + pool];
 }
 
-/* A job without GPUs has none to be fast on. */
+/* The speed of a job by GPU type. Jobs without GPUs run at full speed. */
 static inline uint32_t hr__speed_ppm(const struct hr__speed_table *speeds, hr_job job, hr_pool pool) {
   if (!speeds->table || speeds->row_of[job.id] == HR_NONE) return HR__FULL_SPEED_PPM;
   return hr__speed_of_row(speeds->table, speeds->row_of[job.id], pool.id);
 }
 
-/* How long work takes, rounded up; what would go beyond all times is INT64_MAX / 2. */
-int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm);
-/* What work is done in a time, rounded down; likewise. */
-int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm);
-
-/* Likewise of work that has begun: `*part` is what is done of its next microsecond, in millionths, and goes on to be.
-   So work at speeds that change is counted without loss. */
+/* The time that work takes, rounded up, and the work completed in a time, rounded down; at most INT64_MAX / 2. For work
+   in progress: `part` is the completed fraction of the next microsecond of work, in millionths. hr__work_done_us
+   updates it, so that changes of speed lose no work. */
 int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm);
 int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part);
+
+/* The time that work takes, rounded up; at most INT64_MAX / 2. */
+static inline int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
+  return hr__time_left_us(work_us, 0, speed_ppm);
+}
+
+/* The work completed in a time, rounded down; at most INT64_MAX / 2. */
+static inline int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
+  uint32_t part = 0;
+  return hr__work_done_us(time_us, speed_ppm, &part);
+}
+
+/* ---- Speeds by network ---- */
+
+/* For each model of the trace and each kind of link, its rows in the table. */
+struct hr__network_speeds {
+  const struct hr_network_speeds *table; /* NULL: no link slows a job down */
+  struct hr_network_span *spans;         /* [models + 1][HR_N_NETWORKS]; the last ones are for jobs without a model */
+  uint32_t min_ppm;                      /* the lowest speed */
+};
+
+/* In the arena. `table` may be NULL; it is ignored unless some pool declares its networks. Fails with HR_NO_MEMORY
+   only. */
+enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_arena *arena,
+                                const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
+                                const struct hr_trace *trace);
+
+/* The speed of a job on links of this kind. */
+uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace, hr_job job,
+                         enum hr_network links);
 
 #endif

@@ -1,42 +1,233 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that may be stopped before their end. An attempt goes through phases: it restarts (not the first time), works,
- * and saves now and then; on notice it may save and leave. Where it finds too little GPU memory it dies before all
- * that, and tries again later (claims.c). One entry of the heap stands for the end of a job's phase or of its work; who
- * writes to a shared storage has none, and is turned by the storage. Work is counted by the job's own clock, which
- * stands still while it saves or restarts. What a checkpoint holds is kept; the rest of what was done is lost when the
- * job is stopped.
+ * Jobs that can be stopped before their end. An attempt has phases: it restarts (not the first attempt), works, and
+ * writes a checkpoint from time to time; after a notice it may write one and leave. If its GPUs have too little memory,
+ * it is killed before that and tries again later (sharing.c).
+ *
+ * The event heap has one entry for the end of a job's phase or of its work, except for jobs that write to a shared
+ * storage, which the storage advances. Work is measured on the job's own clock, which stops during restarts
+ * and checkpoints. Work before the last checkpoint is kept; later work is lost if the job is stopped.
  */
 
+#include "base/array.h"
 #include "sim/engine/engine.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/*
+ * ---- Storage ----
+ *
+ * The storage of a pool. Checkpoints that are written at the same time share its bandwidth equally, so all writers make
+ * the same progress, and one clock suffices: the service that each writer has received so far. A writer is done when
+ * the clock reaches its mark, the size of its checkpoint after the value at which it began. Service is counted in units
+ * of 2^-10 MiB x microseconds per second, so that the division by the number of writers loses almost nothing, equally
+ * on every machine.
+ */
+
+__extension__ typedef unsigned __int128 wide;
+
+#define SERVICE_PER_MIB (UINT64_C(1000000) << 10)
+
+struct storage_writer {
+  wide mark;
+  hr_job job;
+};
+
+struct hr__storage {
+  uint64_t mib_s;
+  wide clock;
+  int64_t clock_us;               /* when the clock was last updated */
+  int64_t next_us;                /* when the first writer is done */
+  struct storage_writer *writers; /* sorted by (mark, job) */
+  uint32_t count, capacity;
+};
+
+static enum hr_status init_storage(struct hr__engine *engine) {
+  engine->storage = hr_arena_alloc(&engine->arena, engine->cluster.n_pools * sizeof *engine->storage);
+  if (!engine->storage) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++)
+    engine->storage[i].mib_s = engine->cluster.pools[i].spec->storage_mib_s;
+  return HR_OK;
+}
+
+void hr__storage_finish(struct hr__engine *engine) {
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++) free(engine->storage[i].writers);
+}
+
+static void read_clock(struct hr__storage *storage, int64_t now_us) {
+  if (storage->count)
+    storage->clock += ((wide)storage->mib_s << 10) * (uint64_t)(now_us - storage->clock_us) / storage->count;
+  storage->clock_us = now_us;
+}
+
+/* The time until the clock has advanced by `service` with `count` writers. */
+static int64_t time_for(const struct hr__storage *storage, wide service, uint32_t count) {
+  wide rate = (wide)storage->mib_s << 10;
+  wide us = (service * count + rate - 1) / rate;
+  return us > (wide)HR_MAX_INPUT_US ? HR_MAX_INPUT_US : (int64_t)us;
+}
+
+static enum hr_status schedule_first(struct hr__engine *engine, hr_pool pool) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  storage->next_us = HR_NEVER_US;
+  if (!storage->count) return HR_OK;
+  wide mark = storage->writers[0].mark;
+  wide service = mark > storage->clock ? mark - storage->clock : 0;
+  storage->next_us = engine->view.now_us + time_for(storage, service, storage->count);
+  return hr__schedule(engine, storage->next_us, HR__PENDING_STORAGE, pool.id);
+}
+
+static int64_t forecast_write_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib) {
+  const struct hr__storage *storage = &engine->storage[pool.id];
+  return time_for(storage, (wide)mib * SERVICE_PER_MIB, storage->count + 1);
+}
+
+static enum hr_status begin_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  read_clock(storage, engine->view.now_us);
+  if (!HR__ARRAY_HAS_ROOM(storage->writers, storage->count, storage->capacity)) return hr__out_of_memory(engine);
+  struct storage_writer writer = {storage->clock + (wide)mib * SERVICE_PER_MIB, job};
+  uint32_t at = storage->count++;
+  for (; at > 0 && writer.mark < storage->writers[at - 1].mark; at--) storage->writers[at] = storage->writers[at - 1];
+  storage->writers[at] = writer;
+  return schedule_first(engine, pool);
+}
+
+static void take_out(struct hr__storage *storage, uint32_t at) {
+  storage->count--;
+  memmove(&storage->writers[at], &storage->writers[at + 1], (storage->count - at) * sizeof *storage->writers);
+}
+
+static enum hr_status cancel_write(struct hr__engine *engine, hr_pool pool, hr_job job) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  uint32_t at = 0;
+  read_clock(storage, engine->view.now_us);
+  while (storage->writers[at].job.id != job.id) at++;
+  take_out(storage, at);
+  return schedule_first(engine, pool);
+}
+
+enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done) {
+  struct hr__storage *storage = &engine->storage[pool.id];
+  *done = (hr_job){HR_NONE};
+  if (!storage->count || storage->next_us != engine->view.now_us) return HR_OK;
+  read_clock(storage, engine->view.now_us);
+  *done = storage->writers[0].job;
+  take_out(storage, 0);
+  return schedule_first(engine, pool);
+}
+
+void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job),
+                      void *self) {
+  const struct hr__storage *storage = &engine->storage[pool.id];
+  for (uint32_t i = 0; i < storage->count; i++) visit(self, storage->writers[i].job);
+}
+
+/* ---- Checkpoints: settings of the job's class and the job's own columns ---- */
+
+/* All zero if the run has no classes. */
+static const struct hr_class_spec *class_spec_of(const struct hr__engine *engine, hr_job job) {
+  static const struct hr_class_spec nothing = {0};
+  const struct hr_class_spec *classes = engine->config->classes;
+  const uint8_t *class_ = engine->trace->class_;
+  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
+}
+
+/* The size of a checkpoint of the job; 0: unknown. */
+static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
+  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
+  return own ? own : class_spec_of(engine, job)->checkpoint_mib;
+}
+
+/* Checkpoints are written to the pool's storage if its bandwidth and their size are known; otherwise they take the
+   time of the class. */
+static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
+}
+
+static int64_t alone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (!writes_to_storage(engine, job, pool)) return class_spec_of(engine, job)->write_us;
+  double seconds = (double)checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
+  return (int64_t)llround(seconds * (double)HR_SECOND_US);
+}
+
+/* The rate at which any of a job's nodes is lost, relative to the rate of one node. */
+static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
+  switch (spot->model) {
+  case HR_SPOT_ON_OFF:
+  case HR_SPOT_TRACE:
+    return 1;
+  case HR_SPOT_EXPONENTIAL:
+  case HR_SPOT_ADVISOR:
+    return hr__interruption_share(spot, pool_nodes, n_nodes);
+  case HR_SPOT_NONE:
+  case HR_SPOT_BATHTUB:
+  case HR_N_SPOT_MODELS:
+    break;
+  }
+  return n_nodes;
+}
+
+/* Daly's interval ("A higher order estimate of the optimum checkpoint interval for restart dumps", 2006), to first
+   order: sqrt(2 d M) - d for a write time d and a mean time M between losses; M if d >= 2 M. */
+static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
+  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
+  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
+  uint32_t n_nodes = engine->allocation[job.id].n_slices;
+  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
+  if (!isfinite(life_s)) return HR_NEVER_US;
+  double write_s = (double)alone_write_us(engine, job, pool) / (double)HR_SECOND_US;
+  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
+  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
+  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
+  return interval_us > 0 ? interval_us : HR_SECOND_US;
+}
+
+/* The work between two checkpoints of a job in that pool, at its present placement; HR_NEVER_US: none. */
+static int64_t checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
+  const struct hr_class_spec *class_ = class_spec_of(engine, job);
+  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
+  if (own > 0 && periodic) return own;
+  switch (class_->checkpoint) {
+  case HR_CHECKPOINT_INTERVAL:
+    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
+  case HR_CHECKPOINT_YOUNG_DALY:
+    return young_daly_us(engine, job, pool);
+  case HR_CHECKPOINT_NONE:
+  case HR_CHECKPOINT_ON_NOTICE:
+  case HR_CHECKPOINT_CONTINUOUS:
+  case HR_N_CHECKPOINTS:
+    break;
+  }
+  return HR_NEVER_US;
+}
 
 static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   return hr__allocation_placement(engine, job, &one).pool;
 }
 
-static const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job);
-
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
-  return hr__job_class_spec(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
+  return class_spec_of(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
 }
 
 static bool can_save(const struct hr__engine *engine, hr_job job) {
-  if (hr__attempt_keeps_all(engine, job)) return false; /* need not */
-  return hr__job_class_spec(engine, job)->checkpoint != HR_CHECKPOINT_NONE ||
+  if (hr__attempt_keeps_all(engine, job)) return false; /* has no need to */
+  return class_spec_of(engine, job)->checkpoint != HR_CHECKPOINT_NONE ||
          engine->attempt[job.id].interval_us != HR_NEVER_US;
 }
 
-/* ---- Phases ----------------------------------------------------------------------------------------- */
+/* ---- Phases ---- */
 
 static hr_amount gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
   return (hr_amount)attempt->gpu_milli * time_us;
 }
 
-/* What was done so far cannot be lost any more. */
+/* All work so far is kept from now on. */
 static void keep(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
@@ -46,8 +237,8 @@ static void keep(struct hr__engine *engine, hr_job job) {
   attempt->unkept_us = 0;
 }
 
-/* The work that is done by now, if the phase is one of work. Time is rounded up to a whole microsecond, in which a fast
-   job would do more than there is to do. */
+/* The work completed by now. Times are rounded up to whole microseconds, in which a fast job would do more than
+   there is left, so it is limited to that. `*part`: the fraction of the next microsecond, in millionths. */
 static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t *part) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   *part = attempt->part;
@@ -64,7 +255,7 @@ static void note_saved(struct hr__engine *engine, hr_job job) {
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
-/* Books the time of the phase that ends now. */
+/* Adds the time of the phase that ends now to the accounts. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_job_accounting *accounting = &engine->accounting[job.id];
@@ -89,7 +280,7 @@ static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   engine->attempt[job.id].phase = phase;
 }
 
-/* Works until the next checkpoint is due, or to the end. */
+/* Schedules the next checkpoint or the end of the work. */
 static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
@@ -103,7 +294,7 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
                       job.id);
 }
 
-enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
+enum hr_status hr__attempt_set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->speed_ppm == speed_ppm) return HR_OK;
   if (attempt->phase == HR__PHASE_WORKING) {
@@ -114,21 +305,15 @@ enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t 
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
-static uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job);
-
-static bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool);
-
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   hr_pool pool = pool_of(engine, job);
   enter(engine, job, phase);
-  if (hr__writes_to_storage(engine, job, pool))
-    return hr__storage_write(engine, pool, job, hr__checkpoint_mib(engine, job));
-  return hr__schedule(engine, engine->view.now_us + hr__job_class_spec(engine, job)->write_us, HR__PENDING_PHASE,
-                      job.id);
+  if (writes_to_storage(engine, job, pool)) return begin_write(engine, pool, job, checkpoint_mib(engine, job));
+  return hr__schedule(engine, engine->view.now_us + class_spec_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
 }
 
-/* Whether a job that works or restarts is done by then without another checkpoint; one that has died, if it comes up
-   when it next tries. */
+/* Whether a job that works or restarts would complete by `down_us` without another checkpoint; for a job that backs
+   off, if its next try succeeds. */
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
@@ -137,8 +322,8 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
   return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
 }
 
-/* Who leaves once its checkpoint is written stays all the same if it has time enough to be done. */
-static enum hr_status saved(struct hr__engine *engine, hr_job job) {
+/* A job that planned to vacate after its checkpoint keeps running if it can finish before the deadline. */
+static enum hr_status finish_save(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
@@ -154,7 +339,7 @@ static enum hr_status saved(struct hr__engine *engine, hr_job job) {
   return work_on(engine, job);
 }
 
-/* A job that has its GPUs, and the memory that it wants of them, restarts or works. */
+/* A job that has its GPUs and their memory restarts or works. */
 static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
   int64_t restart_us = engine->attempt[job.id].restart_us;
   enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
@@ -184,10 +369,10 @@ enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job) {
   case HR__PHASE_LEAVING:
     break;
   }
-  return saved(engine, job);
+  return finish_save(engine, job);
 }
 
-/* ---- Beginning and end ------------------------------------------------------------------------------ */
+/* ---- Start and end ---- */
 
 enum hr_status hr__attempts_init(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
@@ -199,30 +384,21 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
   if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->accounting)
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) hr__attempt_submit(engine, (hr_job){i});
-  return hr__storage_init(engine);
+  return init_storage(engine);
 }
-
-void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
-  engine->attempt_us[job.id] = HR_NEVER_US;
-  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
-}
-
-static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
-
-static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
-  int64_t restart_us = engine->accounting[job.id].attempts++ ? hr__job_class_spec(engine, job)->restart_us : 0;
+  int64_t restart_us = engine->accounting[job.id].attempts++ ? class_spec_of(engine, job)->restart_us : 0;
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
-  restart_us += hr__splits_lead_us(engine, &placement);
+  restart_us += hr__reconfiguration_us(engine, &placement);
   bool claimed = hr__claims_take(engine, job, &placement);
   *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
                                          .phase_us = engine->view.now_us,
                                          .progress_us = engine->kept_us[job.id],
                                          .restart_us = restart_us,
-                                         .interval_us = hr__checkpoint_interval_us(engine, job, placement.pool),
+                                         .interval_us = checkpoint_interval_us(engine, job, placement.pool),
                                          .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
                                          .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
                                          .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
@@ -234,7 +410,7 @@ static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
   enum hr__phase phase = engine->attempt[job.id].phase;
   if (phase != HR__PHASE_SAVING && phase != HR__PHASE_LEAVING) return HR_OK;
   hr_pool pool = pool_of(engine, job);
-  return hr__writes_to_storage(engine, job, pool) ? hr__storage_drop(engine, pool, job) : HR_OK;
+  return writes_to_storage(engine, job, pool) ? cancel_write(engine, pool, job) : HR_OK;
 }
 
 static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
@@ -250,14 +426,14 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
 
 enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep) {
   enum hr_status status = leave_storage(engine, job);
-  hr__claims_give(engine, job);
+  hr__claims_release(engine, job);
   close_books(engine, job, keep);
   hr__event_heap_remove_job(&engine->heap, job.id);
   return status;
 }
 
 void hr__attempt_end(struct hr__engine *engine, hr_job job) {
-  hr__claims_give(engine, job);
+  hr__claims_release(engine, job);
   close_books(engine, job, true);
   engine->accounting[job.id].end_us = engine->view.now_us;
 }
@@ -269,7 +445,7 @@ void hr__attempts_settle(struct hr__engine *engine) {
     if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
 }
 
-/* ---- Interruption ----------------------------------------------------------------------------------- */
+/* ---- Interruption ---- */
 
 static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason, bool keep) {
   struct hr_slice one;
@@ -277,7 +453,7 @@ static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_r
   if (status != HR_OK) return status;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_give(&engine->cluster, &placement, job);
+  hr__cluster_release(&engine->cluster, &placement, job);
   if (engine->residents.first) hr__residents_remove(engine, job, &placement);
   engine->view.allocated_milli -= gpu_milli;
   engine->view.n_running--;
@@ -288,7 +464,7 @@ static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_r
   if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
-  hr__allocation_drop(engine, job);
+  hr__allocation_free(engine, job);
   return status;
 }
 
@@ -298,13 +474,12 @@ enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum
 
 static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   hr_pool pool = pool_of(engine, job);
-  int64_t write_us = hr__writes_to_storage(engine, job, pool)
-                         ? hr__storage_forecast_us(engine, pool, hr__checkpoint_mib(engine, job))
-                         : hr__job_class_spec(engine, job)->write_us;
+  int64_t write_us = writes_to_storage(engine, job, pool) ? forecast_write_us(engine, pool, checkpoint_mib(engine, job))
+                                                          : class_spec_of(engine, job)->write_us;
   return write_us <= down_us - engine->view.now_us;
 }
 
-/* One that is saving leaves after that. */
+/* A job that is writing a checkpoint leaves when that is written. */
 static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
@@ -312,8 +487,9 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
   return HR_OK;
 }
 
-/* A job that will be done in time works on; one that restarts or has died has nothing to save and leaves; one that
-   works saves and leaves if the write fits; all others work on to be cut off. */
+/* After a notice: a job that will complete in time works on; one that restarts or backs off has nothing to save and
+   leaves; one that works writes a checkpoint and leaves, if there is time for it; all others work until they are
+   stopped. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (!can_save(engine, job)) return HR_OK;
@@ -340,17 +516,17 @@ enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job j
   return status == HR_OK && !keeps ? hr__attempt_notice(engine, job, evict_us) : status;
 }
 
-/* Unless it has left, or ended, before. The state of one that is over may have gone back to the system, and does not
-   run then either. */
+/* Does nothing if the job has left or ended, or if a later notice replaced this one. The state of a finished job may
+   have been reclaimed; then it is not running either. */
 enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
   const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
   return interrupt(engine, job, HR_REASON_PREEMPTED, attempt->evict_keeps || hr__attempt_keeps_all(engine, job));
 }
 
-/* ---- Asking, for policies --------------------------------------------------------------------------- */
+/* ---- Queries of policies ---- */
 
-/* Of a running job that cannot be stopped. */
+/* Of a running job in a run where jobs cannot be stopped. */
 static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
   int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
   if (!engine->speeds.table && !engine->network.table) return passed_us;
@@ -373,122 +549,4 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
 
 uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {
   return hr__speed_ppm(&hr__engine_of(view)->speeds, job, pool);
-}
-
-/* How a job checkpoints: what its class and its own columns say, and how often that is on spot nodes. */
-
-/* All zero where the run has no classes. */
-static const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job) {
-  static const struct hr_class_spec nothing = {0};
-  const struct hr_class_spec *classes = engine->config->classes;
-  const uint8_t *class_ = engine->trace->class_;
-  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
-}
-
-/* Size of one; 0: unknown. */
-static uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job) {
-  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
-  return own ? own : hr__job_class_spec(engine, job)->checkpoint_mib;
-}
-
-/* Checkpoints go through the storage when its bandwidth and their size are known; else they take the class's time. */
-static bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && hr__checkpoint_mib(engine, job) > 0;
-}
-
-static int64_t lone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  if (!hr__writes_to_storage(engine, job, pool)) return hr__job_class_spec(engine, job)->write_us;
-  double seconds = (double)hr__checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
-  return (int64_t)llround(seconds * (double)HR_SECOND_US);
-}
-
-/* How many times as often as one node is lost, some of a job's nodes are. */
-static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
-  switch (spot->model) {
-  case HR_SPOT_ON_OFF:
-  case HR_SPOT_TRACE:
-    return 1;
-  case HR_SPOT_EXPONENTIAL:
-  case HR_SPOT_ADVISOR:
-    return hr__blow_share(spot, pool_nodes, n_nodes);
-  case HR_SPOT_NONE:
-  case HR_SPOT_BATHTUB:
-  case HR_N_SPOT_MODELS:
-    break;
-  }
-  return n_nodes;
-}
-
-/* Daly's interval (A higher order estimate of the optimum checkpoint interval for restart dumps, 2006), to first order:
-   sqrt(2 d M) - d for a write of d and a mean time M between losses, M where d is as long as 2 M. */
-static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
-  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
-  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
-  uint32_t n_nodes = engine->seat[job.id].n_slices;
-  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
-  if (!isfinite(life_s)) return HR_NEVER_US;
-  double write_s = (double)lone_write_us(engine, job, pool) / (double)HR_SECOND_US;
-  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
-  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
-  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
-  return interval_us > 0 ? interval_us : HR_SECOND_US;
-}
-
-/* Work between two in that pool, the job sitting there; HR_NEVER_US: none is made. */
-static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
-  const struct hr_class_spec *class_ = hr__job_class_spec(engine, job);
-  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
-  if (own > 0 && periodic) return own;
-  switch (class_->checkpoint) {
-  case HR_CHECKPOINT_INTERVAL:
-    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
-  case HR_CHECKPOINT_YOUNG_DALY:
-    return young_daly_us(engine, job, pool);
-  case HR_CHECKPOINT_NONE:
-  case HR_CHECKPOINT_ON_NOTICE:
-  case HR_CHECKPOINT_CONTINUOUS:
-  case HR_N_CHECKPOINTS:
-    break;
-  }
-  return HR_NEVER_US;
-}
-
-/* GPUs that MIG splits anew: what it takes until jobs work on their instances. */
-
-enum hr_status hr__splits_init(struct hr__engine *engine) {
-  const struct hr_cluster *cluster = &engine->cluster;
-  int64_t longest_us = 0;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_pool_spec *spec = cluster->pools[i].spec;
-    const struct hr_mig_spec *mig = spec->nodes > 0 ? spec->mig : NULL;
-    if (mig && mig->lead_us > longest_us) longest_us = mig->lead_us;
-  }
-  if (longest_us == 0) return HR_OK;
-  engine->longest_us += longest_us;
-  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
-  engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
-  return engine->split_us ? HR_OK : hr__out_of_memory(engine);
-}
-
-/* Who comes to a GPU that is being split waits for it, too. */
-static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
-  if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
-  size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
-  int64_t now_us = engine->view.now_us;
-  if (slice->instance.layout != slice->instance.layout_before) engine->split_us[gpu] = now_us + mig->lead_us;
-  return engine->split_us[gpu] > now_us ? engine->split_us[gpu] - now_us : 0;
-}
-
-/* How long a job that starts at the placement waits until its instances are there. Called once for each start. */
-static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement) {
-  const struct hr_mig_spec *mig = engine->split_us ? engine->cluster.pools[placement->pool.id].spec->mig : NULL;
-  int64_t longest_us = 0;
-  for (uint32_t i = 0; mig && i < placement->n_slices; i++) {
-    if (!placement->slices[i].gpus) continue;
-    int64_t one_us = lead_us(engine, mig, &placement->slices[i]);
-    if (one_us > longest_us) longest_us = one_us;
-  }
-  return longest_us;
 }

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Columns by job are as long as the trace in addresses, but not in memory: a page is there from the first job of it
- * that comes until all jobs of its block are over, and then goes back to the system. Jobs keep their ids, which are the
- * order of submission, so that nothing else of the engine or of a policy is another and ties go as ever; and one job
- * that runs for months keeps its own block, not all that came after it. The engine's pages are lost with what they
- * held. Those of the trace come from its file, and would come back from there.
+ * Streamed runs. Per-job columns have addresses for the whole trace, but not memory: the pages of a block of jobs
+ * become resident when its first job is submitted, and return to the system when all its jobs are finished. Job ids
+ * stay the same, so nothing else in the engine or in a policy changes, ties included. A job that runs for months
+ * retains its own block only, not all later ones. Pages of the engine's columns lose their contents; pages of the trace
+ * are mapped from its file and would be read from there again.
  */
 
-#include "sim/engine/column_reclaim.h"
-
 #include "base/array.h"
-#include "sim/cluster/requests.h"
+#include "sim/cluster/cluster.h"
 #include "sim/engine/engine.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Who still has a note of a job that is over, and asks for its state, finds one that neither waits nor runs: that which
-   it had, or zero. */
+/* Code that still refers to a finished job and reads its state must see one that neither waits nor runs: the last
+   one, or zero. */
 _Static_assert(HR_JOB_FUTURE == 0, "the state of a job whose memory has gone back");
 
-/* Jobs to a block: a page of the narrowest column, of one byte a job, so that a block is a whole number of pages of
-   each column. Where pages are larger, so are blocks. */
+/* The number of jobs of a block: one page of the narrowest column, which has one byte per job, so that a block is a
+   whole number of pages in each column. */
 static uint32_t block_jobs(void) {
   long page_bytes = sysconf(_SC_PAGESIZE);
   return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
@@ -62,11 +60,7 @@ static uint32_t block_jobs(void) {
   X(id_number)
 
 static bool list_column(struct hr__column_reclaim *reclaim, struct hr__reclaimed_column column) {
-  if (reclaim->n_columns == reclaim->capacity) {
-    struct hr__reclaimed_column *columns = hr__grown(reclaim->columns, &reclaim->capacity, sizeof *columns);
-    if (!columns) return false;
-    reclaim->columns = columns;
-  }
+  if (!HR__ARRAY_HAS_ROOM(reclaim->columns, reclaim->n_columns, reclaim->capacity)) return false;
   reclaim->columns[reclaim->n_columns++] = column;
   return true;
 }
@@ -84,9 +78,9 @@ static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct 
   return listed;
 }
 
-static void give_back(const struct hr__column_reclaim *reclaim, uint32_t block);
+static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block);
 
-/* Small pages, so that a block is a whole number of them. */
+/* Huge pages are disabled so that a block is a whole number of pages. */
 static void *column_of(void *self, uint32_t n_jobs, size_t width) {
   struct hr__column_reclaim *reclaim = self;
   size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
@@ -98,116 +92,117 @@ static void *column_of(void *self, uint32_t n_jobs, size_t width) {
   return NULL;
 }
 
-static void passed(void *self, hr_job job) {
+static void passed_job(void *self, hr_job job) {
   const struct hr__column_reclaim *reclaim = self;
-  if ((job.id + 1) % reclaim->block_jobs == 0) give_back(reclaim, job.id / reclaim->block_jobs);
+  if ((job.id + 1) % reclaim->block_jobs == 0) release_block(reclaim, job.id / reclaim->block_jobs);
 }
 
 enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
   struct hr__column_reclaim *reclaim = &engine->reclaim;
   const struct hr_trace *trace = engine->trace;
   if (!trace->mapped)
-    return hr_fail(engine->error, HR_BAD_INPUT, "%s: is not read for streaming, its columns are in memory",
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: cannot be streamed: the trace was read into memory",
                    trace->source);
   reclaim->block_jobs = block_jobs();
   reclaim->n_blocks = trace->n_jobs / reclaim->block_jobs + 1;
-  reclaim->left = malloc(reclaim->n_blocks * sizeof *reclaim->left);
-  if (!reclaim->left || !list_trace_columns(reclaim, trace)) return hr__out_of_memory(engine);
-  for (uint32_t i = 0; i < reclaim->n_blocks; i++) reclaim->left[i] = reclaim->block_jobs;
-  engine->arena.job_columns = (struct hr__arena_job_columns){column_of, passed, reclaim};
+  reclaim->unfinished = malloc(reclaim->n_blocks * sizeof *reclaim->unfinished);
+  if (!reclaim->unfinished || !list_trace_columns(reclaim, trace)) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < reclaim->n_blocks; i++) reclaim->unfinished[i] = reclaim->block_jobs;
+  engine->arena.job_columns = (struct hr__arena_job_columns){column_of, passed_job, reclaim};
   return HR_OK;
 }
 
 enum hr_status hr__column_reclaim_check(const struct hr__engine *engine) {
   if (!engine->config->check) return HR_OK;
   return hr_fail(engine->error, HR_BAD_INPUT,
-                 "the run cannot be streamed: --check looks at all jobs, and it keeps none that is over; leave one of "
-                 "them out");
+                 "--check cannot be combined with a streamed run, which forgets finished jobs");
 }
 
-/* A look at one page of a file brings those around it that are in memory: Linux's fault_around_bytes, unless somebody
-   has changed it. */
-enum { BROUGHT_AT_ONCE = 1 << 16 };
+/* Reading one page of a mapped file also maps the pages around it that are in memory: 64 KiB, the default of Linux's
+   fault_around_bytes. */
+enum { FAULT_AROUND_BYTES = 1 << 16 };
 
-/* All that a look at the block may have brought goes: a trace's pages come back from its file when somebody looks at a
-   neighbour. It begins anywhere, and what is around it is of the same file. */
-static void give_back_trace(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
-                            uint32_t block) {
+/* Releases all pages that an access to the block may have mapped. Pages of neighbouring blocks that are still in use
+   are mapped again from the file on access. The column may begin anywhere in a page; the bytes around it belong to
+   the same file. */
+static void release_trace_block(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
+                                uint32_t block) {
   uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
   uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
-  from -= from % BROUGHT_AT_ONCE;
-  to += BROUGHT_AT_ONCE - to % BROUGHT_AT_ONCE;
+  from -= from % FAULT_AROUND_BYTES;
+  to += FAULT_AROUND_BYTES - to % FAULT_AROUND_BYTES;
   if (from < first - first % page) from = first - first % page;
   if (to > last - last % page) to = last - last % page;
   if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
 }
 
-static void give_back(const struct hr__column_reclaim *reclaim, uint32_t block) {
+static void release_block(const struct hr__column_reclaim *reclaim, uint32_t block) {
   for (uint32_t i = 0; i < reclaim->n_columns; i++) {
     const struct hr__reclaimed_column *column = &reclaim->columns[i];
     size_t bytes = reclaim->block_jobs * column->width;
     if (!column->bytes)
-      give_back_trace(reclaim, column, block);
+      release_trace_block(reclaim, column, block);
     else
       (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
   }
 }
 
-static int64_t slowest_us(const struct hr__engine *engine, int64_t work_us) {
+static int64_t max_run_us(const struct hr__engine *engine, int64_t work_us) {
   int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
   return hr__time_for_us(time_us, engine->interference_ppm);
 }
 
-void hr__column_reclaim_meet(struct hr__engine *engine, hr_job job) {
+void hr__column_reclaim_submit(struct hr__engine *engine, hr_job job) {
   engine->start_us[job.id] = HR_NEVER_US;
-  hr__cluster_meet(&engine->cluster, job);
-  if (engine->cluster.requests) hr__requests_find(engine->cluster.requests, job);
+  hr__cluster_submit(&engine->cluster, job);
+  if (engine->cluster.requests) hr__requests_submit(engine->cluster.requests, job);
   if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
   if (!engine->attempt) return;
   hr__attempt_submit(engine, job);
-  int64_t longest_us = slowest_us(engine, engine->trace->work_us[job.id]);
+  int64_t longest_us = max_run_us(engine, engine->trace->work_us[job.id]);
   if (longest_us > engine->longest_us) engine->longest_us = longest_us;
 }
 
 void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job) {
-  if (!reclaim->left) return;
+  if (!reclaim->unfinished) return;
   uint32_t block = job.id / reclaim->block_jobs;
-  if (--reclaim->left[block] == 0) give_back(reclaim, block);
+  if (--reclaim->unfinished[block] == 0) release_block(reclaim, block);
 }
 
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from) {
-  if (!reclaim->left) return from;
+  if (!reclaim->unfinished) return from;
   uint32_t block = from / reclaim->block_jobs, n_blocks = reclaim->n_blocks;
-  if (reclaim->left[block]) return from;
-  while (block < n_blocks && reclaim->left[block] == 0) block++;
+  if (reclaim->unfinished[block]) return from;
+  while (block < n_blocks && reclaim->unfinished[block] == 0) block++;
   return block * reclaim->block_jobs;
 }
 
-static void add_left(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *left) {
+static void add_unfinished(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *totals) {
   const int64_t *deadline_us = engine->trace->deadline_us;
-  if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) left->missed_deadlines += deadline_us[job] < engine->last_us;
+  if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) totals->missed_deadlines += deadline_us[job] < engine->last_us;
   if (!engine->accounting) return;
   const struct hr_job_accounting *accounting = &engine->accounting[job];
-  left->oom_kills += accounting->oom_kills;
-  left->oom_jobs += accounting->oom_kills > 0;
-  left->milli_us.kept += accounting->milli_us.kept;
-  left->milli_us.lost += accounting->milli_us.lost;
-  left->milli_us.saving += accounting->milli_us.saving;
-  left->milli_us.restarting += accounting->milli_us.restarting;
+  totals->oom_kills += accounting->oom_kills;
+  totals->oom_jobs += accounting->oom_kills > 0;
+  totals->milli_us.kept += accounting->milli_us.kept;
+  totals->milli_us.lost += accounting->milli_us.lost;
+  totals->milli_us.saving += accounting->milli_us.saving;
+  totals->milli_us.restarting += accounting->milli_us.restarting;
 }
 
-struct hr_unfinished_totals hr__column_reclaim_left(const struct hr__engine *engine) {
+struct hr_unfinished_totals hr__column_reclaim_unfinished(const struct hr__engine *engine) {
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
-  struct hr_unfinished_totals left = {0};
+  struct hr_unfinished_totals totals = {0};
   for (uint32_t job = hr__column_reclaim_skip(reclaim, 0); job < engine->cursor;
        job = hr__column_reclaim_skip(reclaim, job + 1))
-    if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING) add_left(engine, job, &left);
-  return left;
+    if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING)
+      add_unfinished(engine, job, &totals);
+  return totals;
 }
 
 void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim) {
   for (uint32_t i = 0; i < reclaim->n_columns; i++)
     if (reclaim->columns[i].bytes) munmap(reclaim->columns[i].at, reclaim->columns[i].bytes);
   free(reclaim->columns);
-  free(reclaim->left);
+  free(reclaim->unfinished);
 }

@@ -2,38 +2,42 @@
 #ifndef HR_SIM_ENGINE_ENGINE_H
 #define HR_SIM_ENGINE_ENGINE_H
 
-/* All state of one run, and the parts of the engine that work on it. */
+/* The state of one run and the functions that files of the engine share. All of the state is in struct hr__engine;
+   there are no globals. Per-job and per-node columns are indexed by id. The files: run.c (loop, start and end of a
+   run), moves.c (moves of the policy), attempts.c (jobs that can be stopped, checkpoints), sharing.c
+   (jobs on one GPU), allocations.c (where running jobs are), column_reclaim.c (streamed runs),
+   event_heap.c; and in sim/market/market.c the nodes of elastic pools. */
 
 #include "base/arena.h"
 #include "headroom/sim.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/free_index.h"
 #include "sim/cluster/speeds.h"
-#include "sim/engine/column_reclaim.h"
 #include "sim/engine/event_heap.h"
-#include "sim/engine/network.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
-/* Where a running job sits. One slice, by far the most common, is kept in place. */
-struct hr__allocation_store {
-  uint32_t first; /* no slice: the pool; one: the node; more: where they stand in the slice store */
+/* The placement of a running job in compact form. A single slice, by far the most common case, needs no block of the
+   slice store. */
+struct hr__allocation_ref {
+  uint32_t first; /* no slice: the pool; one slice: the node; more: the index of the first one in the slice store */
   uint32_t n_slices;
 };
 
-/* All that is kept of where a job sits. */
+/* All that is stored about a placement. */
 struct hr__allocation {
-  struct hr__allocation_store seat;
-  uint64_t gpus;      /* where GPUs are told apart: of its one slice */
-  uint32_t gpu_milli; /* likewise */
+  struct hr__allocation_ref ref;
+  uint64_t gpus;      /* of a single slice, in per-GPU allocation */
+  uint32_t gpu_milli; /* of a single slice, in per-GPU allocation */
   struct hr_instance instance;
 };
 
-/* Blocks of slices of gangs that span nodes, by size class: a block of class k holds 2^k slices. */
+/* Slices of gangs that span nodes, in blocks by size class: a block of class k holds 2^k slices. Freed blocks are
+   reused. */
 enum { HR__SLICE_CLASSES = 32 };
 struct hr__slice_store {
   struct hr_slice *slices;
   uint32_t count, capacity;
-  uint32_t free_block[HR__SLICE_CLASSES]; /* first free block + 1; the next one's place + 1 stands in its node */
+  /* first free block + 1; 0: none. The id of the node in a free block's first slice is the next free block + 1 */
+  uint32_t free_block[HR__SLICE_CLASSES];
 };
 
 enum hr__move_kind {
@@ -51,265 +55,319 @@ struct hr__move {
   enum hr_reason reason;
   bool keeps; /* of a preemption or a notice: all work is kept */
   hr_job job;
-  hr_node node;               /* asked for or given back */
-  int64_t at_us;              /* of a wake-up; of a notice: when the job is stopped */
-  int64_t attempt_us;         /* of a start or a preemption: when the job's attempt before began */
-  int64_t kept_us;            /* of a preemption: what was kept before */
-  struct hr__allocation seat; /* of a preemption: where the job sat */
-  struct hr__node was;        /* of a release */
+  hr_node node;                     /* of an acquisition or a release */
+  int64_t at_us;                    /* of a wake-up; of a notice: when the job is stopped */
+  int64_t attempt_us;               /* of a start or a preemption: when the job's previous attempt began */
+  int64_t kept_us;                  /* of a preemption: the work kept before it */
+  struct hr__allocation allocation; /* of a preemption: the placement of the job before it */
+  struct hr__node was;              /* of a release: the node before it */
 };
 
 struct hr_moves {
   struct hr__engine *engine;
-  struct hr__move *moves;
-  uint32_t n_moves, capacity;
+  struct hr__move *list;
+  uint32_t count, capacity;
   enum hr_status status; /* of the first move that was refused */
 };
 
-/* What a running job is doing. */
+/* The phase of a running job that can be stopped. */
 enum hr__phase {
   HR__PHASE_WORKING,
   HR__PHASE_RESTARTING,
   HR__PHASE_SAVING,
   HR__PHASE_LEAVING,
-  HR__PHASE_BACKING_OFF /* died for want of GPU memory, and waits to try again */
+  HR__PHASE_BACKING_OFF /* killed for lack of GPU memory; waits before it tries again */
 };
 
-/* A job in a run where it may be stopped: its fate is kept from its first start, the rest is of its present attempt. */
+/* The present attempt of a job, in runs where jobs can be stopped. */
 struct hr__engine_attempt {
-  int64_t begun_us;    /* when the attempt began; another time than attempt_us while its start is only planned */
+  int64_t begun_us;    /* when the attempt began; differs from attempt_us while its start is only planned */
   int64_t phase_us;    /* when its phase began */
-  int64_t progress_us; /* work done when its phase began, in all attempts together, but for what was lost */
-  uint32_t part;       /* and of the next microsecond of it, in millionths */
-  int64_t restart_us;  /* before it works */
-  int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: none is made */
-  int64_t down_us;     /* of a job that leaves: when its node goes */
-  int64_t evict_us;    /* when its policy has it stopped; 0: not */
-  bool evict_keeps;    /* all its work is then kept */
+  int64_t progress_us; /* work completed when its phase began, in all attempts together, less what was lost */
+  uint32_t part;       /* the fraction of the next microsecond of work, in millionths */
+  int64_t restart_us;  /* restart overhead before it works */
+  int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: no periodic checkpoints */
+  int64_t down_us;     /* of a job that leaves: when its node goes down */
+  int64_t evict_us;    /* when the policy's notice ends; 0: no notice */
+  bool evict_keeps;    /* all its work is kept at that time */
   int64_t unkept_us;   /* time of work since the attempt began or its work was last kept */
   int64_t retry_us;    /* of a job that backs off: when it tries again */
-  uint32_t kills;      /* in a row, for want of GPU memory */
+  uint32_t kills;      /* consecutive kills for lack of GPU memory */
   uint32_t speed_ppm, gpu_milli;
   enum hr__phase phase;
 };
 
-/* Checkpoints that are being written to the storage of a pool. */
+/* Writers of checkpoints to the storage of a pool (attempts.c). */
 struct hr__storage;
 
-/* How fast pairs of models are on one GPU, in order of (model, with). */
+/* The known speeds of pairs of models that share a GPU, sorted by (model, other model). */
 struct hr__pair_table {
   struct hr__pair_speed {
-    uint64_t models; /* << 32, and the other's, as the trace numbers them */
+    uint64_t models; /* model << 32 | other model, as numbered in the trace */
     uint32_t speed_ppm;
   } * of;
   uint32_t count;
 };
 
-/* A GPU whose memory is first come, first served. */
+/* Memory of a GPU that is given out first come, first served (no requests enforced by the policy). */
 struct hr__claim {
   uint32_t left_mib;
-  uint16_t tasks, milli; /* of those that are there and did not die */
+  uint16_t tasks, milli; /* of the tasks that have memory there */
 };
 
 struct hr__claims {
-  struct hr__claim *of_gpu; /* by node and GPU, as in the stock; of other pools not kept. NULL where no pool has such */
-  int64_t killed_us;        /* when a job last died */
+  /* by node and GPU, as in the GPU inventory; entries of other pools are not maintained; NULL if no pool has such
+     GPUs */
+  struct hr__claim *of_gpu;
+  int64_t killed_us; /* when a job was last killed for lack of memory */
 };
 
-/* The moving part of a pool whose nodes come and go. */
-struct hr__market_state;
+/* The changing state of a pool whose nodes come and go (sim/market/market.c). */
+struct hr__engine_market;
 
-/* Which jobs sit on a node, in runs where nodes come and go: a list of links for each node. */
+/* The jobs on each node, as linked lists in one array; freed links are reused. */
 struct hr__residents {
   struct hr__resident *links;
-  uint32_t *first; /* by node: its first link + 1, 0 for none */
+  uint32_t *first; /* by node: its first link + 1; 0: none */
   uint32_t count, capacity, unused;
 };
 struct hr__resident {
   hr_job job;
-  uint32_t next; /* + 1 */
+  uint32_t next; /* link + 1; 0: the last one */
+};
+
+/* Reclaims the memory of finished jobs during a streamed run (column_reclaim.c). */
+struct hr__column_reclaim {
+  uint32_t *unfinished;          /* by block: jobs that are not finished; NULL: the run is not streamed */
+  uint32_t n_blocks, block_jobs; /* block_jobs: a multiple of the page size */
+  struct hr__reclaimed_column {
+    char *at;
+    size_t width;  /* of an entry, in bytes */
+    size_t bytes;  /* of the whole mapping; 0: the column belongs to the trace */
+    size_t length; /* of a column of the trace: of all its entries, in bytes */
+  } * columns;
+  uint32_t n_columns, capacity;
 };
 
 struct hr__engine {
   const struct hr_run_config *config;
-  struct hr_policy_ops ops; /* the policy's; what it was not built with is NULL */
+  struct hr_policy_ops ops; /* copied from the policy; members that its version does not have are NULL */
   const struct hr_trace *trace;
   struct hr_arena arena;
   struct hr_cluster cluster;
-  struct hr__event_heap heap; /* ends of running jobs, wake-ups, what happens to nodes */
-  uint32_t cursor;            /* the next job to arrive */
+  struct hr__event_heap heap; /* ends of running jobs, wake-ups, node events */
+  uint32_t cursor;            /* the next job to be submitted */
   struct hr_view view;
-  struct hr_moves plan;
+  struct hr_moves moves;
   void *policy;
-  uint32_t abilities; /* of the policy */
+  uint32_t abilities; /* enum hr_policy_ability flags of the policy */
   struct hr_error *error;
 
-  uint8_t *state, *reason;           /* by job: enum hr_job_state, enum hr_reason */
-  int64_t *start_us;                 /* by job */
-  struct hr__allocation_store *seat; /* by job, while it runs */
-  uint64_t *seat_gpus;               /* likewise: of its one slice, where GPUs are told apart; else NULL */
-  struct hr_instance *seat_instance; /* likewise */
-  uint32_t *gpu_milli;               /* by job, of its last attempt; likewise */
-  struct hr__column_reclaim reclaim; /* of all columns by job, in a streamed run */
+  uint8_t *state, *reason;                 /* by job: enum hr_job_state, enum hr_reason */
+  int64_t *start_us;                       /* by job: first start, HR_NEVER_US before */
+  struct hr__allocation_ref *allocation;   /* by job, while it runs */
+  uint64_t *allocation_gpus;               /* by job, of a single slice; NULL unless GPUs are allocated individually */
+  struct hr_instance *allocation_instance; /* by job, of a single slice; NULL unless GPUs are allocated individually */
+  uint32_t *gpu_milli;               /* by job, of its last attempt; NULL unless GPUs are allocated individually */
+  struct hr__column_reclaim reclaim; /* of all per-job columns, in a streamed run */
   struct hr__slice_store store;
   struct hr__speed_table speeds;
   struct hr__network_speeds network;
-  int64_t *ended_us; /* by job, in runs with speeds where no job may be stopped */
+  int64_t *ended_us; /* by job: completion, in runs with speeds in which no job can be stopped */
 
-  /* In runs where a job may be stopped before its end; NULL in others. */
+  /* In runs where jobs can be stopped before their end; else NULL. */
   int64_t *attempt_us, *kept_us;        /* by job */
   struct hr__engine_attempt *attempt;   /* by job */
   struct hr_job_accounting *accounting; /* by job */
   struct hr__storage *storage;          /* by pool */
 
   /* In runs where nodes come and go. */
-  struct hr__market_state *markets;           /* by pool */
+  struct hr__engine_market *markets;          /* by pool */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__residents residents;
 
   struct hr__claims claims;
-  bool interferes;              /* jobs slow down others that they share GPUs with */
-  struct hr__pair_table *pairs; /* by pool: what is known of pairs of models */
-  int64_t *split_us;            /* by GPU: until when MIG splits it anew; NULL where that takes no time */
+  bool interferes;              /* jobs slow down others that share a GPU with them */
+  struct hr__pair_table *pairs; /* by pool */
+  int64_t *split_us;            /* by GPU: when its MIG reconfiguration ends; NULL if reconfiguration takes no time */
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
-  int64_t last_us;           /* the last instant at which something happened */
-  int64_t last_progress_us;  /* the last instant at which a job arrived or ended, or work became safe */
-  int64_t longest_us;        /* that a job works where it is slowest; in a streamed run: of those that came */
-  uint32_t interference_ppm; /* the least speed that neighbours leave to a job */
+  int64_t last_us;          /* the last instant with an event */
+  int64_t last_progress_us; /* the last instant at which a job was submitted or ended, or work was kept */
+  /* the longest run time of a job at the lowest speed; in a streamed run, of the jobs submitted so far */
+  int64_t longest_us;
+  uint32_t interference_ppm; /* the lowest speed of a job that shares its GPUs */
   bool stalled;
   uint64_t digest;
 };
 
-/* seats.c */
-enum hr_status hr__allocation_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* Where a job sits as it is kept, and back to it: a job may get another seat before it has left one. */
-struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job);
-void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation seat);
-/* The placement of a running job; `one` is where a single slice is written. Valid until the next seat is kept. */
-struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
-void hr__allocation_drop(struct hr__engine *engine, hr_job job);
+/* ---- allocations.c ---- */
+/* Stores the placement of a job that starts. HR_NO_MEMORY. */
+enum hr_status hr__allocation_store(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* The stored placement of a job, and its reverse. A job may get a new placement before its old one is freed. */
+static inline struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job) {
+  struct hr__allocation kept = {.ref = engine->allocation[job.id]};
+  if (!engine->allocation_gpus) return kept;
+  kept.gpus = engine->allocation_gpus[job.id];
+  kept.gpu_milli = engine->gpu_milli[job.id];
+  kept.instance = engine->allocation_instance[job.id];
+  return kept;
+}
 
-/* run.c: a column by job, all zero, that the result has in the end, from malloc; where the run is streamed it is the
-   engine's, as those of hr_arena_alloc_by_job are. NULL when out of memory. */
+static inline void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation allocation) {
+  engine->allocation[job.id] = allocation.ref;
+  if (!engine->allocation_gpus) return;
+  engine->allocation_gpus[job.id] = allocation.gpus;
+  engine->gpu_milli[job.id] = allocation.gpu_milli;
+  engine->allocation_instance[job.id] = allocation.instance;
+}
+
+/* The placement of a running job. `one` is storage for a single slice. Valid until the next placement is stored. */
+struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
+/* Frees the stored slices of a job that has left its placement. */
+void hr__allocation_free(struct hr__engine *engine, hr_job job);
+
+/* ---- run.c ---- */
+/* Allocates a zeroed per-job column of the result: from malloc, or from the arena if the run is streamed. NULL if
+   memory is exhausted. */
 void *hr__result_column(struct hr__engine *engine, size_t width);
 
-/* plan.c */
-void hr__plan_clear(struct hr_moves *plan);
-
-/* happen.c: for the parts that make things happen. */
+/* Sets the error of the run and returns HR_NO_MEMORY. */
 enum hr_status hr__out_of_memory(const struct hr__engine *engine);
-/* Tells the folds; the policy; both, as is right for what the policy did not do itself. */
+/* Adds the event to the digest and notifies the observers. */
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
+/* Adds the event to the digest and notifies observers and policy. Fails if the policy does. */
 enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event);
-enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity);
+/* Schedules an event. HR_NO_MEMORY. */
+static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind,
+                                          uint32_t entity) {
+  return hr__event_heap_push(&engine->heap, hr__pending(at_us, kind, entity)) == HR_OK ? HR_OK
+                                                                                       : hr__out_of_memory(engine);
+}
 
-/* checkpoints.c: how a job checkpoints. */
-
-/* attempts.c: jobs that may be stopped before their end. */
+/* ---- attempts.c: jobs that can be stopped before their end ---- */
+/* Allocates the columns of attempts. HR_NO_MEMORY. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
-/* A job has nothing behind it: done for all at the beginning, but in a streamed run for each as it comes. */
-void hr__attempt_submit(struct hr__engine *engine, hr_job job);
-/* Its speed is another from now on; nothing happens when it is the same. */
-enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
-/* A job that has just been placed begins to work, or to restart. */
+/* Initializes the state of a job: for all jobs at the start of a run, or at submission if the run is streamed. */
+static inline void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
+  engine->attempt_us[job.id] = HR_NEVER_US;
+  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
+}
+
+/* Changes the speed of a running job from now on. Its completed work is kept exactly. */
+enum hr_status hr__attempt_set_speed(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
+/* A job that was just placed begins to work or to restart, or is killed if its GPU memory is not available. */
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
-/* The running job's phase ends. */
+/* Ends the current phase of a running job and begins the next. */
 enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job);
-/* The running job's work is done; the books of its attempt are closed. */
+/* Closes the accounts of a running job whose work is complete. */
 void hr__attempt_end(struct hr__engine *engine, hr_job job);
-/* Whether its work is safe at all times. */
+/* Whether the job's work is kept at all times (continuous checkpoints). */
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job);
-/* Likewise for one that stops: what is not kept is lost. */
+/* Ends the attempt of a running job. Work that is not kept is lost, unless `keep` is set. */
 enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep);
-/* A running job is told that it will be stopped at `down_us`. */
+/* A running job learns that it will be stopped at `down_us`. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us);
-/* The policy gives a running job grace; the grace is over. */
+/* The policy's notice to a running job: it will be stopped at `evict_us`, with all work kept if `keeps` is set.
+   hr__attempt_evict stops it when that time has come. */
 enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps);
 enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job);
-/* A running job loses its place now and waits again. */
+/* Stops a running job now and returns it to the queue. */
 enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason);
-/* At the end of the run: what still runs has kept what it has done. */
+/* At the end of the run: all work of jobs that still run counts as kept. */
 void hr__attempts_settle(struct hr__engine *engine);
 
-/* storage.c: writers of checkpoints share a pool's bandwidth. */
-enum hr_status hr__storage_init(struct hr__engine *engine);
+/* Checkpoints that are written to the storage of a pool: */
+/* Frees what writes allocated outside the arena. */
 void hr__storage_finish(struct hr__engine *engine);
-/* Calls `visit` for each job that is writing to the pool's storage. */
+/* Calls `visit` for each job that is writing to the storage of the pool. */
 void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job), void *self);
-/* How long `mib` would take now if nobody joined or left. */
-int64_t hr__storage_forecast_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib);
-enum hr_status hr__storage_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib);
-enum hr_status hr__storage_drop(struct hr__engine *engine, hr_pool pool, hr_job job);
-/* The first writer is done: which job; HR_NONE when the pending entry was overtaken by events. */
-enum hr_status hr__storage_turn(struct hr__engine *engine, hr_pool pool, hr_job *done);
+/* The first write completes. `*done` is its job, or HR_NONE if the pending entry is outdated. */
+enum hr_status hr__storage_advance(struct hr__engine *engine, hr_pool pool, hr_job *done);
 
-/* market.c: nodes that come and go. */
+/* ---- sim/market/market.c: nodes that come and go ---- */
+/* Allocates the state of elastic and reserved pools and schedules their first events. HR_NO_MEMORY. */
 enum hr_status hr__markets_init(struct hr__engine *engine);
+/* Frees what markets allocated outside the arena. */
 void hr__markets_finish(struct hr__engine *engine);
-/* What is pending for a pool or a node happens. */
-enum hr_status hr__market_turn(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity);
-/* Asks for all nodes that can be had, where the policy does not; whether there were any. */
+/* Handles a pending event of a pool or a node. */
+enum hr_status hr__market_advance(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity);
+/* For policies that do not manage capacity: requests all available nodes. `*any`: whether there were any. */
 enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any);
-/* The next node that can be had in a pool. */
+/* The next available node of a pool. */
 hr_node hr__market_next_offer(const struct hr__engine *engine, hr_pool pool);
-/* Asks for a node that can be had; and takes that back in the same pass. */
-void hr__market_book(struct hr__engine *engine, hr_node node);
-void hr__market_unbook(struct hr__engine *engine, hr_node node);
-/* A node that was asked for is paid for from now on, and boots. */
+/* Requests an available node; cancels the request in the same pass. */
+void hr__market_request(struct hr__engine *engine, hr_node node);
+void hr__market_cancel(struct hr__engine *engine, hr_node node);
+/* Starts the node that was requested: it is billed from now on, and boots. */
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
-/* Moves a node from one state to another, with all accounts. */
+/* Changes the state of a node and all accounts that depend on it. */
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
-/* At the end of the run. */
+/* Closes the accounts at the end of the run. */
 void hr__markets_settle(struct hr__engine *engine);
 
-/* claims.c: memory of GPUs that is first come, first served. */
-enum hr_status hr__claims_init(struct hr__engine *engine);
-/* What the GPU's tasks claim; NULL where memory is not first come, first served. */
-const struct hr__claim *hr__claim_on(const struct hr__engine *engine, hr_pool pool, hr_node node, uint32_t gpu);
-/* A job that is about to come up claims what its tasks ask for, all of it or nothing; false: it dies. True where there
-   is nothing to claim. */
+/* Claims GPU memory for all tasks of a job that is about to work, or for none: false if some GPU has too little.
+   True if there is nothing to claim. */
 bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* The job leaves its placement: what it claims is given back. */
-void hr__claims_give(struct hr__engine *engine, hr_job job);
-/* A job that got nothing is counted, and will try again. */
+/* Releases the memory of a job that leaves its placement. */
+void hr__claims_release(struct hr__engine *engine, hr_job job);
+/* Counts the kill of a job that got no memory, and schedules its next try. */
 enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job);
 
-/* network.c: how fast a job is at its placement, were it alone there. */
+/* The speed of a job at its placement, if it were alone there: of its GPU type and of the network between its GPUs.
+   In ppm of the reference. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
-/* within.c: the rule that a start would break by how far it spreads, NULL: none. */
-const char *hr__locality_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-
-/* After the markets. */
-enum hr_status hr__neighbours_init(struct hr__engine *engine);
-/* How fast a job is at its placement, with the neighbours that it has there now. */
+/* Call this after hr__markets_init. */
+enum hr_status hr__sharing_init(struct hr__engine *engine);
+/* As hr__speed_at_ppm, with the jobs that share its GPUs now. */
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
-/* A job has come to this placement, or has left it: those on the same GPUs go on at other speeds. */
+/* A job has come to this placement or has left it: updates the speeds of the jobs on the same GPUs. */
 enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement);
-/* The least speed that neighbours leave to a job. */
-uint32_t hr__least_interference_ppm(const struct hr__engine *engine);
 
-/* splits.c: GPUs that MIG splits anew. */
-enum hr_status hr__splits_init(struct hr__engine *engine);
+/* Allocates the state of MIG reconfigurations, if any takes time. HR_NO_MEMORY. */
+enum hr_status hr__reconfiguration_init(struct hr__engine *engine);
+/* The time from a job's start until its MIG instances are ready. Must be called once for each start. */
+int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement);
 
-/* residents.c */
+/* ---- column_reclaim.c: memory of finished jobs in streamed runs ---- */
+
+/* Prepares the columns of the trace, which must be mapped, and those that the engine's arena will allocate.
+   HR_BAD_INPUT if the trace is not mapped. */
+enum hr_status hr__column_reclaim_init(struct hr__engine *engine);
+/* HR_BAD_INPUT if some part of the run needs finished jobs. */
+enum hr_status hr__column_reclaim_check(const struct hr__engine *engine);
+/* Initializes the columns of a job at its submission; in other runs this is done for all jobs at the start. */
+void hr__column_reclaim_submit(struct hr__engine *engine, hr_job job);
+/* The job is finished: nothing will read its columns any more. */
+void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job);
+/* The first job >= `from` in a block that has unfinished jobs; `from` itself if the run is not streamed. */
+uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
+/* At the end of the run: totals of the jobs that are not finished. */
+struct hr_unfinished_totals hr__column_reclaim_unfinished(const struct hr__engine *engine);
+/* Unmaps the engine's columns. */
+void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim);
+
+/* Adds a job to the lists of its nodes, or removes it (allocations.c). */
 enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
-/* check.c: the whole state against itself; HR_INTERNAL and the error's text when something does not hold. */
+/* Checks all invariants of the state (sim/verify/check.c); of every job only if `every_job` is set. HR_INTERNAL with
+   the violated invariant in the error. */
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
 
+/* An event of a node at the present instant. */
 static inline struct hr_event hr__node_event(const struct hr__engine *engine, enum hr_event_kind kind,
                                              enum hr_reason reason, hr_pool pool, hr_node node) {
   return (struct hr_event){engine->view.now_us, kind, reason, {HR_NONE}, NULL, pool, node};
 }
 
-/* The engine whose view a policy has. */
+/* The engine that a policy's view belongs to. */
 static inline const struct hr__engine *hr__engine_of(const struct hr_view *view) {
   return (const void *)((const char *)view - offsetof(struct hr__engine, view));
 }
 
+/* The milli-GPUs that a job requests, in counted allocation. */
 static inline uint64_t hr__job_gpu_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * 1000;
 }

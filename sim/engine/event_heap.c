@@ -1,80 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A binary heap in an array. A removed entry leaves a hole that sinks to a leaf and is then filled by the last
-   entry, which nearly always belongs there: about half the comparisons of sinking the entry itself. Where jobs' entries
-   are to be found again, each move of one is noted; where not, that costs nothing: the code exists twice. */
+/*
+ * A binary heap (base/heap.h) that, if `place` is set, records where the entry of each job is, so that the entry can be
+ * removed early. (Floyd's variant, which lets the hole of a removed entry sink to a leaf first, halves the comparisons,
+ * but runs of 1,000,000 jobs on 1,024 and on 100,000 GPUs were not measurably faster with it.)
+ */
 
 #include "sim/engine/event_heap.h"
 
 #include "base/array.h"
+#include "base/heap.h"
 
-#include <stdlib.h>
-
-#define ALWAYS_INLINE __attribute__((always_inline)) inline
-
-static ALWAYS_INLINE void put(const struct hr__event_heap *heap, bool placed, uint32_t at, struct hr__pending pending) {
-  heap->entries[at] = pending;
-  if (placed && hr__pending_kind(pending) <= HR__PENDING_PHASE) heap->place[hr__pending_entity(pending)] = at + 1;
+static inline bool precedes(const void *self, struct hr__pending a, struct hr__pending b) {
+  (void)self;
+  return hr__pending_before(a, b);
 }
 
-static ALWAYS_INLINE void rise(const struct hr__event_heap *heap, bool placed, uint32_t hole,
-                               struct hr__pending pending) {
-  while (hole > 0) {
-    uint32_t parent = (hole - 1) / 2;
-    if (!hr__pending_before(pending, heap->entries[parent])) break;
-    put(heap, placed, hole, heap->entries[parent]);
-    hole = parent;
-  }
-  put(heap, placed, hole, pending);
+static inline void put(const void *self, struct hr__pending *entries, uint32_t at, struct hr__pending pending) {
+  const struct hr__event_heap *heap = self;
+  entries[at] = pending;
+  if (heap->place && hr__pending_kind(pending) <= HR__PENDING_PHASE) heap->place[hr__pending_entity(pending)] = at + 1;
 }
 
-/* Fills the hole that an entry taken out left, after `count` went down by one. */
-static ALWAYS_INLINE void close_hole(const struct hr__event_heap *heap, bool placed, uint32_t hole) {
-  const struct hr__pending *entries = heap->entries;
-  uint32_t count = heap->count;
-  for (uint32_t child = 2 * hole + 1; child < count; child = 2 * hole + 1) {
-    child += child + 1 < count && hr__pending_before(entries[child + 1], entries[child]);
-    put(heap, placed, hole, entries[child]);
-    hole = child;
-  }
-  if (hole < count) rise(heap, placed, hole, entries[count]);
-}
+HR__HEAP_PLACED(pending_heap, struct hr__pending, precedes, put)
 
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending) {
-  if (heap->count == heap->capacity) {
-    struct hr__pending *entries = hr__grown(heap->entries, &heap->capacity, sizeof *entries);
-    if (!entries) return HR_NO_MEMORY;
-    heap->entries = entries;
-  }
-  uint32_t at = heap->count++;
-  if (heap->place)
-    rise(heap, true, at, pending);
-  else
-    rise(heap, false, at, pending);
+  if (!HR__ARRAY_HAS_ROOM(heap->entries, heap->count, heap->capacity)) return HR_NO_MEMORY;
+  pending_heap_rise(heap->entries, heap->count++, pending, heap);
   return HR_OK;
 }
 
-static void take_out(struct hr__event_heap *heap, uint32_t at) {
-  struct hr__pending taken = heap->entries[at];
-  heap->count--;
-  if (!heap->place) {
-    close_hole(heap, false, at);
-    return;
-  }
-  if (hr__pending_kind(taken) <= HR__PENDING_PHASE) heap->place[hr__pending_entity(taken)] = 0;
-  close_hole(heap, true, at);
+static void remove_at(struct hr__event_heap *heap, uint32_t at) {
+  struct hr__pending removed = heap->entries[at], last = heap->entries[--heap->count];
+  if (heap->place && hr__pending_kind(removed) <= HR__PENDING_PHASE) heap->place[hr__pending_entity(removed)] = 0;
+  if (at < heap->count) pending_heap_refill(heap->entries, heap->count, at, last, heap);
 }
 
 struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap) {
   struct hr__pending top = heap->entries[0];
-  take_out(heap, 0);
+  remove_at(heap, 0);
   return top;
 }
 
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job) {
-  if (heap->place[job]) take_out(heap, heap->place[job] - 1);
-}
-
-void hr__event_heap_finish(struct hr__event_heap *heap) {
-  free(heap->entries);
-  *heap = (struct hr__event_heap){0};
+  if (heap->place[job]) remove_at(heap, heap->place[job] - 1);
 }

@@ -2,22 +2,24 @@
 #ifndef HR_SIM_ENGINE_EVENT_HEAP_H
 #define HR_SIM_ENGINE_EVENT_HEAP_H
 
-/* Pending events, least (time, kind, entity) first. Entries take 16 bytes. */
+/* The pending events of a run, ordered by (time, kind, entity). An entry takes 16 bytes. */
 
 #include "headroom/policy.h"
 
-/* What may be pending, in the order of one instant: what frees capacity, what takes it away, what brings it; arrivals
-   of jobs come after HR__PENDING_NODE_UP and before timers. */
+#include <stdlib.h>
+
+/* Kinds of pending events, in their order at one instant: first what frees capacity, then what removes it, then what
+   adds it. Submissions come after HR__PENDING_NODE_UP and before timers. */
 enum hr__pending_kind {
-  HR__PENDING_END,          /* a job's work is done */
-  HR__PENDING_PHASE,        /* a job begins or ends to restart or to save */
-  HR__PENDING_STORAGE,      /* a pool's storage: its first writer is done */
-  HR__PENDING_EVICT,        /* a job's grace is over */
-  HR__PENDING_LEVEL_AHEAD,  /* a pool: the next step of its level comes within the time of notice */
-  HR__PENDING_LEVEL,        /* a pool: the next step of its level is there */
-  HR__PENDING_BLOW,         /* a pool: notice for the nodes of the next blow */
-  HR__PENDING_NODE_NOTICE,  /* a node is to be told of its end */
-  HR__PENDING_NODE_DOWN,    /* a node's end */
+  HR__PENDING_END,          /* a job completes */
+  HR__PENDING_PHASE,        /* the phase of a job ends: restart, checkpoint, work between checkpoints, back-off */
+  HR__PENDING_STORAGE,      /* a pool's storage: its first write completes */
+  HR__PENDING_EVICT,        /* the notice of a preempted job ends */
+  HR__PENDING_LEVEL_AHEAD,  /* a pool: the next change of its level of availability is one notice period ahead */
+  HR__PENDING_LEVEL,        /* a pool: the next change of its level of availability */
+  HR__PENDING_INTERRUPTION, /* a pool: notice to the nodes of the next group interruption */
+  HR__PENDING_NODE_NOTICE,  /* notice to a node */
+  HR__PENDING_NODE_DOWN,    /* a node is taken away */
   HR__PENDING_WINDOW_CLOSE, /* a pool's reservation ends */
   HR__PENDING_WINDOW_OPEN,  /* a pool's reservation begins */
   HR__PENDING_NODE_UP,      /* a node has booted */
@@ -32,7 +34,8 @@ struct hr__pending {
 struct hr__event_heap {
   struct hr__pending *entries;
   uint32_t count, capacity;
-  uint32_t *place; /* by job: where its one entry is + 1, 0 for none; NULL where no entry is ever taken back */
+  /* by job: the index of its only entry + 1; 0: none. NULL if entries are never removed before they are due */
+  uint32_t *place;
 };
 
 static inline struct hr__pending hr__pending(int64_t at_us, enum hr__pending_kind kind, uint32_t entity) {
@@ -44,20 +47,23 @@ static inline enum hr__pending_kind hr__pending_kind(struct hr__pending pending)
 static inline uint32_t hr__pending_entity(struct hr__pending pending) {
   return (uint32_t)pending.kind_entity;
 }
-/* Time and kind and entity as one number: times are not negative, and which child is less cannot be foreseen by a
-   branch. */
+/* Compares time, kind and entity as one 128-bit number (times are not negative), without branches: which child is
+   smaller cannot be predicted. */
 static inline bool hr__pending_before(struct hr__pending a, struct hr__pending b) {
   __extension__ typedef unsigned __int128 wide;
   return ((wide)(uint64_t)a.at_us << 64 | a.kind_entity) < ((wide)(uint64_t)b.at_us << 64 | b.kind_entity);
 }
 
-/* Room for the heap is grown with malloc: it is the one array of a run whose size is not known at its start. */
+/* Inserts an entry. O(log n). HR_NO_MEMORY. */
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending);
-/* The heap must not be empty. */
+/* Removes and returns the first entry. The heap must not be empty. O(log n). */
 struct hr__pending hr__event_heap_pop(struct hr__event_heap *heap);
-/* Takes a job's entry out, if there is one; needs `place`. */
+/* Removes the entry of a job, if it has one. Needs `place`. O(log n). */
 void hr__event_heap_remove_job(struct hr__event_heap *heap, uint32_t job);
-/* Frees the entries; `place` belongs to the caller. */
-void hr__event_heap_finish(struct hr__event_heap *heap);
+/* Frees the entries. `place` belongs to the caller. */
+static inline void hr__event_heap_finish(struct hr__event_heap *heap) {
+  free(heap->entries);
+  *heap = (struct hr__event_heap){0};
+}
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A policy's moves. A move changes the state as it is made, so that the view always tells the truth; the list of
- * moves is what rollback undoes and what the run loop tells the folds. The first refused move ends the run: its
- * text names time, job, policy and rule.
+ * Moves of a policy. A move takes effect when it is made, so the view is always up to date. The list of moves serves to
+ * roll back, and to notify observers after the pass. The first move that breaks a rule is refused and ends the run; the
+ * error names time, job, policy and rule.
+ *
+ * At the end: why a waiting job does not start. The policy is asked first; otherwise the reason is what the engine can
+ * see, that no pool or node has room.
  */
 
 #include "base/array.h"
@@ -12,29 +15,25 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static enum hr_status refuse(struct hr_moves *plan, hr_job job, const char *move, const char *rule) {
-  const struct hr__engine *engine = plan->engine;
-  if (plan->status != HR_OK) return plan->status;
+static enum hr_status refuse(struct hr_moves *moves, hr_job job, const char *move, const char *rule) {
+  const struct hr__engine *engine = moves->engine;
+  if (moves->status != HR_OK) return moves->status;
   char buffer[HR_JOB_ID_BUFFER];
   const char *id = job.id < engine->trace->n_jobs ? hr_trace_job_id(engine->trace, job, buffer) : "?";
-  plan->status = hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' at %" PRId64 ".%06d s, %s of job %s: %s",
-                         engine->config->policy->name, engine->view.now_us / HR_SECOND_US,
-                         (int)(engine->view.now_us % HR_SECOND_US), move, id, rule);
-  return plan->status;
+  moves->status = hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' at %" PRId64 ".%06d s, %s of job %s: %s",
+                          engine->config->policy->name, engine->view.now_us / HR_SECOND_US,
+                          (int)(engine->view.now_us % HR_SECOND_US), move, id, rule);
+  return moves->status;
 }
 
-static enum hr_status no_memory(struct hr_moves *plan) {
-  if (plan->status == HR_OK) plan->status = hr_fail(plan->engine->error, HR_NO_MEMORY, "out of memory");
-  return plan->status;
+static enum hr_status no_memory(struct hr_moves *moves) {
+  if (moves->status == HR_OK) moves->status = hr_fail(moves->engine->error, HR_NO_MEMORY, "out of memory");
+  return moves->status;
 }
 
-static enum hr_status add_move(struct hr_moves *plan, struct hr__move move) {
-  if (plan->n_moves == plan->capacity) {
-    struct hr__move *moves = hr__grown(plan->moves, &plan->capacity, sizeof *moves);
-    if (!moves) return no_memory(plan);
-    plan->moves = moves;
-  }
-  plan->moves[plan->n_moves++] = move;
+static enum hr_status add_move(struct hr_moves *moves, struct hr__move move) {
+  if (!HR__ARRAY_HAS_ROOM(moves->list, moves->count, moves->capacity)) return no_memory(moves);
+  moves->list[moves->count++] = move;
   return HR_OK;
 }
 
@@ -49,16 +48,28 @@ static void set_state(struct hr__engine *engine, hr_job job, enum hr_job_state s
   engine->reason[job.id] = (uint8_t)reason;
 }
 
-enum hr_status hr_moves_start(struct hr_moves *plan, hr_job job, const struct hr_placement *placement,
+/* The locality rule that a start would break; NULL if none. */
+static const char *refuse_locality(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  bool sits_nowhere = placement->n_slices == 0 && engine->trace->gpus[job.id] == 0;
+  if (!cluster->tiers_within || sits_nowhere || placement->pool.id >= cluster->n_pools) return NULL;
+  struct hr_locality within = hr_cluster_locality(cluster, job);
+  if (within.tier == HR_TIER_ANY || engine->view.now_us >= within.until_us) return NULL;
+  return hr_cluster_span(cluster, placement) > within.tier
+             ? "the placement is wider than the tier that the job requires"
+             : NULL;
+}
+
+enum hr_status hr_moves_start(struct hr_moves *moves, hr_job job, const struct hr_placement *placement,
                               enum hr_reason reason) {
-  struct hr__engine *engine = plan->engine;
-  if (!is_waiting(engine, job)) return refuse(plan, job, "start", "the job is not waiting");
-  const char *rule = hr__locality_refuses(engine, job, placement);
-  if (!rule) rule = hr__cluster_take(&engine->cluster, placement, job);
-  if (rule) return refuse(plan, job, "start", rule);
-  if (hr__allocation_keep(engine, job, placement) != HR_OK) {
-    hr__cluster_undo(&engine->cluster, placement, job);
-    return no_memory(plan);
+  struct hr__engine *engine = moves->engine;
+  if (!is_waiting(engine, job)) return refuse(moves, job, "start", "the job is not waiting");
+  const char *rule = refuse_locality(engine, job, placement);
+  if (!rule) rule = hr__cluster_allocate(&engine->cluster, placement, job);
+  if (rule) return refuse(moves, job, "start", rule);
+  if (hr__allocation_store(engine, job, placement) != HR_OK) {
+    hr__cluster_undo_allocate(&engine->cluster, placement, job);
+    return no_memory(moves);
   }
   uint64_t gpu_milli = hr_placement_milli(placement, engine->trace, job);
   struct hr__move move = {.kind = HR__MOVE_START, .reason = reason, .job = job};
@@ -69,41 +80,41 @@ enum hr_status hr_moves_start(struct hr_moves *plan, hr_job job, const struct hr
   if (engine->start_us[job.id] == HR_NEVER_US) engine->start_us[job.id] = engine->view.now_us;
   engine->view.allocated_milli += gpu_milli;
   set_state(engine, job, HR_JOB_RUNNING, reason);
-  return add_move(plan, move);
+  return add_move(moves, move);
 }
 
-enum hr_status hr_moves_reject(struct hr_moves *plan, hr_job job, enum hr_reason reason) {
-  struct hr__engine *engine = plan->engine;
-  if (!is_waiting(engine, job)) return refuse(plan, job, "rejection", "the job is not waiting");
+enum hr_status hr_moves_reject(struct hr_moves *moves, hr_job job, enum hr_reason reason) {
+  struct hr__engine *engine = moves->engine;
+  if (!is_waiting(engine, job)) return refuse(moves, job, "rejection", "the job is not waiting");
   set_state(engine, job, HR_JOB_REJECTED, reason);
-  return add_move(plan, (struct hr__move){.kind = HR__MOVE_REJECT, .reason = reason, .job = job});
+  return add_move(moves, (struct hr__move){.kind = HR__MOVE_REJECT, .reason = reason, .job = job});
 }
 
-enum hr_status hr_moves_wake_at(struct hr_moves *plan, int64_t at_us) {
-  if (at_us <= plan->engine->view.now_us)
-    return refuse(plan, (hr_job){HR_NONE}, "wake-up", "the time to be woken at is not in the future");
-  return add_move(plan, (struct hr__move){.kind = HR__MOVE_WAKE, .job = {HR_NONE}, .at_us = at_us});
+enum hr_status hr_moves_wake_at(struct hr_moves *moves, int64_t at_us) {
+  if (at_us <= moves->engine->view.now_us)
+    return refuse(moves, (hr_job){HR_NONE}, "wake-up", "the wake-up time is not in the future");
+  return add_move(moves, (struct hr__move){.kind = HR__MOVE_WAKE, .job = {HR_NONE}, .at_us = at_us});
 }
 
-uint32_t hr_moves_mark(const struct hr_moves *plan) {
-  return plan->n_moves;
+uint32_t hr_moves_mark(const struct hr_moves *moves) {
+  return moves->count;
 }
 
-/* A job that was started in this very pass has not begun yet. */
-static bool is_starting(const struct hr_moves *plan, hr_job job) {
-  if (plan->engine->attempt_us[job.id] != plan->engine->view.now_us) return false;
-  for (uint32_t i = plan->n_moves; i-- > 0;)
-    if (plan->moves[i].job.id == job.id && plan->moves[i].kind == HR__MOVE_START) return true;
+/* Whether a job was started in this pass, so that its attempt has not begun. */
+static bool is_starting(const struct hr_moves *moves, hr_job job) {
+  if (moves->engine->attempt_us[job.id] != moves->engine->view.now_us) return false;
+  for (uint32_t i = moves->count; i-- > 0;)
+    if (moves->list[i].job.id == job.id && moves->list[i].kind == HR__MOVE_START) return true;
   return false;
 }
 
-static enum hr_status stop(struct hr_moves *plan, hr_job job, enum hr_reason reason, bool keeps) {
-  struct hr__engine *engine = plan->engine;
+static enum hr_status stop(struct hr_moves *moves, hr_job job, enum hr_reason reason, bool keeps) {
+  struct hr__engine *engine = moves->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
-    return refuse(plan, job, "preemption", "the policy did not say that it preempts");
+    return refuse(moves, job, "preemption", "the policy did not declare that it preempts");
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
-    return refuse(plan, job, "preemption", "the job does not run");
-  if (is_starting(plan, job)) return refuse(plan, job, "preemption", "the job was started in this pass; roll back");
+    return refuse(moves, job, "preemption", "the job does not run");
+  if (is_starting(moves, job)) return refuse(moves, job, "preemption", "the job was started in this pass; roll back");
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
@@ -113,53 +124,53 @@ static enum hr_status stop(struct hr_moves *plan, hr_job job, enum hr_reason rea
                           .job = job,
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],
-                          .seat = hr__allocation_get(engine, job)};
+                          .allocation = hr__allocation_get(engine, job)};
   if (move.keeps) engine->kept_us[job.id] = hr_view_done_us(&engine->view, job);
-  hr__cluster_give(&engine->cluster, &placement, job);
+  hr__cluster_release(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
   set_state(engine, job, HR_JOB_WAITING, reason);
-  return add_move(plan, move);
+  return add_move(moves, move);
 }
 
-enum hr_status hr_moves_preempt(struct hr_moves *plan, hr_job job, enum hr_reason reason) {
-  return stop(plan, job, reason, true);
+enum hr_status hr_moves_preempt(struct hr_moves *moves, hr_job job, enum hr_reason reason) {
+  return stop(moves, job, reason, true);
 }
 
-enum hr_status hr_moves_requeue(struct hr_moves *plan, hr_job job, enum hr_reason reason) {
-  return stop(plan, job, reason, false);
+enum hr_status hr_moves_requeue(struct hr_moves *moves, hr_job job, enum hr_reason reason) {
+  return stop(moves, job, reason, false);
 }
 
-enum hr_status hr_moves_notice(struct hr_moves *plan, hr_job job, int64_t at_us, bool keeps) {
-  struct hr__engine *engine = plan->engine;
+enum hr_status hr_moves_notice(struct hr_moves *moves, hr_job job, int64_t at_us, bool keeps) {
+  struct hr__engine *engine = moves->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
-    return refuse(plan, job, "notice", "the policy did not say that it preempts");
+    return refuse(moves, job, "notice", "the policy did not declare that it preempts");
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
-    return refuse(plan, job, "notice", "the job does not run");
-  if (is_starting(plan, job)) return refuse(plan, job, "notice", "the job was started in this pass; roll back");
-  if (at_us <= engine->view.now_us) return refuse(plan, job, "notice", "the job's end is not in the future");
-  return add_move(plan, (struct hr__move){.kind = HR__MOVE_NOTICE, .job = job, .at_us = at_us, .keeps = keeps});
+    return refuse(moves, job, "notice", "the job does not run");
+  if (is_starting(moves, job)) return refuse(moves, job, "notice", "the job was started in this pass; roll back");
+  if (at_us <= engine->view.now_us) return refuse(moves, job, "notice", "the job's end is not in the future");
+  return add_move(moves, (struct hr__move){.kind = HR__MOVE_NOTICE, .job = job, .at_us = at_us, .keeps = keeps});
 }
 
-enum hr_status hr_moves_acquire(struct hr_moves *plan, hr_pool pool, uint32_t nodes) {
-  struct hr__engine *engine = plan->engine;
+enum hr_status hr_moves_acquire(struct hr_moves *moves, hr_pool pool, uint32_t nodes) {
+  struct hr__engine *engine = moves->engine;
   hr_job none = {HR_NONE};
   if (!(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
-    return refuse(plan, none, "acquisition", "the policy did not say that it manages capacity");
-  if (pool.id >= engine->cluster.n_pools) return refuse(plan, none, "acquisition", "there is no such pool");
+    return refuse(moves, none, "acquisition", "the policy did not declare that it manages capacity");
+  if (pool.id >= engine->cluster.n_pools) return refuse(moves, none, "acquisition", "there is no such pool");
   if (nodes > hr_cluster_offer(&engine->cluster, pool))
-    return refuse(plan, none, "acquisition", "the pool does not offer so many nodes");
+    return refuse(moves, none, "acquisition", "the pool does not have that many available nodes");
   enum hr_status status = HR_OK;
   while (nodes-- > 0 && status == HR_OK) {
     hr_node node = hr__market_next_offer(engine, pool);
-    hr__market_book(engine, node);
-    status = add_move(plan, (struct hr__move){.kind = HR__MOVE_ACQUIRE, .job = none, .node = node});
+    hr__market_request(engine, node);
+    status = add_move(moves, (struct hr__move){.kind = HR__MOVE_ACQUIRE, .job = none, .node = node});
   }
   return status;
 }
 
 static const char *why_not_released(const struct hr__engine *engine, hr_node node) {
   const struct hr_cluster *cluster = &engine->cluster;
-  if (!cluster->nodes || node.id >= cluster->n_nodes) return "there is no such node, or none that can be given back";
+  if (!cluster->nodes || node.id >= cluster->n_nodes) return "there is no such node, or it cannot be released";
   const struct hr__pool *pool = &cluster->pools[hr__cluster_pool_of(cluster, node).id];
   uint8_t state = cluster->nodes[node.id].state;
   if (!hr_market_is_elastic(pool->spec->market.market)) return "the node's pool is not elastic";
@@ -168,48 +179,50 @@ static const char *why_not_released(const struct hr__engine *engine, hr_node nod
   return cluster->node_free_milli[node.id] == pool->spec->gpus_per_node * 1000 ? NULL : "there is a job on the node";
 }
 
-static bool is_booked(const struct hr_moves *plan, hr_node node) {
-  for (uint32_t i = 0; i < plan->n_moves; i++)
-    if (plan->moves[i].kind == HR__MOVE_ACQUIRE && plan->moves[i].node.id == node.id) return true;
+static bool is_booked(const struct hr_moves *moves, hr_node node) {
+  for (uint32_t i = 0; i < moves->count; i++)
+    if (moves->list[i].kind == HR__MOVE_ACQUIRE && moves->list[i].node.id == node.id) return true;
   return false;
 }
 
-enum hr_status hr_moves_release(struct hr_moves *plan, hr_node node) {
-  struct hr__engine *engine = plan->engine;
-  const char *rule = engine->abilities & HR_POLICY_MANAGES_CAPACITY ? why_not_released(engine, node)
-                                                                    : "the policy did not say that it manages capacity";
-  if (rule) return refuse(plan, (hr_job){HR_NONE}, "release", rule);
+enum hr_status hr_moves_release(struct hr_moves *moves, hr_node node) {
+  struct hr__engine *engine = moves->engine;
+  const char *rule = engine->abilities & HR_POLICY_MANAGES_CAPACITY
+                         ? why_not_released(engine, node)
+                         : "the policy did not declare that it manages capacity";
+  if (rule) return refuse(moves, (hr_job){HR_NONE}, "release", rule);
   struct hr__move move = {
       .kind = HR__MOVE_RELEASE, .job = {HR_NONE}, .node = node, .was = engine->cluster.nodes[node.id]};
-  if (is_booked(plan, node)) return refuse(plan, move.job, "release", "the node was asked for in this pass; roll back");
+  if (is_booked(moves, node))
+    return refuse(moves, move.job, "release", "the node was requested in this pass; roll back");
   hr__market_set_state(engine, node, HR_NODE_OFF);
-  return add_move(plan, move);
+  return add_move(moves, move);
 }
 
-/* ---- Rolling back ----------------------------------------------------------------------------------- */
+/* ---- Rollback ---- */
 
 static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   hr_job job = move->job;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_undo(&engine->cluster, &placement, job);
-  hr__allocation_drop(engine, job);
+  hr__cluster_undo_allocate(&engine->cluster, &placement, job);
+  hr__allocation_free(engine, job);
   engine->view.allocated_milli -= gpu_milli;
   if (engine->attempt) engine->attempt_us[job.id] = move->attempt_us;
   if (!engine->attempt || engine->accounting[job.id].attempts == 0) engine->start_us[job.id] = HR_NEVER_US;
   set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
 }
 
-/* What the job had is free again: all moves made since were undone before. */
+/* The capacity is free again, since all later moves have been undone. */
 static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
-  hr__allocation_set(engine, move->job, move->seat);
+  hr__allocation_set(engine, move->job, move->allocation);
   engine->attempt_us[move->job.id] = move->attempt_us;
   engine->kept_us[move->job.id] = move->kept_us;
   struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, move->job);
-  hr__cluster_retake(&engine->cluster, &placement, move->job);
+  hr__cluster_undo_release(&engine->cluster, &placement, move->job);
   engine->view.allocated_milli += gpu_milli;
   set_state(engine, move->job, HR_JOB_RUNNING, HR_REASON_NONE);
 }
@@ -231,7 +244,7 @@ static void undo(struct hr__engine *engine, const struct hr__move *move) {
     undo_preemption(engine, move);
     return;
   case HR__MOVE_ACQUIRE:
-    hr__market_unbook(engine, move->node);
+    hr__market_cancel(engine, move->node);
     return;
   case HR__MOVE_RELEASE:
     undo_release(engine, move);
@@ -242,49 +255,40 @@ static void undo(struct hr__engine *engine, const struct hr__move *move) {
   }
 }
 
-void hr_moves_rollback(struct hr_moves *plan, uint32_t mark) {
-  while (plan->n_moves > mark) undo(plan->engine, &plan->moves[--plan->n_moves]);
+void hr_moves_rollback(struct hr_moves *moves, uint32_t mark) {
+  while (moves->count > mark) undo(moves->engine, &moves->list[--moves->count]);
 }
 
-void hr__plan_clear(struct hr_moves *plan) {
-  plan->n_moves = 0;
-}
-
-/*
- * Why a job that waits does not start. The policy is asked; what it does not tell is told by what the engine sees
- * itself: that there is no room for the job, counted in GPUs of pools, or of nodes.
- */
+/* ---- Reasons for waiting ---- */
 
 const char *hr_wait_reason_name(enum hr_wait_reason_kind reason) {
   static const char *const names[] = {
-#define HOLD_NAME(name, text, words) text,
-      HR_WAIT_REASON_TABLE(HOLD_NAME)
-#undef HOLD_NAME
+#define REASON_NAME(name, text, words) text,
+      HR_WAIT_REASON_TABLE(REASON_NAME)
+#undef REASON_NAME
   };
   return (unsigned)reason < HR_N_HOLDS ? names[reason] : "";
 }
 
 const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
   static const char *const all[] = {
-#define HOLD_WORDS(name, text, words) words,
-      HR_WAIT_REASON_TABLE(HOLD_WORDS)
-#undef HOLD_WORDS
+#define REASON_WORDS(name, text, words) words,
+      HR_WAIT_REASON_TABLE(REASON_WORDS)
+#undef REASON_WORDS
   };
   return (unsigned)reason < HR_N_HOLDS ? all[reason] : "";
 }
 
-/* ---- Nodes ------------------------------------------------------------------------------------------ */
-
-/* Whether some acceptable pool's nodes are large enough for the job, which then goes to one node. */
-static bool is_single(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
+/* Whether the nodes of an acceptable pool are large enough for the job, which then needs one node. */
+static bool fits_one_node(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].spec->gpus_per_node >= gpus && hr_cluster_accepts(cluster, accept_class, (hr_pool){i}))
       return true;
   return false;
 }
 
-/* Whether wholly free nodes hold the gang, its rest on one more. */
-static bool holds_gang(const struct hr_free_index *index, uint32_t gpus) {
+/* Whether there are enough empty nodes for a gang, and one more for its remainder. */
+static bool fits_gang(const struct hr_free_index *index, uint32_t gpus) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;
   uint32_t n_free = hr_free_index_count(index, size);
   if (n_free < whole) return false;
@@ -292,16 +296,16 @@ static bool holds_gang(const struct hr_free_index *index, uint32_t gpus) {
 }
 
 static bool has_nodes(const struct hr_cluster *cluster, uint32_t gpus, uint32_t accept_class) {
-  bool single = is_single(cluster, gpus, accept_class);
+  bool single = fits_one_node(cluster, gpus, accept_class);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_free_index *index = cluster->pools[i].index;
     if (!hr_cluster_accepts(cluster, accept_class, (hr_pool){i}) || hr_free_index_gpus_per_node(index) == 0) continue;
-    if (single ? hr_free_index_lowest(index, gpus) != HR_NONE : holds_gang(index, gpus)) return true;
+    if (single ? hr_free_index_lowest(index, gpus) != HR_NONE : fits_gang(index, gpus)) return true;
   }
   return gpus == 0;
 }
 
-/* Whether a task fits some node, where GPUs are told apart. */
+/* Whether a task fits on a node, in per-GPU allocation. */
 static bool has_node(const struct hr_cluster *cluster, const struct hr_request *request) {
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
     if (hr_cluster_accepts(cluster, request->accept_class, (hr_pool){cluster->inventory->pool[node]}) &&
@@ -309,8 +313,6 @@ static bool has_node(const struct hr_cluster *cluster, const struct hr_request *
       return true;
   return !hr_request_needs_node(request);
 }
-
-/* ---- Room ------------------------------------------------------------------------------------------- */
 
 static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_wait_reason *hold) {
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);
@@ -322,7 +324,7 @@ static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_w
   }
 }
 
-/* Whether the job would have room in the pool with the nodes that are booting there. */
+/* Whether the job would fit into the pool together with its nodes that are booting. */
 static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool number, uint64_t asked_milli,
                        bool single) {
   const struct hr__pool *pool = &cluster->pools[number.id];
@@ -335,7 +337,8 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
 
 void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
-  bool single = cluster->nodes && is_single(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
+  bool single =
+      cluster->nodes && fits_one_node(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
   hold->reason = hold->free_milli < hold->asked_milli ? HR_WAIT_REASON_CAPACITY : HR_WAIT_REASON_FRAGMENTS;
   for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
     if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
@@ -350,8 +353,6 @@ bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_wait_reason
   if (!enough) hr_view_lack(view, job, hold);
   return !enough;
 }
-
-/* ---- Asking ----------------------------------------------------------------------------------------- */
 
 void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr__engine *engine = hr__engine_of(view);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a run leaves behind, and the words for it. */
+/* The result of a run; names of states, events, reasons, job classes and outcomes; job ids as text. */
 
 #include "headroom/sim.h"
 #include "headroom/trace.h"
@@ -67,19 +67,17 @@ const char *hr_reason_name(enum hr_reason reason) {
 const char *hr_rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_TOO_LARGE) return "more GPUs requested than any acceptable pool has";
   if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has an acceptable GPU type";
-  if (reason == HR_REASON_GPU_MEMORY) return "the acceptable GPUs, or slices of them, have too little memory";
-  if (reason == HR_REASON_NO_REGION) return "no pool with such GPUs is in an acceptable region";
-  if (reason == HR_REASON_NO_CLASS_POOL) return "suitable pools are reserved for other job classes";
+  if (reason == HR_REASON_GPU_MEMORY) return "the acceptable GPUs, or their parts, have too little memory";
+  if (reason == HR_REASON_NO_REGION) return "no acceptable pool is in an acceptable region";
+  if (reason == HR_REASON_NO_CLASS_POOL) return "the suitable pools serve other job classes only";
   if (reason == HR_REASON_NODE_TOO_SMALL) return "a task requests more than any acceptable node has";
   if (reason == HR_REASON_MIG_PROFILE) return "no acceptable GPU has suitable MIG instances";
-  if (reason == HR_REASON_NO_GROUP) return "no group of nodes of the required tier is large enough";
-  if (reason == HR_REASON_OVER_QUOTA) return "more GPUs requested than the quota of the tenant allows";
-  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity is suitable, which is not accepted";
-  if (reason == HR_REASON_KILLED) return "stopped for another job and not restarted";
+  if (reason == HR_REASON_NO_GROUP) return "no acceptable group of the required tier is large enough";
+  if (reason == HR_REASON_OVER_QUOTA) return "more GPUs requested than their tenant may ever use";
+  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would suffice, which they must not use";
+  if (reason == HR_REASON_KILLED) return "stopped permanently for another job";
   return "rejected by the policy";
 }
-
-/* Questions that a trace answers by itself. */
 
 const char *hr_job_class_name(enum hr_job_class class_) {
   static const char *const names[] = {

@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The run loop. At each instant: all that ends, then nodes that go and come, then all that arrives, then timers; then
- * one pass of the policy; then its moves are told. A job without run time that starts in a pass ends at the same
- * instant, which therefore comes up once more.
+ * The run loop. At each instant: first all jobs that end, then nodes that go and come, then submissions, then timers;
+ * then one pass of the policy, whose moves are carried out in order. A job without run time that starts in a pass ends
+ * at the same instant, which is therefore processed again.
+ *
+ * Every event is added to the digest; observers are notified of all events, the policy of those that are not its own
+ * moves.
  */
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Later than any sum of a time reached and a duration read may go. */
+/* The upper limit of simulated time: the sum of a time reached and a duration that was read cannot overflow. */
 #define LAST_US (INT64_MAX / 2)
 
-/* A run in which no job arrives or ends and no work is saved for so long, and as long again as the longest job works,
-   stands still: what is waited for does not come, or comes and is lost again. */
-#define STANDSTILL_US (INT64_C(365) * 86400 * HR_SECOND_US)
+/* A run is stalled if no job is submitted or ends and no work is kept for this time plus the longest run time of a
+   job: what the waiting jobs need never comes, or comes and is lost again. */
+#define STALL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
 enum { JOBS_CHECK_PASSES = 1 << 12 };
 
-static void tell_instant(struct hr__engine *engine) {
+static void notify_instant(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
   for (uint32_t i = 0; i < config->n_observers; i++)
     if (config->observers[i].on_instant) config->observers[i].on_instant(config->observers[i].self, &engine->view);
 }
 
-/* ---- Events ----------------------------------------------------------------------------------------- */
+/* ---- Events ---- */
 
 static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_give(&engine->cluster, &placement, job);
+  hr__cluster_release(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
   engine->view.n_running--;
   engine->state[job.id] = HR_JOB_COMPLETED;
@@ -46,25 +49,26 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__emit(engine, &event);
-  hr__allocation_drop(engine, job);
+  hr__allocation_free(engine, job);
   hr__column_reclaim_job(&engine->reclaim, job);
   return status;
 }
 
-static enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
+static enum hr_status notify_policy(struct hr__engine *engine, const struct hr_event *event);
 
-/* A job that no pool could ever hold is rejected at once; the policy never hears of it. */
+/* A job that does not fit into any acceptable pool, even an empty one, is rejected at submission. The policy is not
+   notified. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
   engine->last_progress_us = engine->view.now_us;
-  if (engine->config->stream) hr__column_reclaim_meet(engine, job);
+  if (engine->config->stream) hr__column_reclaim_submit(engine, job);
   hr__notify_observers(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
   if (reason == HR_REASON_NONE) {
     engine->state[job.id] = HR_JOB_WAITING;
     engine->view.n_waiting++;
-    return hr__notify_policy(engine, &event);
+    return notify_policy(engine, &event);
   }
   engine->state[job.id] = HR_JOB_REJECTED;
   engine->reason[job.id] = (uint8_t)reason;
@@ -79,20 +83,20 @@ static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
 static enum hr_status fire_timer(struct hr__engine *engine) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
-  return hr__notify_policy(engine, &event);
+  return notify_policy(engine, &event);
 }
 
 static enum hr_status check_after_event(const struct hr__engine *engine) {
   return engine->config->check ? hr__check_state(engine, false) : HR_OK;
 }
 
-static enum hr_status turn_storage(struct hr__engine *engine, hr_pool pool) {
+static enum hr_status advance_storage(struct hr__engine *engine, hr_pool pool) {
   hr_job done;
-  enum hr_status status = hr__storage_turn(engine, pool, &done);
+  enum hr_status status = hr__storage_advance(engine, pool, &done);
   return status == HR_OK && done.id != HR_NONE ? hr__attempt_advance(engine, done) : status;
 }
 
-static enum hr_status turn(struct hr__engine *engine, struct hr__pending pending) {
+static enum hr_status advance(struct hr__engine *engine, struct hr__pending pending) {
   uint32_t entity = hr__pending_entity(pending);
   switch (hr__pending_kind(pending)) {
   case HR__PENDING_END:
@@ -100,29 +104,29 @@ static enum hr_status turn(struct hr__engine *engine, struct hr__pending pending
   case HR__PENDING_PHASE:
     return hr__attempt_advance(engine, (hr_job){entity});
   case HR__PENDING_STORAGE:
-    return turn_storage(engine, (hr_pool){entity});
+    return advance_storage(engine, (hr_pool){entity});
   case HR__PENDING_EVICT:
     return hr__attempt_evict(engine, (hr_job){entity});
   case HR__PENDING_TIMER:
     return fire_timer(engine);
   default:
-    return hr__market_turn(engine, hr__pending_kind(pending), entity);
+    return hr__market_advance(engine, hr__pending_kind(pending), entity);
   }
 }
 
-/* All that is pending now, up to a kind. */
+/* Handles all events that are pending now, up to the given kind. */
 static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_kind last) {
   const struct hr__event_heap *heap = &engine->heap;
   enum hr_status status = HR_OK;
   while (status == HR_OK && heap->count && heap->entries[0].at_us == engine->view.now_us &&
          hr__pending_kind(heap->entries[0]) <= last) {
-    status = turn(engine, hr__event_heap_pop(&engine->heap));
+    status = advance(engine, hr__event_heap_pop(&engine->heap));
     if (status == HR_OK) status = check_after_event(engine);
   }
   return status;
 }
 
-static enum hr_status turn_markets(struct hr__engine *engine) {
+static enum hr_status advance_markets(struct hr__engine *engine) {
   bool any = true;
   enum hr_status status = HR_OK;
   while (status == HR_OK && any) {
@@ -135,7 +139,7 @@ static enum hr_status turn_markets(struct hr__engine *engine) {
 static enum hr_status apply_events(struct hr__engine *engine) {
   enum hr_status status = run_pending(engine, HR__PENDING_NODE_UP);
   if (status == HR_OK && engine->markets && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
-    status = turn_markets(engine);
+    status = advance_markets(engine);
   while (status == HR_OK && engine->cursor < engine->trace->n_jobs &&
          engine->trace->submit_us[engine->cursor] == engine->view.now_us) {
     status = submit_job(engine, (hr_job){engine->cursor++});
@@ -144,7 +148,7 @@ static enum hr_status apply_events(struct hr__engine *engine) {
   return status == HR_OK ? run_pending(engine, HR__PENDING_TIMER) : status;
 }
 
-/* ---- Moves ------------------------------------------------------------------------------------------ */
+/* ---- Moves ---- */
 
 static enum hr_status commit_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
@@ -152,7 +156,7 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   uint32_t speed_ppm = hr__speed_at_ppm(engine, move->job, &placement);
   int64_t now_us = engine->view.now_us, run_us = hr__time_for_us(engine->trace->work_us[move->job.id], speed_ppm);
   if (now_us > LAST_US - run_us)
-    return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time passes 146,000 years: the jobs are too long",
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time exceeds 146,000 years: the run times are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
@@ -165,12 +169,12 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
 }
 
-/* The cluster has it back already; what is left is the job's own books. */
+/* The cluster already has the capacity back; this closes the accounts of the job. */
 static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
   struct hr__allocation now = hr__allocation_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
   struct hr_slice one;
-  hr__allocation_set(engine, move->job, move->seat);
+  hr__allocation_set(engine, move->job, move->allocation);
   engine->attempt_us[move->job.id] = move->attempt_us;
   struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   enum hr_status status = hr__attempt_stop(engine, move->job, move->keeps);
@@ -180,7 +184,7 @@ static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr_
                            &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
   hr__notify_observers(engine, &event);
-  hr__allocation_drop(engine, move->job);
+  hr__allocation_free(engine, move->job);
   hr__allocation_set(engine, move->job, now);
   engine->attempt_us[move->job.id] = attempt_us;
   return status;
@@ -217,24 +221,24 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
 
 static enum hr_status run_pass(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
-  hr__plan_clear(&engine->plan);
+  engine->moves.count = 0;
   engine->n_passes++;
-  enum hr_status status = engine->ops.decide(engine->policy, &engine->view, &engine->plan);
-  if (engine->plan.status != HR_OK) return engine->plan.status;
+  enum hr_status status = engine->ops.decide(engine->policy, &engine->view, &engine->moves);
+  if (engine->moves.status != HR_OK) return engine->moves.status;
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status != HR_OK)
     return hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %" PRId64 " us", config->policy->name,
                    engine->view.now_us);
-  for (uint32_t i = 0; i < engine->plan.n_moves; i++) {
-    status = commit_move(engine, &engine->plan.moves[i]);
+  for (uint32_t i = 0; i < engine->moves.count; i++) {
+    status = commit_move(engine, &engine->moves.list[i]);
     if (status != HR_OK) return status;
   }
-  tell_instant(engine);
+  notify_instant(engine);
   if (!config->check) return HR_OK;
   return hr__check_state(engine, engine->n_passes % JOBS_CHECK_PASSES == 0);
 }
 
-/* ---- The loop --------------------------------------------------------------------------------------- */
+/* ---- Loop ---- */
 
 static int64_t next_instant(const struct hr__engine *engine) {
   int64_t at_us = engine->heap.count ? engine->heap.entries[0].at_us : HR_NEVER_US;
@@ -243,41 +247,41 @@ static int64_t next_instant(const struct hr__engine *engine) {
   return at_us;
 }
 
-/* Nothing happens between the last instant and the horizon, but time passes: the folds hear of it. */
+/* There is no event between the last instant and the horizon, but time passes: the observers are notified. */
 static void stop_at_horizon(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us = engine->config->horizon_us;
-  tell_instant(engine);
+  notify_instant(engine);
 }
 
-/* Who dies again and again is no event, but the run goes on with it. */
-static void stop_standing(struct hr__engine *engine) {
+/* Repeated kills for lack of memory emit no event but still advance the clock. */
+static void stop_stalled(struct hr__engine *engine) {
   if (engine->claims.killed_us <= engine->last_us) return;
   engine->view.now_us = engine->last_us = engine->claims.killed_us;
-  tell_instant(engine);
+  notify_instant(engine);
 }
 
-static bool all_have_come(const struct hr__engine *engine) {
+static bool all_submitted(const struct hr__engine *engine) {
   return engine->cursor == engine->trace->n_jobs;
 }
 
-/* Markets go on for ever; a run with them ends with its last job. */
+/* Markets never end; a run with markets ends with its last job. */
 static bool is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
-  return engine->markets && all_have_come(engine) && engine->view.n_waiting + engine->view.n_running == 0;
+  return engine->markets && all_submitted(engine) && engine->view.n_waiting + engine->view.n_running == 0;
 }
 
-/* A run that has a horizon goes on to it, whatever comes of it: what it costs until then is asked for. */
-static bool stands_still(const struct hr__engine *engine, int64_t at_us) {
-  if (!engine->attempt || !all_have_come(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
+/* With a horizon the run always continues to it, since cost accrues until then. */
+static bool is_stalled(const struct hr__engine *engine, int64_t at_us) {
+  if (!engine->attempt || !all_submitted(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
   if (engine->view.n_waiting + engine->view.n_running == 0) return false;
-  return at_us - engine->last_progress_us - engine->longest_us > STANDSTILL_US;
+  return at_us - engine->last_progress_us - engine->longest_us > STALL_US;
 }
 
 static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
-    engine->stalled = stands_still(engine, at_us);
-    if (engine->stalled) stop_standing(engine);
+    engine->stalled = is_stalled(engine, at_us);
+    if (engine->stalled) stop_stalled(engine);
     if (engine->stalled || is_over(engine, at_us)) return HR_OK;
     if (at_us > engine->config->horizon_us) {
       stop_at_horizon(engine);
@@ -286,14 +290,14 @@ static enum hr_status run_loop(struct hr__engine *engine) {
     uint64_t before = engine->n_events;
     engine->view.now_us = at_us;
     enum hr_status status = apply_events(engine);
-    if (engine->n_events == before && status == HR_OK) continue; /* all that was pending was of no concern any more */
+    if (engine->n_events == before && status == HR_OK) continue; /* all pending entries were outdated */
     engine->last_us = at_us;
     if (status == HR_OK) status = run_pass(engine);
     if (status != HR_OK) return status;
   }
 }
 
-/* ---- Beginning and end ------------------------------------------------------------------------------ */
+/* ---- Start and end of a run ---- */
 
 void *hr__result_column(struct hr__engine *engine, size_t width) {
   if (engine->config->stream) return hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, width);
@@ -307,8 +311,8 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
   engine->state = hr__result_column(engine, sizeof *engine->state);
   engine->reason = hr__result_column(engine, sizeof *engine->reason);
   engine->start_us = hr__result_column(engine, sizeof *engine->start_us);
-  engine->seat = hr__result_column(engine, sizeof *engine->seat);
-  if (!engine->state || !engine->reason || !engine->start_us || !engine->seat) return hr__out_of_memory(engine);
+  engine->allocation = hr__result_column(engine, sizeof *engine->allocation);
+  if (!engine->state || !engine->reason || !engine->start_us || !engine->allocation) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
     engine->start_us[i] = HR_NEVER_US;
     if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
@@ -340,14 +344,14 @@ static enum hr_status create_policy(struct hr__engine *engine) {
   if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
   bool may_break = engine->cluster.tiers_within && !(engine->abilities & HR_POLICY_KEEPS_WITHIN);
   if (status == HR_OK && may_break)
-    return hr_fail(engine->error, HR_BAD_INPUT,
-                   "policy '%s' does not look at how near together jobs are to be ('within', of the trace or of a "
-                   "class); 'queue' does",
-                   config->policy->name);
+    return hr_fail(
+        engine->error, HR_BAD_INPUT,
+        "policy '%s' does not support locality requirements ('within', in the trace or of a class); use 'queue'",
+        config->policy->name);
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
 }
 
-/* What only runs have in which jobs may be stopped. */
+/* Columns of runs in which jobs can be stopped. */
 static enum hr_status begin_attempts(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   if (engine->markets || engine->interferes || engine->split_us || engine->claims.of_gpu ||
@@ -380,13 +384,13 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
   return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* Where GPUs are told apart. */
-static enum hr_status tell_seats_apart(struct hr__engine *engine) {
+/* Columns of per-GPU allocation. */
+static enum hr_status allocate_gpu_columns(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
-  engine->seat_gpus = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->seat_gpus);
-  engine->seat_instance = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->seat_instance);
+  engine->allocation_gpus = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->allocation_gpus);
+  engine->allocation_instance = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->allocation_instance);
   engine->gpu_milli = hr__result_column(engine, sizeof *engine->gpu_milli);
-  bool made = engine->seat_gpus && engine->seat_instance && engine->gpu_milli;
+  bool made = engine->allocation_gpus && engine->allocation_instance && engine->gpu_milli;
   return made ? HR_OK : hr__out_of_memory(engine);
 }
 
@@ -398,7 +402,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
                             engine->config->classes, &engine->speeds);
   if (status != HR_OK) return hr__out_of_memory(engine);
-  if (engine->cluster.inventory) status = tell_seats_apart(engine);
+  if (engine->cluster.inventory) status = allocate_gpu_columns(engine);
   if (status != HR_OK) return status;
   engine->view = (struct hr_view){.size = sizeof engine->view,
                                   .jobs = engine->trace,
@@ -407,13 +411,13 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .start_us = engine->start_us,
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  if (engine->cluster.nodes) status = hr__markets_init(engine); /* the policy sees what is on offer */
-  if (status == HR_OK) status = hr__neighbours_init(engine);
+  /* before the policy, whose view includes available nodes */
+  if (engine->cluster.nodes) status = hr__markets_init(engine);
+  if (status == HR_OK) status = hr__sharing_init(engine);
   if (status == HR_OK) status = create_policy(engine);
-  engine->interference_ppm = hr__least_interference_ppm(engine);
+  if (status != HR_OK) return status;
   engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
-  if (status == HR_OK) status = hr__splits_init(engine);
-  if (status == HR_OK) status = hr__claims_init(engine);
+  if (status == HR_OK) status = hr__reconfiguration_init(engine);
   if (status == HR_OK) status = begin_attempts(engine);
   return status == HR_OK && engine->config->stream ? hr__column_reclaim_check(engine) : status;
 }
@@ -431,8 +435,8 @@ static void forget_columns(struct hr__engine *engine) {
   engine->gpu_milli = NULL;
 }
 
-/* Those of a streamed run stay the engine's. */
-static void keep_columns(struct hr_result *result) {
+/* The columns of a streamed run remain the engine's. */
+static void drop_result_columns(struct hr_result *result) {
   result->n_jobs = 0;
   result->state = result->reason = NULL;
   result->start_us = result->ended_us = NULL;
@@ -440,8 +444,8 @@ static void keep_columns(struct hr_result *result) {
   result->gpu_milli = NULL;
 }
 
-/* The per-job columns move into the result. */
-static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **result) {
+/* Moves the per-job columns into the result. */
+static enum hr_status make_result(struct hr__engine *engine, struct hr_result **result) {
   *result = malloc(sizeof **result);
   if (!*result) return hr__out_of_memory(engine);
   **result = (struct hr_result){.trace = engine->trace,
@@ -467,8 +471,8 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .ended_us = engine->ended_us,
                                 .gpu_milli = engine->gpu_milli};
   engine->pool_accounting = NULL;
-  if (engine->config->stream) (*result)->left = hr__column_reclaim_left(engine);
-  if (engine->config->stream) keep_columns(*result);
+  if (engine->config->stream) (*result)->left = hr__column_reclaim_unfinished(engine);
+  if (engine->config->stream) drop_result_columns(*result);
   forget_columns(engine);
   return HR_OK;
 }
@@ -477,20 +481,20 @@ static void finish(struct hr__engine *engine) {
   if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
   if (engine->config->stream) {
     forget_columns(engine);
-    engine->seat = NULL;
+    engine->allocation = NULL;
   }
   hr__column_reclaim_finish(&engine->reclaim);
   hr__event_heap_finish(&engine->heap);
   hr__markets_finish(engine);
   hr__storage_finish(engine);
   hr__arena_finish(&engine->arena);
-  free(engine->plan.moves);
+  free(engine->moves.list);
   free(engine->store.slices);
   free(engine->state);
   free(engine->reason);
   free(engine->start_us);
   free(engine->ended_us);
-  free(engine->seat);
+  free(engine->allocation);
   free(engine->accounting);
   free(engine->gpu_milli);
   free(engine->pool_accounting);
@@ -498,27 +502,25 @@ static void finish(struct hr__engine *engine) {
 
 enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {
   struct hr__engine engine = {
-      .config = config, .trace = config->trace, .error = error, .digest = HR__DIGEST_SEED, .plan = {0}};
-  engine.plan.engine = &engine;
+      .config = config, .trace = config->trace, .error = error, .digest = HR__DIGEST_SEED, .moves = {0}};
+  engine.moves.engine = &engine;
   if (error) error->status = HR_OK;
   enum hr_status status = begin(&engine);
   if (status == HR_OK) status = run_loop(&engine);
   if (status == HR_OK && config->check) status = hr__check_state(&engine, true);
   if (status == HR_OK) settle(&engine);
-  if (status == HR_OK) status = hand_over(&engine, result);
+  if (status == HR_OK) status = make_result(&engine, result);
   finish(&engine);
   return status;
 }
 
-/* What happens is digested, and told to the folds and to the policy; what will happen goes onto the heap. */
+/* ---- Notification ---- */
 
 enum { PROGRESS_EVENTS = 1 << 16 };
 
 enum hr_status hr__out_of_memory(const struct hr__engine *engine) {
   return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
 }
-
-/* ---- Telling ---------------------------------------------------------------------------------------- */
 
 static uint32_t event_code(enum hr_event_kind kind) {
   static const uint8_t codes[] = {
@@ -555,13 +557,13 @@ void hr__notify_observers(struct hr__engine *engine, const struct hr_event *even
                             engine->view.now_us);
 }
 
-static enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event) {
+static enum hr_status notify_policy(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_policy_ops *ops = &engine->ops;
   if (!ops->observe) return HR_OK;
   enum hr_status status = ops->observe(engine->policy, &engine->view, event);
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status == HR_BAD_INPUT && engine->error && engine->error->status == status)
-    return status; /* told by the policy */
+    return status; /* with the policy's own message */
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
                                    hr_event_name(event->kind), event->job.id);
@@ -569,10 +571,5 @@ static enum hr_status hr__notify_policy(struct hr__engine *engine, const struct 
 
 enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
   hr__notify_observers(engine, event);
-  return hr__notify_policy(engine, event);
-}
-
-enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity) {
-  return hr__event_heap_push(&engine->heap, hr__pending(at_us, kind, entity)) == HR_OK ? HR_OK
-                                                                                       : hr__out_of_memory(engine);
+  return notify_policy(engine, event);
 }

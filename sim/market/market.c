@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that come and go. What can be had is a function of time (sim/supply.h), and the node that it takes is known
- * before: a step down of a pool's level takes the nodes above it, a blow the nodes it hits, an age the node that
- * reaches it. All of these say when a node will be gone; it has notice that long before, and is gone then. A level that
- * falls within the time of notice is looked at ahead: what will be gone by then cannot be had any more, so a node is
- * never launched into a notice.
+ * Nodes that come and go. The supply is a function of time (supply.h), and the node that will be reclaimed is known in
+ * advance: a lower level takes the nodes above it, a group interruption its nodes, and an age the node that reaches it.
+ * So the time when a node goes down is known; it has notice for the specified time before. Levels are known one notice
+ * period ahead: capacity that will be gone by then is not available any more, so a node is never launched into a
+ * notice.
  */
 
 #include "headroom/market.h"
@@ -14,20 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps of the level that are known and have not come yet. */
-struct window {
-  struct hr_level_step *steps;
-  uint32_t first, count, capacity;
-};
-
-struct hr__market_state {
+struct hr__engine_market {
   struct hr__level_source levels;
   struct hr_level_step ahead; /* the step after the window */
-  struct window window;
-  uint32_t level; /* now */
-  struct hr__interruption_source blows;
-  int64_t blow_us;
-  uint32_t *hit, n_hit; /* the nodes of the next blow */
+  struct hr__fifo window;     /* of struct hr_level_step: known future steps of the level */
+  uint32_t level;             /* at present */
+  struct hr__interruption_source interruptions;
+  int64_t interruption_us;
+  uint32_t *hit, n_hit; /* the nodes of the next interruption */
   int64_t touched_us;
 };
 
@@ -49,12 +43,12 @@ static hr_node node_of(const struct hr__pool *pool, uint32_t number) {
   return (hr_node){pool->first_node.id + number};
 }
 
-/* ---- Accounts --------------------------------------------------------------------------------------- */
+/* ---- Accounts ---- */
 
-/* Before the state of any node of the pool changes: accounts for the time until now. */
-static void hr__market_touch(struct hr__engine *engine, hr_pool pool) {
+/* Must be called before any node of the pool changes its state: accounts for the time until now. */
+static void settle_accounts(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   hr_amount passed_us = engine->view.now_us - market->touched_us;
   uint32_t active = self->spec->nodes - self->n_in[HR_NODE_OFF];
   engine->pool_accounting[pool.id].up_us += active * passed_us;
@@ -64,22 +58,22 @@ static void hr__market_touch(struct hr__engine *engine, hr_pool pool) {
 
 void hr__markets_settle(struct hr__engine *engine) {
   for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++)
-    if (engine->cluster.pools[i].comes_and_goes) hr__market_touch(engine, (hr_pool){i});
+    if (engine->cluster.pools[i].comes_and_goes) settle_accounts(engine, (hr_pool){i});
 }
 
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state) {
-  hr__market_touch(engine, hr__cluster_pool_of(&engine->cluster, node));
+  settle_accounts(engine, hr__cluster_pool_of(&engine->cluster, node));
   hr__cluster_set_state(&engine->cluster, node, state);
   engine->view.total_milli = engine->cluster.total_milli;
 }
 
-static enum hr_status tell(struct hr__engine *engine, enum hr_event_kind kind, enum hr_reason reason, hr_pool pool,
-                           hr_node node) {
+static enum hr_status emit_node_event(struct hr__engine *engine, enum hr_event_kind kind, enum hr_reason reason,
+                                      hr_pool pool, hr_node node) {
   struct hr_event event = hr__node_event(engine, kind, reason, pool, node);
   return hr__emit(engine, &event);
 }
 
-/* ---- Nodes go --------------------------------------------------------------------------------------- */
+/* ---- Nodes go ---- */
 
 static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node node) {
   const struct hr__residents *residents = &engine->residents;
@@ -92,17 +86,18 @@ static enum hr_status interrupt_residents(struct hr__engine *engine, hr_node nod
 }
 
 static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node node, enum hr_reason reason) {
-  /* Closed first: what its jobs leave behind must not be used again. */
+  /* Closed first, since capacity that its jobs release must not be used again. */
   if (engine->cluster.nodes[node.id].state == HR_NODE_UP) hr__market_set_state(engine, node, HR_NODE_CLOSING);
   enum hr_status status = interrupt_residents(engine, node);
   if (status != HR_OK) return status;
   hr__market_set_state(engine, node, HR_NODE_OFF);
   engine->cluster.nodes[node.id].down_us = HR_NEVER_US;
   engine->pool_accounting[pool.id].reclaims += reason == HR_REASON_RECLAIMED;
-  return tell(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
+  return emit_node_event(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
 }
 
-/* The jobs of a node that has notice: the list changes as they leave. Each job is told once, as it is listed once. */
+/* The jobs of a node that has notice. The list changes as they leave. Each job is listed once, so it gets one
+   notice. */
 static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, int64_t down_us) {
   const struct hr__residents *residents = &engine->residents;
   uint32_t link = residents->first[node.id];
@@ -115,7 +110,7 @@ static enum hr_status warn_residents(struct hr__engine *engine, hr_node node, in
   return HR_OK;
 }
 
-/* The node will be gone at `down_us`, which is told now. One that still boots is given up at once. */
+/* The node will go down at `down_us` and has notice from now on. A node that is booting goes down at once. */
 static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_node node, int64_t down_us) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF) return HR_OK;
@@ -128,92 +123,78 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
   if (status != HR_OK || !first) return status;
   hr__market_set_state(engine, node, HR_NODE_CLOSING);
   engine->pool_accounting[pool.id].notices++;
-  status = tell(engine, HR_EVENT_NOTICE, HR_REASON_RECLAIMED, pool, node);
+  status = emit_node_event(engine, HR_EVENT_NOTICE, HR_REASON_RECLAIMED, pool, node);
   return status == HR_OK ? warn_residents(engine, node, down_us) : status;
 }
 
-/* ---- Levels ----------------------------------------------------------------------------------------- */
+/* ---- Levels ---- */
 
-static enum hr_status window_push(struct hr__engine *engine, struct window *window, struct hr_level_step step) {
-  if (window->first + window->count == window->capacity) {
-    if (window->first > window->count) {
-      memmove(window->steps, window->steps + window->first, window->count * sizeof *window->steps);
-      window->first = 0;
-    } else {
-      struct hr_level_step *steps = hr__grown(window->steps, &window->capacity, sizeof *steps);
-      if (!steps) return hr__out_of_memory(engine);
-      window->steps = steps;
-    }
-  }
-  window->steps[window->first + window->count++] = step;
-  return HR_OK;
-}
-
-/* What can be had now is what will not be gone within the time of notice. */
-static enum hr_status offer_again(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market_state *market = &engine->markets[pool.id];
+/* Only capacity that will not be gone within the notice period is available. */
+static enum hr_status update_offer(struct hr__engine *engine, hr_pool pool) {
+  const struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
-  uint32_t least = market->level, before = self->n_offered;
-  for (uint32_t i = 0; i < market->window.count; i++) {
-    uint32_t level = market->window.steps[market->window.first + i].level;
-    if (level < least) least = level;
+  uint32_t min_level = market->level, before = self->n_offered;
+  const struct hr_level_step *steps = (const struct hr_level_step *)market->window.items;
+  for (uint32_t i = market->window.first; i < market->window.end; i++) {
+    uint32_t level = steps[i].level;
+    if (level < min_level) min_level = level;
   }
-  if (least == self->obtainable) return HR_OK;
-  hr__market_touch(engine, pool);
-  hr__cluster_set_obtainable(&engine->cluster, pool, least);
+  if (min_level == self->obtainable) return HR_OK;
+  settle_accounts(engine, pool);
+  hr__cluster_set_obtainable(&engine->cluster, pool, min_level);
   if (self->n_offered == before) return HR_OK;
-  return tell(engine, HR_EVENT_OFFER, HR_REASON_NONE, pool, (hr_node){HR_NONE});
+  return emit_node_event(engine, HR_EVENT_OFFER, HR_REASON_NONE, pool, (hr_node){HR_NONE});
 }
 
-static enum hr_status schedule_look(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market_state *market = &engine->markets[pool.id];
+static enum hr_status schedule_lookahead(struct hr__engine *engine, hr_pool pool) {
+  const struct hr__engine_market *market = &engine->markets[pool.id];
   if (market->ahead.at_us == HR_NEVER_US) return HR_OK;
   int64_t look_us = ahead_of(engine, market->ahead.at_us, notice_us(engine, pool));
   return hr__schedule(engine, look_us, HR__PENDING_LEVEL_AHEAD, pool.id);
 }
 
-/* The next step comes into the window: nodes above a lower level have notice. */
+/* The next step enters the window: nodes above a lower level get notice. */
 static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr_level_step step = market->ahead;
   market->ahead = hr__level_source_next(&market->levels);
-  enum hr_status status = window_push(engine, &market->window, step);
+  enum hr_status status = hr__fifo_push(&market->window, &step, sizeof step) ? HR_OK : hr__out_of_memory(engine);
   if (status == HR_OK) status = hr__schedule(engine, step.at_us, HR__PENDING_LEVEL, pool.id);
-  if (status == HR_OK) status = schedule_look(engine, pool);
+  if (status == HR_OK) status = schedule_lookahead(engine, pool);
   for (uint32_t number = step.level; status == HR_OK && number < self->obtainable; number++)
     status = give_notice(engine, pool, node_of(self, number), step.at_us);
-  return status == HR_OK ? offer_again(engine, pool) : status;
+  return status == HR_OK ? update_offer(engine, pool) : status;
 }
 
-static enum hr_status take_step(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
-  market->level = market->window.steps[market->window.first++].level;
-  market->window.count--;
-  return offer_again(engine, pool);
+static enum hr_status handle_level(struct hr__engine *engine, hr_pool pool) {
+  struct hr__engine_market *market = &engine->markets[pool.id];
+  market->level = ((const struct hr_level_step *)hr__fifo_front(&market->window, sizeof(struct hr_level_step)))->level;
+  hr__fifo_pop(&market->window);
+  return update_offer(engine, pool);
 }
 
-/* ---- Blows and ages --------------------------------------------------------------------------------- */
+/* ---- Group interruptions and ages ---- */
 
-static enum hr_status schedule_blow(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
-  market->blow_us = hr__interruption_source_next(&market->blows, market->hit, &market->n_hit);
-  if (market->blow_us == HR_NEVER_US) return HR_OK;
-  int64_t notice = ahead_of(engine, market->blow_us, notice_us(engine, pool));
-  return hr__schedule(engine, notice, HR__PENDING_BLOW, pool.id);
+static enum hr_status schedule_interruption(struct hr__engine *engine, hr_pool pool) {
+  struct hr__engine_market *market = &engine->markets[pool.id];
+  market->interruption_us = hr__interruption_source_next(&market->interruptions, market->hit, &market->n_hit);
+  if (market->interruption_us == HR_NEVER_US) return HR_OK;
+  int64_t notice = ahead_of(engine, market->interruption_us, notice_us(engine, pool));
+  return hr__schedule(engine, notice, HR__PENDING_INTERRUPTION, pool.id);
 }
 
-static enum hr_status strike(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market_state *market = &engine->markets[pool.id];
+static enum hr_status handle_interruption(struct hr__engine *engine, hr_pool pool) {
+  const struct hr__engine_market *market = &engine->markets[pool.id];
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < market->n_hit; i++)
-    status = give_notice(engine, pool, node_of(self, market->hit[i]), market->blow_us);
-  return status == HR_OK ? schedule_blow(engine, pool) : status;
+    status = give_notice(engine, pool, node_of(self, market->hit[i]), market->interruption_us);
+  return status == HR_OK ? schedule_interruption(engine, pool) : status;
 }
 
-/* The age of a launch that was given back since is of no concern. */
-static enum hr_status grow_old(struct hr__engine *engine, hr_node node) {
+/* Ignores the age of a launch that has been released since. */
+static enum hr_status handle_age(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state == HR_NODE_OFF || self->dies_us == HR_NEVER_US) return HR_OK;
@@ -227,7 +208,7 @@ static enum hr_status end_node(struct hr__engine *engine, hr_node node) {
   return take_down(engine, hr__cluster_pool_of(&engine->cluster, node), node, HR_REASON_RECLAIMED);
 }
 
-/* ---- Nodes come ------------------------------------------------------------------------------------- */
+/* ---- Nodes come ---- */
 
 hr_node hr__market_next_offer(const struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
@@ -244,14 +225,14 @@ static int64_t draw_boot_us(const struct hr__engine *engine, hr_pool pool, hr_no
   return hr__duration_draw(boot, &stream);
 }
 
-void hr__market_book(struct hr__engine *engine, hr_node node) {
+void hr__market_request(struct hr__engine *engine, hr_node node) {
   struct hr__node *self = &engine->cluster.nodes[node.id];
   hr__market_set_state(engine, node, HR_NODE_BOOTING);
   self->since_us = engine->view.now_us;
   self->launches++;
 }
 
-void hr__market_unbook(struct hr__engine *engine, hr_node node) {
+void hr__market_cancel(struct hr__engine *engine, hr_node node) {
   engine->cluster.nodes[node.id].launches--;
   hr__market_set_state(engine, node, HR_NODE_OFF);
 }
@@ -267,8 +248,8 @@ enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node) {
   int64_t life_us = hr__life_draw(spot_of(engine, pool), engine->config->seed, node.id, self->launches, 0);
   self->dies_us = life_us == HR_NEVER_US ? HR_NEVER_US : now_us + life_us;
   if (status != HR_OK || life_us == HR_NEVER_US) return status;
-  int64_t told_us = ahead_of(engine, self->dies_us, notice_us(engine, pool));
-  return hr__schedule(engine, told_us, HR__PENDING_NODE_NOTICE, node.id);
+  int64_t notice_at_us = ahead_of(engine, self->dies_us, notice_us(engine, pool));
+  return hr__schedule(engine, notice_at_us, HR__PENDING_NODE_NOTICE, node.id);
 }
 
 enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any) {
@@ -278,7 +259,7 @@ enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any) {
     while (engine->cluster.pools[i].n_offered) {
       hr_node node = hr__market_next_offer(engine, pool);
       *any = true;
-      hr__market_book(engine, node);
+      hr__market_request(engine, node);
       enum hr_status status = hr__market_launch(engine, node);
       if (status != HR_OK) return status;
     }
@@ -286,25 +267,25 @@ enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any) {
   return HR_OK;
 }
 
-/* A node that was given back, and perhaps asked for again, since this was scheduled is not up: its boot then has
-   another end, unless that is now as well. */
+/* Ignores a boot if the node was released, and perhaps requested again, since it was scheduled: then its boot ends
+   at another time, or at the same one. */
 static enum hr_status boot_node(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   const struct hr__node *self = &engine->cluster.nodes[node.id];
   if (self->state != HR_NODE_BOOTING) return HR_OK;
   if (self->since_us + draw_boot_us(engine, pool, node) != engine->view.now_us) return HR_OK;
   hr__market_set_state(engine, node, HR_NODE_UP);
-  return tell(engine, HR_EVENT_NODE_UP, HR_REASON_NONE, pool, node);
+  return emit_node_event(engine, HR_EVENT_NODE_UP, HR_REASON_NONE, pool, node);
 }
 
-/* ---- Reservations ----------------------------------------------------------------------------------- */
+/* ---- Reservations ---- */
 
 static enum hr_status open_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; status == HR_OK && number < self->spec->nodes; number++) {
     hr__market_set_state(engine, node_of(self, number), HR_NODE_UP);
-    status = tell(engine, HR_EVENT_NODE_UP, HR_REASON_NONE, pool, node_of(self, number));
+    status = emit_node_event(engine, HR_EVENT_NODE_UP, HR_REASON_NONE, pool, node_of(self, number));
   }
   return status;
 }
@@ -317,7 +298,7 @@ static enum hr_status close_window(struct hr__engine *engine, hr_pool pool) {
   return status;
 }
 
-/* ---- Beginning and end ------------------------------------------------------------------------------ */
+/* ---- Start and end of a run ---- */
 
 static enum hr_status begin_window(struct hr__engine *engine, hr_pool pool) {
   const struct hr_market_spec *market = &engine->cluster.pools[pool.id].spec->market;
@@ -327,7 +308,7 @@ static enum hr_status begin_window(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market_state *market = &engine->markets[pool.id];
+  struct hr__engine_market *market = &engine->markets[pool.id];
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   const struct hr_spot_spec *spot = &self->spec->market.spot;
   uint32_t n_nodes = self->spec->nodes;
@@ -339,12 +320,12 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
   market->hit = hr_arena_alloc(&engine->arena, n_nodes * sizeof *market->hit);
   if (!market->hit) return hr__out_of_memory(engine);
   hr__level_source_init(&market->levels, spot, n_nodes, engine->config->seed, 0);
-  hr__interruption_source_init(&market->blows, spot, n_nodes, engine->config->seed, 0);
+  hr__interruption_source_init(&market->interruptions, spot, n_nodes, engine->config->seed, 0);
   market->level = hr__level_source_next(&market->levels).level;
   market->ahead = hr__level_source_next(&market->levels);
   hr__cluster_set_obtainable(&engine->cluster, pool, market->level);
-  enum hr_status status = schedule_look(engine, pool);
-  return status == HR_OK ? schedule_blow(engine, pool) : status;
+  enum hr_status status = schedule_lookahead(engine, pool);
+  return status == HR_OK ? schedule_interruption(engine, pool) : status;
 }
 
 enum hr_status hr__markets_init(struct hr__engine *engine) {
@@ -363,20 +344,20 @@ enum hr_status hr__markets_init(struct hr__engine *engine) {
 }
 
 void hr__markets_finish(struct hr__engine *engine) {
-  for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++) free(engine->markets[i].window.steps);
+  for (uint32_t i = 0; engine->markets && i < engine->cluster.n_pools; i++) hr__fifo_finish(&engine->markets[i].window);
   free(engine->residents.links);
 }
 
-enum hr_status hr__market_turn(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity) {
+enum hr_status hr__market_advance(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity) {
   switch (kind) {
   case HR__PENDING_LEVEL_AHEAD:
     return look_ahead(engine, (hr_pool){entity});
   case HR__PENDING_LEVEL:
-    return take_step(engine, (hr_pool){entity});
-  case HR__PENDING_BLOW:
-    return strike(engine, (hr_pool){entity});
+    return handle_level(engine, (hr_pool){entity});
+  case HR__PENDING_INTERRUPTION:
+    return handle_interruption(engine, (hr_pool){entity});
   case HR__PENDING_NODE_NOTICE:
-    return grow_old(engine, (hr_node){entity});
+    return handle_age(engine, (hr_node){entity});
   case HR__PENDING_NODE_DOWN:
     return end_node(engine, (hr_node){entity});
   case HR__PENDING_WINDOW_CLOSE:
@@ -395,7 +376,7 @@ enum hr_status hr__market_turn(struct hr__engine *engine, enum hr__pending_kind 
   return HR_OK;
 }
 
-/* The words that a person types for markets, spot models and checkpoint policies. */
+/* ---- Names of markets, spot models and checkpoint policies ---- */
 
 #define NAME_CASE(name, text)                                                                                          \
   case name:                                                                                                           \

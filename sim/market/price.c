@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices that stand, or go by steps. The step that stands at a time is found by halving. Sums are exact: a step
-   function's integral is a sum of products of whole numbers. */
+/* Prices that are constant or change in steps. The step at a time is found by bisection. Sums are exact: the
+   integral of a step function is a sum of products of integers. */
 
-#include "sim/market/price.h"
+#include "sim/market/market.h"
 
 #include "base/random.h"
 
@@ -49,16 +49,12 @@ enum hr_status hr__price_sums_init(struct hr__price_sums *sums, const struct hr_
   return HR_OK;
 }
 
-void hr__price_sums_finish(struct hr__price_sums *sums) {
-  free(sums->before);
-}
-
 hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us) {
   uint32_t step = step_at(sums->market, to_us);
   return sums->before[step] + step_sum(&sums->market->prices[step], to_us);
 }
 
-/* A price as an Ornstein-Uhlenbeck process in the logarithm, drawn exactly at even intervals. */
+/* The Ornstein-Uhlenbeck process is drawn exactly at its intervals, not approximated. */
 
 static int64_t bounded(const struct hr__price_walk *walk, double deviation) {
   double uusd_h = (double)walk->mean_uusd_h * exp(deviation);
@@ -75,13 +71,13 @@ enum hr_status hr__price_walk_draw(const struct hr__price_walk *walk, uint64_t s
   hr__stream_init(&stream, seed, HR__PURPOSE_SPOT_PRICE, zone, 0);
   gsl_rng rng = hr__stream_rng(&stream);
   double interval_h = (double)walk->interval_us / (3600 * (double)HR_SECOND_US);
-  double kept = exp(-interval_h / walk->reversion_h), blown = walk->volatility * sqrt(1 - kept * kept);
-  double deviation = gsl_ran_gaussian(&rng, walk->volatility); /* where it is found in the long run */
+  double reverted = exp(-interval_h / walk->reversion_h), spread = walk->volatility * sqrt(1 - reverted * reverted);
+  double deviation = gsl_ran_gaussian(&rng, walk->volatility); /* the stationary distribution */
   for (uint32_t i = 0; i < walk->n_steps; i++) {
     int64_t uusd_h = bounded(walk, deviation);
     bool same = *n_steps && (*steps)[*n_steps - 1].uusd_h == uusd_h;
     if (!same) (*steps)[(*n_steps)++] = (struct hr_price_step){i * walk->interval_us, uusd_h};
-    deviation = kept * deviation + gsl_ran_gaussian(&rng, blown);
+    deviation = reverted * deviation + gsl_ran_gaussian(&rng, spread);
   }
   return HR_OK;
 }

@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Blows: a Poisson process of instants, each of which takes some nodes. The size of a blow is one more than a geometric
- * number, cut at the number of nodes; with E its mean, n nodes and a rate r for each of them, blows come at the rate
- * n r / E, so that each node is hit at the rate r, exactly, whatever the cut.
+ * Three kinds of spot supply.
+ *
+ * Group interruptions: a Poisson process of instants, each of which reclaims some nodes. Their number is one plus a
+ * geometric variable, limited to the number of nodes. With E its mean, n nodes and a rate r per node, interruptions
+ * come at the rate n r / E, so that each node is reclaimed at the rate r exactly, whatever the limit.
+ *
+ * Levels: a record is repeated cyclically. A zone that is on or off draws the lengths of its periods from its own
+ * stream. It begins as an observer at a random time finds it: within a period that is more likely to be found the
+ * longer it is, at a uniform point of it. Such a period has the density x f(x) / mean, which can be drawn in closed
+ * form for each kind of duration.
+ *
+ * Lifetimes: nodes that end by age.
  */
 
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
-/* A blow of k nodes goes on to one more with this probability: it takes `batch_mean` on average before the cut. */
-static double going_on(const struct hr_spot_spec *spec) {
+/* The probability that an interruption reclaims one more node: before the limit it reclaims `batch_mean` on average. */
+static double continue_probability(const struct hr_spot_spec *spec) {
   return spec->batch_mean > 1 ? 1 - 1 / spec->batch_mean : 0;
 }
 
-/* 1 + q + q^2 + ... + q^(n-1) = (1 - q^n) / (1 - q), without loss of figures where batches are far larger than n. */
+/* 1 + q + q^2 + ... + q^(n-1) = (1 - q^n) / (1 - q), without loss of precision if batches are far larger than n. */
 static double mean_size(const struct hr_spot_spec *spec, uint32_t n_nodes) {
   if (!(spec->batch_mean > 1)) return 1;
   return -expm1(n_nodes * log1p(-1 / spec->batch_mean)) * spec->batch_mean;
 }
 
-double hr__blow_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
+double hr__interruption_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
   double size = mean_size(spec, n_nodes), n = n_nodes;
   if (held == 0) return 0;
   double misses = size > n - held ? 0
@@ -32,19 +41,19 @@ double hr__blow_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_
   return n / size * (1 - misses);
 }
 
-static bool has_blows(const struct hr_spot_spec *spec) {
+static bool has_interruptions(const struct hr_spot_spec *spec) {
   return (spec->model == HR_SPOT_EXPONENTIAL || spec->model == HR_SPOT_ADVISOR) && spec->rate_per_h > 0;
 }
 
 void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
                                   uint32_t n_nodes, uint64_t seed, uint32_t replication) {
   *source = (struct hr__interruption_source){.spec = spec, .n_nodes = n_nodes};
-  if (has_blows(spec) && n_nodes > 0) source->per_h = n_nodes * spec->rate_per_h / mean_size(spec, n_nodes);
+  if (has_interruptions(spec) && n_nodes > 0) source->per_h = n_nodes * spec->rate_per_h / mean_size(spec, n_nodes);
   hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_RECLAIM, spec->zone, replication);
 }
 
-/* `count` of n_nodes without replacement, in increasing order: each node in turn is taken with the probability that
-   what is still to be taken bears to what is still there. */
+/* Draws `count` of n_nodes without replacement, in ascending order: each node is taken with the probability (number
+   still to take) / (number still there). */
 static void choose_nodes(struct hr__interruption_source *source, uint32_t *nodes, uint32_t count) {
   uint32_t chosen = 0;
   for (uint32_t node = 0; chosen < count; node++)
@@ -57,7 +66,7 @@ int64_t hr__interruption_source_next(struct hr__interruption_source *source, uin
   struct hr_duration between = {HR_DURATION_EXPONENTIAL, 3600 / source->per_h, 0};
   source->at_us += hr__duration_draw(&between, &source->stream);
   uint32_t size = 1;
-  double q = going_on(source->spec);
+  double q = continue_probability(source->spec);
   while (size < source->n_nodes && q > 0 && hr__stream_uniform(&source->stream) < q) size++;
   if (size == 1)
     nodes[0] = (uint32_t)(hr__stream_uniform(&source->stream) * source->n_nodes);
@@ -67,12 +76,7 @@ int64_t hr__interruption_source_next(struct hr__interruption_source *source, uin
   return source->at_us;
 }
 
-/*
- * Levels. A record is read round and round. A zone that is on or off draws the lengths of its stretches one after the
- * other from its own stream. It begins as an outsider finds it: within a stretch that is the likelier to be found the
- * longer it is, at a point that is uniform in it. Such a stretch has the density x f(x) / mean, which for each kind of
- * length that there is can be drawn in closed form.
- */
+/* ---- Levels ---- */
 
 void hr__level_source_init(struct hr__level_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
                            uint64_t seed, uint32_t replication) {
@@ -84,10 +88,8 @@ static bool has_record(const struct hr_spot_spec *spec) {
   return spec->model == HR_SPOT_TRACE && spec->n_levels > 0 && spec->period_us > 0;
 }
 
-/* ---- A record --------------------------------------------------------------------------------------- */
-
-/* The step of the record that stands at `at_us` of it. */
-static uint32_t standing(const struct hr_spot_spec *spec, int64_t at_us) {
+/* The step of the record at `at_us`. */
+static uint32_t step_at(const struct hr_spot_spec *spec, int64_t at_us) {
   uint32_t low = 0, high = spec->n_levels - 1;
   while (low < high) {
     uint32_t middle = (low + high + 1) / 2;
@@ -99,11 +101,11 @@ static uint32_t standing(const struct hr_spot_spec *spec, int64_t at_us) {
   return low;
 }
 
-/* `next` counts the steps of the record on from the one that stands at the beginning. */
+/* `next` counts the steps from the one at the start of the run. */
 static struct hr_level_step recorded(const struct hr__level_source *source, uint32_t next) {
   const struct hr_spot_spec *spec = source->spec;
   int64_t offset_us = spec->offset_us % spec->period_us;
-  uint64_t step = (uint64_t)standing(spec, offset_us) + next;
+  uint64_t step = (uint64_t)step_at(spec, offset_us) + next;
   int64_t round = (int64_t)(step / spec->n_levels);
   struct hr_level_step found = spec->levels[step % spec->n_levels];
   found.at_us = next ? found.at_us + round * spec->period_us - offset_us : 0;
@@ -111,7 +113,7 @@ static struct hr_level_step recorded(const struct hr__level_source *source, uint
   return found;
 }
 
-/* Steps of the same level as the one before are left out; a record of one level has no second step. */
+/* Leaves out steps with the level of the previous one; a record with a single level has no second step. */
 static struct hr_level_step next_recorded(struct hr__level_source *source) {
   struct hr_level_step found = recorded(source, source->next);
   if (source->next == 0) {
@@ -126,10 +128,10 @@ static struct hr_level_step next_recorded(struct hr__level_source *source) {
   return (struct hr_level_step){HR_NEVER_US, before};
 }
 
-/* ---- On and off ------------------------------------------------------------------------------------- */
+/* ---- On and off ---- */
 
-/* A stretch as an outsider finds it. */
-static double draw_found_s(const struct hr_duration *duration, struct hr__stream *stream) {
+/* The length of a period as found by an observer at a random time. */
+static double draw_observed_s(const struct hr_duration *duration, struct hr__stream *stream) {
   gsl_rng rng = hr__stream_rng(stream);
   switch (duration->kind) {
   case HR_DURATION_FIXED:
@@ -145,12 +147,12 @@ static double draw_found_s(const struct hr_duration *duration, struct hr__stream
 }
 
 static int64_t draw_rest_us(const struct hr_duration *duration, struct hr__stream *stream) {
-  struct hr_duration rest = {HR_DURATION_FIXED, draw_found_s(duration, stream), 0};
+  struct hr_duration rest = {HR_DURATION_FIXED, draw_observed_s(duration, stream), 0};
   rest.a *= hr__stream_uniform(stream);
   return hr__duration_draw(&rest, stream);
 }
 
-static struct hr_level_step next_stretch(struct hr__level_source *source) {
+static struct hr_level_step next_period(struct hr__level_source *source) {
   const struct hr_spot_spec *spec = source->spec;
   if (source->next++ == 0) {
     double up_s = hr__duration_mean_s(&spec->up), down_s = hr__duration_mean_s(&spec->down);
@@ -165,27 +167,27 @@ static struct hr_level_step next_stretch(struct hr__level_source *source) {
 }
 
 struct hr_level_step hr__level_source_next(struct hr__level_source *source) {
-  if (source->spec->model == HR_SPOT_ON_OFF) return next_stretch(source);
+  if (source->spec->model == HR_SPOT_ON_OFF) return next_period(source);
   if (has_record(source->spec)) return next_recorded(source);
   return (struct hr_level_step){source->next++ ? HR_NEVER_US : 0, source->n_nodes};
 }
 
-/* Lives of nodes that end by age, and how long a node of any model lives on average. */
+/* ---- Lifetimes, and the mean lifetime in any model ---- */
 
-/* Of nodes launched, the share that is gone at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) is a little
-   above 0 at age 0, where such nodes end at once, and may pass 1 before the last hour: there it is cut. */
-static double gone(const struct hr_bathtub *bathtub, double age_h) {
+/* The share of nodes that are gone at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) is slightly
+   above 0 at age 0, where such nodes end at once, and may exceed 1 before the last hour, where it is limited. */
+static double gone_share(const struct hr_bathtub *bathtub, double age_h) {
   if (age_h >= bathtub->last_h) return 1;
   double raw = bathtub->a * (1 - exp(-age_h / bathtub->tau1_h) + exp((age_h - bathtub->b_h) / bathtub->tau2_h));
   return raw < 1 ? raw : 1;
 }
 
-/* The age at which a share of nodes is gone: by bisection, down to less than a microsecond. */
+/* The age at which a share of nodes is gone, by bisection to less than a microsecond. */
 static double age_h(const struct hr_bathtub *bathtub, double share) {
   double low = 0, high = bathtub->last_h;
   for (int i = 0; i < 44; i++) {
     double middle = (low + high) / 2;
-    if (gone(bathtub, middle) < share)
+    if (gone_share(bathtub, middle) < share)
       low = middle;
     else
       high = middle;
@@ -203,15 +205,16 @@ int64_t hr__life_draw(const struct hr_spot_spec *spec, uint64_t seed, uint32_t n
   return life_us > 0 ? life_us : 1;
 }
 
-/* The integral of what is left, by the midpoint rule on a grid far finer than the curve bends. */
+/* The integral of the survival function, by the midpoint rule on a grid that is much finer than the curve's
+   features. */
 static double mean_life_h(const struct hr_bathtub *bathtub) {
   enum { STEPS = 20000 };
   double sum = 0, step = bathtub->last_h / STEPS;
-  for (int i = 0; i < STEPS; i++) sum += 1 - gone(bathtub, (i + 0.5) * step);
+  for (int i = 0; i < STEPS; i++) sum += 1 - gone_share(bathtub, (i + 0.5) * step);
   return sum * step;
 }
 
-/* Node time up per node reclaimed, over one round of the record. */
+/* Node time up per node reclaimed, over one period of the record. */
 static double recorded_life_s(const struct hr_spot_spec *spec) {
   double up_us = 0, lost = 0;
   for (uint32_t i = 0; i < spec->n_levels; i++) {
@@ -241,9 +244,9 @@ double hr__spot_mean_life_s(const struct hr_spot_spec *spec) {
   return (double)INFINITY;
 }
 
-/* Lengths of time that are drawn. */
+/* ---- Durations ---- */
 
-#define LONGEST_US (INT64_C(100) * 365 * 86400 * HR_SECOND_US)
+#define MAX_US (INT64_C(100) * 365 * 86400 * HR_SECOND_US)
 
 static double draw_s(const struct hr_duration *duration, struct hr__stream *stream) {
   gsl_rng rng = hr__stream_rng(stream);
@@ -263,7 +266,7 @@ static double draw_s(const struct hr_duration *duration, struct hr__stream *stre
 int64_t hr__duration_draw(const struct hr_duration *duration, struct hr__stream *stream) {
   double us = draw_s(duration, stream) * (double)HR_SECOND_US;
   if (!(us >= 1)) return 1;
-  return us < (double)LONGEST_US ? (int64_t)llround(us) : LONGEST_US;
+  return us < (double)MAX_US ? (int64_t)llround(us) : MAX_US;
 }
 
 double hr__duration_mean_s(const struct hr_duration *duration) {

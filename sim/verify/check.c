@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory of GPUs that is first come, first served, against the jobs that run and did not die: what they claim, added
-   up. */
+/*
+ * Checked mode: recomputes the state from the running jobs (the pending ends) and compares it with the state that the
+ * engine maintains: free GPUs per node, per pool and in the index, job counts, the order of the event heap, GPU
+ * inventory, GPU memory claims, MIG instances. Scratch memory comes from malloc; this code need not be fast.
+ */
 
 #include "sim/cluster/cluster.h"
 #include "sim/engine/engine.h"
@@ -11,45 +14,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__claims_use {
-  struct hr__claim_sum {
+struct claims_use {
+  struct claim_sum {
     uint64_t mib, tasks, milli;
-  } * of_gpu; /* by node and GPU, as in the stock; NULL where no pool has such memory */
+  } * of_gpu; /* by node and GPU, as in the inventory; NULL if no pool has such memory */
 };
 
-/* Nothing is claimed yet. HR_NO_MEMORY is the only failure. */
-static enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine);
-static void hr__claims_use_finish(struct hr__claims_use *use);
-/* Of a running job. */
-static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
-                               const struct hr_placement *placement);
-/* What does not add up, and on which node; NULL when all does. */
-static const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine,
-                                        uint32_t *node);
+static enum hr_status claims_use_init(struct claims_use *use, const struct hr__engine *engine);
+static void claims_use_finish(struct claims_use *use);
+static void claims_use_add(struct claims_use *use, const struct hr__engine *engine, hr_job job,
+                           const struct hr_placement *placement);
+/* The first inconsistency and its node; NULL if there is none. */
+static const char *claims_use_check(const struct claims_use *use, const struct hr__engine *engine, uint32_t *node);
 
-/* The stock against the jobs that run: what they use of each node and GPU, added up. */
+/* The use of each node and GPU, summed over running jobs. */
 
-struct hr__inventory_meter {
+struct inventory_use {
   uint64_t *cpu_milli, *mem_mib;     /* by node */
-  uint32_t *tasks, *alone;           /* likewise; those that are to have it to themselves */
-  uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the stock */
-  struct hr_mig_gpu *instances;      /* likewise: `at` alone, those that tasks have; UINT8_MAX: two tasks do */
+  uint32_t *tasks, *alone;           /* by node; `alone`: the number of tasks that have the node exclusively */
+  uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the inventory */
+  /* by node and GPU; only `at` is used: the instances of tasks, UINT8_MAX if two tasks have the same one */
+  struct hr_mig_gpu *instances;
 };
 
-/* Nothing is used yet; of a cluster without a stock, nothing ever is. HR_NO_MEMORY is the only failure. */
-static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, const struct hr_cluster *cluster);
-static void hr__inventory_meter_finish(struct hr__inventory_meter *use);
-static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
-                                    const struct hr_placement *placement);
-/* What does not add up, and on which node; NULL when all does. */
-static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
-                                             uint32_t *node);
-
-/*
- * Checked mode: the state is worked out again from what runs (the pending ends) and compared with what the engine
- * keeps: free GPUs per node, per pool and in the index, counts of jobs, the heap's order. The scratch array comes
- * from malloc: this is not the fast path.
- */
+/* Nothing is in use yet; without a GPU inventory nothing ever is. Fails with HR_NO_MEMORY only. */
+static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster);
+static void inventory_use_finish(struct inventory_use *use);
+static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
+                              const struct hr_placement *placement);
+/* The first inconsistency and its node; NULL if there is none. */
+static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
+                                       uint32_t *node);
 
 static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) HR_PRINTF(2, 3);
 static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) {
@@ -64,8 +59,8 @@ static enum hr_status broken(const struct hr__engine *engine, const char *format
 struct usage {
   uint64_t *pool_milli; /* allocated, by pool */
   uint32_t *node_milli; /* allocated, by node */
-  struct hr__inventory_meter inventory;
-  struct hr__claims_use claims;
+  struct inventory_use inventory;
+  struct claims_use claims;
   uint32_t n_running;
   uint64_t all_milli;
 };
@@ -76,15 +71,15 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   usage->n_running++;
   usage->all_milli += gpu_milli;
-  hr__inventory_meter_add(&usage->inventory, &engine->cluster, job, &placement);
-  hr__claims_use_add(&usage->claims, engine, job, &placement);
+  inventory_use_add(&usage->inventory, &engine->cluster, job, &placement);
+  claims_use_add(&usage->claims, engine, job, &placement);
   if (gpu_milli == 0) return;
   usage->pool_milli[placement.pool.id] += gpu_milli;
   for (uint32_t i = 0; i < placement.n_slices; i++)
     usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
 }
 
-/* Who ends when it is pending to end has all of its work done by then, and not a microsecond before. */
+/* A pending end is when the remaining work completes, to the microsecond. */
 static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   uint32_t job = hr__pending_entity(pending);
@@ -93,11 +88,11 @@ static enum hr_status check_pending_phase(const struct hr__engine *engine, uint3
   if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
   int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
   if (attempt->phase_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) != pending.at_us)
-    return broken(engine, "job %" PRIu32 " ends at another time than what is left of its work says", job);
+    return broken(engine, "job %" PRIu32 " does not end when its remaining work completes", job);
   return HR_OK;
 }
 
-/* A job's pending entry: the end of its work or, in runs where jobs may be stopped, of its phase. */
+/* A job's pending entry: the end of its work or, if jobs can be stopped, of its phase. */
 static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   hr_job job = {hr__pending_entity(pending)};
@@ -107,7 +102,7 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, &placement));
   if (engine->start_us[job.id] + run_us != pending.at_us)
-    return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
+    return broken(engine, "job %" PRIu32 " does not end when its work completes", job.id);
   return HR_OK;
 }
 
@@ -170,8 +165,8 @@ static enum hr_status check_nodes(const struct hr__engine *engine, const struct 
     if (state == HR_NODE_UP || state == HR_NODE_CLOSING) total_milli += pool->spec->gpus_per_node * 1000;
     if (state == HR_NODE_UP) free_milli += engine->cluster.node_free_milli[id];
   }
-  if (!hr__group_index_agrees(pool->index))
-    return broken(engine, "pool '%s': the room of groups differs", pool->spec->name);
+  if (!hr__group_index_is_consistent(pool->index))
+    return broken(engine, "pool '%s': the group index differs", pool->spec->name);
   if (memcmp(n_in, pool->n_in, sizeof n_in) != 0 || n_offered != pool->n_offered)
     return broken(engine, "pool '%s': the counts of nodes by state differ", pool->spec->name);
   if (total_milli != pool->total_milli) return broken(engine, "pool '%s': its GPUs differ", pool->spec->name);
@@ -202,8 +197,8 @@ static enum hr_status check_capacity(const struct hr__engine *engine, const stru
 
 static enum hr_status check_inventory(const struct hr__engine *engine, const struct usage *usage) {
   uint32_t node;
-  const char *fault = hr__inventory_meter_check(&usage->inventory, &engine->cluster, &node);
-  if (!fault) fault = hr__claims_use_check(&usage->claims, engine, &node);
+  const char *fault = inventory_use_check(&usage->inventory, &engine->cluster, &node);
+  if (!fault) fault = claims_use_check(&usage->claims, engine, &node);
   return fault ? broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
 }
 
@@ -215,8 +210,9 @@ static enum hr_status check_counts(const struct hr__engine *engine, const struct
   return HR_OK;
 }
 
-/* What a job held is what it worked, saved and restarted; at the end of the run, or between attempts. */
-static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) {
+/* The time that a job held its GPUs is the sum of its work, checkpoints and restarts; checked between attempts and
+   at the end of the run. */
+static enum hr_status check_accounting(const struct hr__engine *engine, uint32_t job) {
   const struct hr_job_accounting *accounting = &engine->accounting[job];
   if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
   if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
@@ -227,24 +223,24 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
   hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
   if (!engine->cluster.inventory &&
       times->kept + times->lost + times->saving + times->restarting != asked_milli * accounting->held_us)
-    return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
+    return broken(engine, "job %" PRIu32 ": the GPU times of its attempts do not add up", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
   if (!engine->speeds.table && !engine->network.table && !engine->interferes &&
       accounting->kept_us != engine->kept_us[job])
-    return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
+    return broken(engine, "job %" PRIu32 ": at full speed, the time of its work differs from its work", job);
   return HR_OK;
 }
 
-/* A running job's speed is that of the pool that it is in, and it does not run where it has none. */
+/* The speed of a running job is that of its placement, and above 0. */
 static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
   struct hr_slice one;
   if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
   struct hr_placement placement = hr__allocation_placement(engine, (hr_job){job}, &one);
   uint32_t speed_ppm = hr__speed_now_ppm(engine, (hr_job){job}, &placement);
-  if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs where it cannot", job);
+  if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs in a pool where its speed is 0", job);
   if (engine->attempt && engine->attempt[job].speed_ppm != speed_ppm)
-    return broken(engine, "job %" PRIu32 " works at another speed than its place and its neighbours leave it", job);
+    return broken(engine, "job %" PRIu32 " does not work at the speed of its placement and neighbours", job);
   return HR_OK;
 }
 
@@ -257,7 +253,7 @@ static enum hr_status check_job(const struct hr__engine *engine, uint32_t job) {
   if (started && engine->start_us[job] < engine->trace->submit_us[job])
     return broken(engine, "job %" PRIu32 " starts before its submit", job);
   enum hr_status status = check_speed(engine, job);
-  return status == HR_OK && engine->attempt ? check_fate(engine, job) : status;
+  return status == HR_OK && engine->attempt ? check_accounting(engine, job) : status;
 }
 
 static enum hr_status check_jobs(const struct hr__engine *engine) {
@@ -276,8 +272,8 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
   struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
                         .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli)};
   enum hr_status status = HR_NO_MEMORY;
-  bool made = hr__inventory_meter_init(&usage.inventory, &engine->cluster) == HR_OK;
-  made = hr__claims_use_init(&usage.claims, engine) == HR_OK && made;
+  bool made = inventory_use_init(&usage.inventory, &engine->cluster) == HR_OK;
+  made = claims_use_init(&usage.claims, engine) == HR_OK && made;
   if (made && usage.pool_milli && usage.node_milli) {
     status = add_running(engine, &usage);
     if (status == HR_OK) status = check_capacity(engine, &usage);
@@ -287,27 +283,27 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
   } else {
     hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
   }
-  hr__inventory_meter_finish(&usage.inventory);
-  hr__claims_use_finish(&usage.claims);
+  inventory_use_finish(&usage.inventory);
+  claims_use_finish(&usage.claims);
   free(usage.pool_milli);
   free(usage.node_milli);
   return status;
 }
 
-static enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine) {
-  *use = (struct hr__claims_use){0};
+static enum hr_status claims_use_init(struct claims_use *use, const struct hr__engine *engine) {
+  *use = (struct claims_use){0};
   if (!engine->claims.of_gpu) return HR_OK;
   size_t n_gpus = (size_t)engine->cluster.n_nodes * engine->cluster.inventory->max_gpus;
   use->of_gpu = calloc(n_gpus + 1, sizeof *use->of_gpu);
   return use->of_gpu ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__claims_use_finish(struct hr__claims_use *use) {
+static void claims_use_finish(struct claims_use *use) {
   free(use->of_gpu);
 }
 
-static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
-                               const struct hr_placement *placement) {
+static void claims_use_add(struct claims_use *use, const struct hr__engine *engine, hr_job job,
+                           const struct hr_placement *placement) {
   if (!use->of_gpu || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
   const struct hr_requests *requests = engine->cluster.requests;
   const struct hr_request *request = &requests->request[requests->of_job[job.id]];
@@ -316,7 +312,7 @@ static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engi
     struct hr_slice slice = placement->slices[i];
     for (uint32_t gpu = 0; gpu < max_gpus; gpu++) {
       if (!(slice.gpus >> gpu & 1)) continue;
-      struct hr__claim_sum *sum = &use->of_gpu[(size_t)slice.node.id * max_gpus + gpu];
+      struct claim_sum *sum = &use->of_gpu[(size_t)slice.node.id * max_gpus + gpu];
       sum->mib += request->gpu_mem_mib;
       sum->tasks++;
       sum->milli += slice.gpu_milli / request->gpus;
@@ -324,15 +320,14 @@ static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engi
   }
 }
 
-static const char *check_gpu(const struct hr__claim *claim, const struct hr__claim_sum *sum, uint32_t mem_mib) {
+static const char *check_gpu(const struct hr__claim *claim, const struct claim_sum *sum, uint32_t mem_mib) {
   if (sum->mib > mem_mib) return "tasks claim more memory than a GPU has";
-  if (sum->mib + claim->left_mib != mem_mib) return "the memory that is left of a GPU differs";
-  if (sum->tasks != claim->tasks || sum->milli != claim->milli) return "the tasks that came up on a GPU differ";
+  if (sum->mib + claim->left_mib != mem_mib) return "the free memory of a GPU differs";
+  if (sum->tasks != claim->tasks || sum->milli != claim->milli) return "the tasks that run on a GPU differ";
   return NULL;
 }
 
-static const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine,
-                                        uint32_t *node) {
+static const char *claims_use_check(const struct claims_use *use, const struct hr__engine *engine, uint32_t *node) {
   const struct hr_cluster *cluster = &engine->cluster;
   for (uint32_t i = 0; use->of_gpu && i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
@@ -347,8 +342,8 @@ static const char *hr__claims_use_check(const struct hr__claims_use *use, const 
   return NULL;
 }
 
-static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, const struct hr_cluster *cluster) {
-  *use = (struct hr__inventory_meter){0};
+static enum hr_status inventory_use_init(struct inventory_use *use, const struct hr_cluster *cluster) {
+  *use = (struct inventory_use){0};
   const struct hr_gpu_inventory *inventory = cluster->inventory;
   if (!inventory) return HR_OK;
   size_t n_nodes = (size_t)inventory->n_nodes + 1, n_gpus = n_nodes * inventory->max_gpus + 1;
@@ -363,7 +358,7 @@ static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, 
   return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__inventory_meter_finish(struct hr__inventory_meter *use) {
+static void inventory_use_finish(struct inventory_use *use) {
   free(use->cpu_milli);
   free(use->tasks);
   free(use->alone);
@@ -373,8 +368,8 @@ static void hr__inventory_meter_finish(struct hr__inventory_meter *use) {
   free(use->instances);
 }
 
-static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
-                                    const struct hr_placement *placement) {
+static void inventory_use_add(struct inventory_use *use, const struct hr_cluster *cluster, hr_job job,
+                              const struct hr_placement *placement) {
   const struct hr_gpu_inventory *inventory = cluster->inventory;
   if (!inventory) return;
   const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
@@ -396,33 +391,31 @@ static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struc
   }
 }
 
-static const char *stock_check_gpu(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
-                                   size_t gpu, const struct hr_pool_spec *spec) {
-  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
+static const char *check_inventory_gpu(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
+                                       size_t gpu, const struct hr_pool_spec *spec) {
+  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "the free share of a GPU differs";
   uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
   if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
     return "the free memory of a GPU differs";
   return NULL;
 }
 
-/* A GPU's instances that tasks have, against those that it has, and against each other. */
-static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
+/* Compares the instances of tasks with those of the GPU and with each other. */
+static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
                                    size_t gpu, const struct hr_mig_spec *mig) {
   const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
   struct hr_mig_gpu alone = {0};
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
-    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1))
-      return "the instances that are taken differ";
-    if (used->at[start] && used->at[start] != has->at[start]) return "an instance is not there, or two tasks have it";
-    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start))
-      return "instances are in each other's way";
+    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1)) return "the instances in use differ";
+    if (used->at[start] && used->at[start] != has->at[start]) return "an instance does not exist, or two tasks have it";
+    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start)) return "instances overlap";
   }
-  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance is nobody's";
+  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance belongs to no task";
   const struct hr_mig_gpu *layout = &mig->layouts[inventory->mig_layout[gpu]].gpu;
-  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "a GPU is not split as its layout says";
+  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "the instances of a GPU differ from its layout";
 }
 
-/* The figures that sum a node's GPUs up. */
+/* The sums over a node's GPUs. */
 static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
   uint32_t sum = 0, widest = 0;
@@ -431,37 +424,37 @@ static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t
     if (milli[gpu] > widest) widest = milli[gpu];
   }
   bool same = sum == inventory->left_milli[node] && widest == inventory->widest_milli[node];
-  return same ? NULL : "what its GPUs have left together differs";
+  return same ? NULL : "the free capacity summed over its GPUs differs";
 }
 
-static const char *stock_check_node(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
-                                    uint32_t node, const struct hr_pool_spec *spec) {
+static const char *check_inventory_node(const struct hr_gpu_inventory *inventory, const struct inventory_use *use,
+                                        uint32_t node, const struct hr_pool_spec *spec) {
   if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
     return "the free CPU differs";
   if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
     return "the free memory differs";
   if (use->tasks[node] != inventory->tasks[node]) return "the number of its tasks differs";
-  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node to itself";
-  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has it to itself differs";
+  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node exclusively";
+  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has the node exclusively differs";
   const char *sums = check_sums(inventory, node);
   if (sums) return sums;
   for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
     size_t gpu = (size_t)node * inventory->max_gpus + i;
-    const char *fault = stock_check_gpu(inventory, use, gpu, spec);
+    const char *fault = check_inventory_gpu(inventory, use, gpu, spec);
     if (!fault && spec->mig) fault = check_instances(inventory, use, gpu, spec->mig);
     if (fault) return fault;
   }
   return NULL;
 }
 
-static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
-                                             uint32_t *node) {
+static const char *inventory_use_check(const struct inventory_use *use, const struct hr_cluster *cluster,
+                                       uint32_t *node) {
   for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
     for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
-      const char *fault = stock_check_node(cluster->inventory, use, *node, pool->spec);
+      const char *fault = check_inventory_node(cluster->inventory, use, *node, pool->spec);
       bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
-      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "it is closed or not at odds with its state";
+      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "whether it is closed differs from its state";
       if (fault) return fault;
     }
   }

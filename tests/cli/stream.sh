@@ -169,7 +169,7 @@ case_refused() {
   refuses "market 'omniscient' keeps what each job had been given" --policy queue:market=omniscient
   refuses "policy 'gang-slice' may remember every job" --policy gang-slice
   refuses "'costs.storage.usd_per_gb_month' is summed over all jobs" --set 'costs={"storage":{"usd_per_gb_month":1}}'
-  refuses "--check looks at all jobs" --check
+  refuses "--check cannot be combined with a streamed run" --check
 }
 
 run_case

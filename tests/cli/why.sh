@@ -117,9 +117,9 @@ case_times_are_rounded() {
 # What is said of all jobs together is not said of one.
 case_words_of_many() {
   try 0 why "$demo"
-  says stdout 'reservation: behind the reservations of others in the queue'
+  says stdout 'reservation: behind reservations of other jobs'
   try 0 why "$demo" --policy queue:backfill=strict
-  says stdout 'order: behind others in the queue that nobody may pass'
+  says stdout 'order: behind jobs that must start first'
   if grep -qw 'its\|it' stdout; then fail "said of one job"; fi
 }
 

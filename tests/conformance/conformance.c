@@ -347,7 +347,7 @@ static void check_settings(const struct hr_policy_choice *choice) {
 /* All values of the main choices from `place` on. */
 static void check_combinations(struct hr_policy_choice *choice, size_t place) {
   while (place < choice->n_params &&
-         (choice->ops->params[place].type != HR_PARAM_CHOICE || choice->ops->params[place].aside))
+         (choice->ops->params[place].type != HR_PARAM_CHOICE || choice->ops->params[place].advanced))
     place++;
   if (place == choice->n_params) {
     check_settings(choice);
@@ -365,7 +365,7 @@ static void check_asides(struct hr_policy_choice *choice) {
   for (size_t place = 0; place < choice->n_params; place++) {
     const struct hr_param *param = &choice->ops->params[place];
     struct hr_param_value kept = choice->params[place];
-    if (param->type != HR_PARAM_CHOICE || !param->aside) continue;
+    if (param->type != HR_PARAM_CHOICE || !param->advanced) continue;
     for (int64_t i = 0; param->choices[i]; i++) {
       choice->params[place].integer = i;
       if (i != kept.integer) check_settings(choice);

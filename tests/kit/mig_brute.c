@@ -41,7 +41,7 @@ static bool is_among(const int *starts, int start) {
   return false;
 }
 
-/* The whole state anew: who holds which slice, what they sum to, how many there are of each. */
+/* The whole state recomputed: which instance has each slice, their sums, and the number of each profile. */
 bool brute_is_legal(const struct brute_type *type, const struct brute_state *state) {
   int holders[2 * BRUTE_SLICES] = {0}, number[BRUTE_PROFILES] = {0}, compute = 0, media = 0;
   for (int start = 0; start < BRUTE_SLICES; start++) {
@@ -73,7 +73,7 @@ bool brute_is_full(const struct brute_type *type, const struct brute_state *stat
   return true;
 }
 
-/* Every subset of the starts behind `from`. */
+/* Every subset of the starts after `from`. */
 static int room_from(const struct brute_type *type, const struct brute_state *state, int profile, int from) {
   if (from == BRUTE_SLICES) return 0;
   int most = room_from(type, state, profile, from + 1);

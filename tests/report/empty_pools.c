@@ -401,7 +401,7 @@ static struct hr_policy_choice draw_choice(void) {
   if (hr_policy_choice_init(&choice, name, NULL) != HR_OK) abort();
   for (size_t i = 0; i < choice.n_params; i++) {
     const struct hr_param *param = &choice.ops->params[i];
-    if (param->type != HR_PARAM_CHOICE || (param->aside && (world.kind == SHARED || draw(2)))) continue;
+    if (param->type != HR_PARAM_CHOICE || (param->advanced && (world.kind == SHARED || draw(2)))) continue;
     uint32_t least = strcmp(param->key, "placement") == 0 && world.kind != STANDING; /* else GPUs are counted */
     choice.params[i].integer = least + draw(values_of(param) - least);
   }

@@ -5,8 +5,7 @@
 #include "harness.h"
 #include "messages.h"
 #include "scenarios/build/spot_records.h"
-#include "sim/market/price.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "scenarios/build/spot_records.h"
 #include "harness.h"
 #include "messages.h"
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 
 #include <math.h>
 #include <string.h>

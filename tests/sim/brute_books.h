@@ -2,31 +2,31 @@
 #ifndef HR_TESTS_SIM_BRUTE_BOOKS_H
 #define HR_TESTS_SIM_BRUTE_BOOKS_H
 
-/* An accountant who knows afterwards all that was, and walks every interval from one change to the next: the rules of
-   docs/planner/costs.md without the ledger's code or its shortcuts. */
+/* Cost accounts computed after the fact, by walking every interval between changes: the rules of
+   docs/planner/costs.md without the ledger's code or its optimizations. */
 
 #include "headroom/sim.h"
 
 enum {
   BRUTE_POOLS = 4,
-  BRUTE_TENANTS = 5, /* the last one: none */
+  BRUTE_TENANTS = 5, /* terminates the list */
   BRUTE_MONTHS = 16,
   BRUTE_JOBS = 40,
   BRUTE_LIVES = 1000,
   BRUTE_STAYS = 4000
 };
 
-/* A node of an elastic pool, from its launch to its end or the run's. */
+/* A node of an elastic pool, from its launch to its end or to the end of the run. */
 struct brute_life {
   uint32_t pool;
   int64_t from_us, to_us;
   bool reclaimed;
 };
 
-/* A job's GPUs on one node, or in a pool. */
+/* The GPUs of a job on one node, or in a pool. */
 struct brute_stay {
   uint32_t job, pool, gpu_milli;
-  uint32_t life; /* HR_NONE where the pool is not elastic */
+  uint32_t life; /* HR_NONE if the pool is not elastic */
   int64_t from_us, to_us;
 };
 

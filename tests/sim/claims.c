@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory of GPUs that is first come, first served, in small cases worked out by hand: who dies, when it tries again,
-   and what becomes of those around it. All in checked mode. */
+/* GPU memory that is first come, first served, in small cases with results worked out by hand: which jobs are
+   killed, when they try again, and the effect on others. All in checked mode. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -13,19 +13,19 @@
 #define GIB 1024u
 #define YEAR_S INT64_C(31536000)
 
-enum { MOST_JOBS = 3 };
+enum { MAX_JOBS = 3 };
 
-/* Jobs that come at once, on nodes of one T4 of 16 GB; what a case does not say is none. */
+/* Jobs that are submitted together, on nodes with one 16 GB T4; what a case does not set is unused. */
 struct memory_case {
   uint32_t n_jobs;
-  int64_t work_s[MOST_JOBS];
-  uint32_t tasks[MOST_JOBS]; /* 0: one */
-  uint64_t gib[MOST_JOBS];
-  uint32_t model[MOST_JOBS];
+  int64_t work_s[MAX_JOBS];
+  uint32_t tasks[MAX_JOBS]; /* 0: one */
+  uint64_t gib[MAX_JOBS];
+  uint32_t model[MAX_JOBS];
   uint32_t replicas, mem_gib;
-  bool reserved, fractions; /* fractions: halves of a GPU, on which nobody slows another down */
+  bool reserved, fractions; /* fractions: halves of a GPU, without interference */
   struct hr_pair_speed pairs[2];
-  struct hr_level_step levels[3]; /* a spot pool's nodes; at_us in seconds here */
+  struct hr_level_step levels[3]; /* nodes of a spot pool; at_us is in seconds here */
   uint32_t n_levels;
   int64_t notice_s, restart_s;
   enum hr_checkpoint checkpoint;
@@ -73,13 +73,13 @@ static struct hr_result *run_on(const struct hr_trace *trace, const struct hr_po
   return result;
 }
 
-/* The result keeps nothing of its trace but for a pointer that is not followed here. */
+/* The result has a pointer to its trace, which is not followed here. */
 static struct hr_result *run_case(struct memory_case memory) {
   static char name[] = "p", gpu[] = "T4";
-  int64_t submit_us[MOST_JOBS] = {0}, work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], tasks[MOST_JOBS];
-  uint64_t gpu_mem_mib[MOST_JOBS];
-  static const uint16_t gpu_milli[MOST_JOBS] = {500, 500, 500};
+  int64_t submit_us[MAX_JOBS] = {0}, work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], tasks[MAX_JOBS];
+  uint64_t gpu_mem_mib[MAX_JOBS];
+  static const uint16_t gpu_milli[MAX_JOBS] = {500, 500, 500};
   for (uint32_t i = 0; i < memory.n_jobs; i++) {
     work_us[i] = memory.work_s[i] * S;
     tasks[i] = gpus[i] = memory.tasks[i] ? memory.tasks[i] : 1;
@@ -109,7 +109,7 @@ static struct hr_result *run_case(struct memory_case memory) {
   return run_on(&trace, &pool, &memory);
 }
 
-/* Deaths, attempts, and in seconds: end, time of work that was kept, of work that was lost, restarting, held. */
+/* Kills, attempts, and in seconds: end, kept, lost, restarting, held. */
 static bool fate_is(const struct hr_result *result, uint32_t job, uint32_t kills, const int64_t *figures) {
   const struct hr_job_accounting *accounting = &result->accounting[job];
   const int64_t found[] = {accounting->attempts,    accounting->end_us / S,        accounting->kept_us / S,
@@ -126,9 +126,9 @@ static bool fate_is(const struct hr_result *result, uint32_t job, uint32_t kills
 
 #define TWO_OF_9_GIB .gib = {9, 9}, .replicas = 2, .mem_gib = 16
 
-/* ---- Dying and trying again ------------------------------------------------------------------------- */
+/* ---- Kills and retries ---- */
 
-/* Dies at 0, 10, 30 and 70 s; the other works as if it were alone. */
+/* Killed at 0, 10, 30 and 70 s; the other job runs as if it were alone. */
 static void the_second_dies_until_the_first_has_left(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, TWO_OF_9_GIB});
   FATE_IS(result, 0, 0, 1, 100, 100, 0, 0, 100);
@@ -139,7 +139,7 @@ static void the_second_dies_until_the_first_has_left(void) {
   hr_result_destroy(result);
 }
 
-/* In a run in which nothing else would stop a job. */
+/* In a run in which nothing else stops jobs. */
 static void so_it_is_with_fractions(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .fractions = true, TWO_OF_9_GIB});
@@ -148,14 +148,14 @@ static void so_it_is_with_fractions(void) {
   hr_result_destroy(result);
 }
 
-/* Whoever ends at the instant of a try has given back what it had. */
+/* A job that ends at the instant of a retry has released its memory. */
 static void a_try_finds_what_was_given_back_at_its_instant(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {70, 50}, TWO_OF_9_GIB});
   FATE_IS(result, 1, 3, 1, 120, 50, 0, 70, 120);
   hr_result_destroy(result);
 }
 
-/* At 0, 10, 30, 70, 150, 310, 610, 910, 1210, 1510, 1810 s, and up at 2110 s. */
+/* At 0, 10, 30, 70, 150, 310, 610, 910, 1210, 1510, 1810 s; it runs at 2110 s. */
 static void tries_are_at_most_five_minutes_apart(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {2000, 50}, TWO_OF_9_GIB});
   FATE_IS(result, 0, 0, 1, 2000, 2000, 0, 0, 2000);
@@ -163,7 +163,7 @@ static void tries_are_at_most_five_minutes_apart(void) {
   hr_result_destroy(result);
 }
 
-/* The two that live take turns; it is three that sit there. */
+/* The two that run take turns, although three are placed there. */
 static void the_dead_take_no_turns(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 3, .work_s = {100, 50, 20}, .gib = {9, 9, 0}, .replicas = 3, .mem_gib = 16});
@@ -173,7 +173,7 @@ static void the_dead_take_no_turns(void) {
   hr_result_destroy(result);
 }
 
-/* Whom it is beside is asked of the living. */
+/* The speed of a pair depends on the jobs that run. */
 static void the_dead_are_beside_nobody(void) {
   char x[] = "x", y[] = "y";
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 3,
@@ -189,7 +189,7 @@ static void the_dead_are_beside_nobody(void) {
   hr_result_destroy(result);
 }
 
-/* It gives up neither: a run that is cut counts what it held. */
+/* It retries until the horizon; its held time counts. */
 static void a_run_may_end_while_one_is_dead(void) {
   struct hr_result *result =
       run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .horizon_s = 60, TWO_OF_9_GIB});
@@ -200,7 +200,7 @@ static void a_run_may_end_while_one_is_dead(void) {
   hr_result_destroy(result);
 }
 
-/* Two tasks of 9 GB never fit the GPU that they share. After the seventh death at 610 s, one each 300 s. */
+/* Two tasks of 9 GB never fit on the GPU that they share. After the seventh kill at 610 s, one every 300 s. */
 static void a_gang_that_is_in_its_own_way_dies_for_ever(void) {
   struct hr_result *result = run_case(
       (struct memory_case){.n_jobs = 1, .work_s = {50}, .tasks = {2}, .gib = {9}, .replicas = 2, .mem_gib = 16});
@@ -213,7 +213,7 @@ static void a_gang_that_is_in_its_own_way_dies_for_ever(void) {
   hr_result_destroy(result);
 }
 
-/* ---- Who does not die ------------------------------------------------------------------------------- */
+/* ---- Jobs that are not killed ---- */
 
 static void nobody_dies_where_there_is_enough(void) {
   struct memory_case cases[] = {{.gib = {9, 7}, .mem_gib = 16}, {.gib = {16, 0}, .mem_gib = 16}, {.gib = {9, 9}}};
@@ -243,10 +243,10 @@ static void what_no_gpu_has_is_rejected(void) {
   hr_result_destroy(result);
 }
 
-/* ---- Nodes that go ---------------------------------------------------------------------------------- */
+/* ---- Nodes that go ---- */
 
-/* The second dies at 0, 10, 30 and 70 s; after the gap, with a new attempt, at 200, 210, 230, 270 and 350 s, and is up
-   at 510 s, five seconds before it works. */
+/* The second job is killed at 0, 10, 30 and 70 s; after the gap, in a new attempt, at 200, 210, 230, 270 and 350 s,
+   and it runs at 510 s, after a restart of five seconds. */
 static void a_node_goes_under_the_dead(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
                                                            .work_s = {150, 50},
@@ -260,7 +260,7 @@ static void a_node_goes_under_the_dead(void) {
   hr_result_destroy(result);
 }
 
-/* With checkpoints, on notice at 70 s: the first saves and leaves, the second, just dead again, leaves at once. */
+/* With checkpoints and notice at 70 s: the first saves and leaves; the second, just killed again, leaves at once. */
 static void the_dead_leave_on_notice(void) {
   struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
                                                            .work_s = {150, 50},
@@ -275,7 +275,7 @@ static void the_dead_leave_on_notice(void) {
   hr_result_destroy(result);
 }
 
-/* On notice at 100 s, when the first has just ended; the second tries next at 150 s. */
+/* With notice at 100 s, when the first has just ended; the second tries again at 150 s. */
 static void the_dead_stay_if_they_can_be_done_in_time(void) {
   for (int64_t late_s = 0; late_s < 2; late_s++) {
     struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that find too little memory on their GPUs, under a policy that places and stops at random, against a clock that
-   knows nothing but who was put where and when: it scans all jobs from one moment to the next, and says when each dies,
-   comes up and ends, to the microsecond. */
+/* Jobs that find too little GPU memory, under a policy that places and stops at random, compared with a simple clock
+   that knows only placements and stops: it scans all jobs at every step and computes kills, retries and ends, to the
+   microsecond. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -12,15 +12,15 @@
 #define S HR_SECOND_US
 #define MILLION INT64_C(1000000)
 
-enum { JOBS = 24, NODES = 2, GPUS = 2, MOST_TASKS = 2, CASES = 100, MOST_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
+enum { JOBS = 24, NODES = 2, GPUS = 2, MAX_TASKS = 2, CASES = 100, MAX_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
 
-/* What the engine told: somebody was put somewhere, or was taken away. When they end is for the clock to say. */
+/* Events as reported by the engine: a job was placed or stopped. When jobs end is computed by the clock. */
 struct told {
   int64_t at_us;
   uint32_t job;
-  bool stops, keeps; /* is taken away; with the work that is done */
+  bool stops, keeps; /* stopped; with its completed work */
   uint32_t n_slices;
-  struct hr_slice slices[MOST_TASKS];
+  struct hr_slice slices[MAX_TASKS];
 };
 
 static struct {
@@ -30,7 +30,7 @@ static struct {
   uint32_t replicas;
   struct hr_interference_step steps[STEPS];
   uint32_t n_steps;
-  struct told told[MOST_LOGGED];
+  struct told told[MAX_LOGGED];
   uint32_t n_told;
 } world;
 
@@ -40,7 +40,7 @@ static uint32_t draw(uint32_t below) {
   return hr__stream_next(&draws) % below;
 }
 
-/* ---- The run ---------------------------------------------------------------------------------------- */
+/* ---- The run ---- */
 
 static void draw_world(void) {
   static const uint64_t memories[] = {0, 3000, 6000, 9000, 12000, 16384};
@@ -94,15 +94,15 @@ static bool place(const struct hr_view *view, hr_job job, struct hr_slice *slice
   return true;
 }
 
-/* Stops some, at once or after a grace, with their work or without, and starts some; now and then in a plan that is
-   thrown away. */
+/* Stops some jobs, at once or with notice, with or without their work, and starts some; sometimes in a plan that is
+   rolled back. */
 static enum hr_status act(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   for (uint32_t round = 0; round < 2; round++) {
     uint32_t mark = hr_moves_mark(plan);
     for (uint32_t i = 0; i < JOBS; i++) {
       hr_job job = {i};
-      struct hr_slice slices[MOST_TASKS];
+      struct hr_slice slices[MAX_TASKS];
       struct hr_placement placement;
       if (view->state[i] == HR_JOB_RUNNING && view->attempt_us[i] < view->now_us && draw(40) == 0)
         (void)(draw(2) ? hr_moves_preempt(plan, job, HR_REASON_PREEMPTED)
@@ -133,7 +133,7 @@ static void hear(void *self, const struct hr_view *view, const struct hr_event *
   (void)self;
   (void)view;
   bool stops = event->kind == HR_EVENT_PREEMPT || event->kind == HR_EVENT_INTERRUPT;
-  if ((!stops && event->kind != HR_EVENT_START) || world.n_told == MOST_LOGGED) return;
+  if ((!stops && event->kind != HR_EVENT_START) || world.n_told == MAX_LOGGED) return;
   struct told *told = &world.told[world.n_told++];
   *told = (struct told){
       .at_us = event->at_us, .job = event->job.id, .stops = stops, .keeps = event->reason == HR_REASON_PREEMPTED};
@@ -178,21 +178,21 @@ static struct hr_result *run(void) {
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) printf("%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
-  CU_ASSERT_FATAL(world.n_told < MOST_LOGGED);
+  CU_ASSERT_FATAL(world.n_told < MAX_LOGGED);
   return result;
 }
 
-/* ---- The slow clock --------------------------------------------------------------------------------- */
+/* ---- The simple clock ---- */
 
 enum doing { AWAY, DEAD, RESTARTING, WORKING };
 
 static struct {
   enum doing doing;
   const struct told *at;
-  int64_t until_us;                 /* of the dead and of those who restart */
+  int64_t until_us;                 /* of killed and restarting jobs */
   int64_t done;                     /* millionths of a microsecond */
-  int64_t kept_us, end_us, idle_us; /* idle: dead or restarting */
-  int64_t wait_s;                   /* of the dead, the next time */
+  int64_t kept_us, end_us, idle_us; /* idle: killed or restarting */
+  int64_t wait_s;                   /* of killed jobs: the next try */
   uint32_t attempts, kills;
 } clock_of[JOBS];
 
@@ -204,7 +204,7 @@ static bool is_up(uint32_t job) {
   return clock_of[job].doing == RESTARTING || clock_of[job].doing == WORKING;
 }
 
-/* Tasks that live on a GPU, and what they have of its memory. */
+/* Tasks that run on a GPU, and the memory that they use. */
 static uint32_t tasks_on(uint32_t node, uint32_t gpu, uint64_t *mib) {
   uint32_t tasks = 0;
   *mib = 0;
@@ -244,7 +244,7 @@ static void try_to_begin_execution(uint32_t job, int64_t now_us) {
     for (uint32_t gpu = 0; gpu < GPUS; gpu++) {
       uint64_t mib;
       (void)tasks_on(node, gpu, &mib);
-      over = over || mib > MEM_MIB; /* nobody was before */
+      over = over || mib > MEM_MIB; /* there was none before */
     }
   if (!over) return;
   clock_of[job].doing = DEAD;
@@ -257,7 +257,7 @@ static bool is_done(uint32_t job) {
   return clock_of[job].doing == WORKING && clock_of[job].done >= world.work_us[job] * MILLION;
 }
 
-/* Ends come first, then tries, by number. */
+/* Ends come first, then retries, by number. */
 static void turn(int64_t now_us) {
   for (uint32_t job = 0; job < JOBS; job++)
     if (is_done(job)) {
@@ -323,7 +323,7 @@ static void run_clock(void) {
   }
 }
 
-/* ---- Side by side ----------------------------------------------------------------------------------- */
+/* ---- Comparison ---- */
 
 static void each_dies_and_ends_as_the_clock_says(void) {
   uint64_t kills = 0, ended = 0, stopped = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole runs against what theory says: Daly's completion time under interruptions, the newsvendor's reservation. */
+/* Whole runs compared with theory: Daly's completion time under interruptions, the newsvendor's reservation. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -40,20 +40,20 @@ static struct hr_result *run(const struct hr_trace *trace, const struct hr_clust
   return result;
 }
 
-/* ---- Completion time under interruptions ------------------------------------------------------------ */
+/* ---- Completion time under interruptions ---- */
 
 /*
- * J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps" (2006): a stretch of x
- * without interruption, at a mean time M between interruptions and a restart of R after each, takes M e^(R/M) (e^(x/M)
- * - 1). Work of n intervals makes n - 1 stretches of interval + write, and one without the last write, which nobody
- * needs.
+ * J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps" (2006): an uninterrupted
+ * stretch of length x, with mean time M between interruptions and a restart of R after each, takes M e^(R/M) (e^(x/M) -
+ * 1) on average. Work of n intervals has n - 1 stretches of interval + write, and one without the last write, which is
+ * not needed.
  */
 static double daly_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n) {
   double with_write = exp((interval_s + write_s) / mean_s) - 1, last = exp(interval_s / mean_s) - 1;
   return mean_s * exp(restart_s / mean_s) * ((n - 1) * with_write + last);
 }
 
-/* Jobs one after the other on one spot node: the mean time that each is at it, and its standard error. */
+/* Consecutive jobs on one spot node: their mean completion time, and its standard error. */
 static double mean_completion_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n,
                                 double *error) {
   enum { N_JOBS = 4000 };
@@ -103,15 +103,15 @@ static void completion_under_interruptions_is_dalys(void) {
                                            cases[i].n, &error);
     double wanted = daly_s(cases[i].mean_s, cases[i].restart_s, cases[i].interval_s, cases[i].write_s, cases[i].n);
     CU_ASSERT(fabs(mean - wanted) < 3.5 * error);
-    CU_ASSERT(error < 0.02 * wanted); /* close enough to tell a formula that is 10 % off */
+    CU_ASSERT(error < 0.02 * wanted); /* precise enough to detect a formula that is 10 % off */
   }
 }
 
-/* ---- How much to reserve ---------------------------------------------------------------------------- */
+/* ---- How much to reserve ---- */
 
-enum { HOURS = 200, MOST_DEMAND = 20 };
+enum { HOURS = 200, MAX_DEMAND = 20 };
 
-/* Demand by the hour: that many jobs of one GPU and one hour begin at each full hour. */
+/* Demand by hour: that many jobs of one GPU and one hour start at each full hour. */
 struct demand {
   uint32_t by_hour[HOURS], n_jobs;
   int64_t *submit_us, *work_us;
@@ -124,7 +124,7 @@ static void draw_demand(struct demand *demand, uint32_t seed) {
   demand->n_jobs = 0;
   for (uint32_t hour = 0; hour < HOURS; hour++) {
     double day = 0.5 + 0.5 * sin(hour / 24.0 * 6.283185307);
-    demand->by_hour[hour] = (uint32_t)(hr__stream_uniform(&stream) * day * MOST_DEMAND);
+    demand->by_hour[hour] = (uint32_t)(hr__stream_uniform(&stream) * day * MAX_DEMAND);
     demand->n_jobs += demand->by_hour[hour];
   }
   demand->submit_us = malloc(demand->n_jobs * sizeof *demand->submit_us);
@@ -139,7 +139,7 @@ static void draw_demand(struct demand *demand, uint32_t seed) {
     }
 }
 
-/* What a reservation of `reserved` GPUs costs with the rest on demand, in micro-dollars. */
+/* The cost of a reservation of `reserved` GPUs with the rest on demand, in micro-dollars. */
 static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t reserved_uusd_h,
                          int64_t on_demand_uusd_h) {
   struct hr_trace trace = {.source = "test",
@@ -149,7 +149,7 @@ static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t
                            .gpus = demand->gpus};
   char name[] = "pool", gpu[] = "A100";
   struct hr_pool_spec pools[2] = {{.name = name, .gpu = gpu, .nodes = reserved, .gpus_per_node = 1},
-                                  {.name = name, .gpu = gpu, .nodes = MOST_DEMAND, .gpus_per_node = 1}};
+                                  {.name = name, .gpu = gpu, .nodes = MAX_DEMAND, .gpus_per_node = 1}};
   pools[0].market =
       (struct hr_market_spec){.market = HR_MARKET_RESERVED, .price_uusd_h = reserved_uusd_h, .to_us = HR_NEVER_US};
   pools[1].market = (struct hr_market_spec){.market = HR_MARKET_ON_DEMAND, .price_uusd_h = on_demand_uusd_h};
@@ -165,7 +165,7 @@ static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t
   return (int64_t)(sum / HR_LEDGER_UNITS_PER_UUSD);
 }
 
-/* The newsvendor: reserve the least Q for which demand exceeds Q in no more than the share c_reserved / c_on_demand of
+/* The newsvendor: reserve the smallest Q such that demand exceeds Q in at most the share c_reserved / c_on_demand of
    all hours. */
 static uint32_t newsvendor(const struct demand *demand, uint32_t n_hours, int64_t reserved_uusd_h,
                            int64_t on_demand_uusd_h) {
@@ -185,12 +185,12 @@ static void the_cheapest_reservation_is_the_newsvendors(void) {
     while (demand.by_hour[n_hours - 1] == 0) n_hours--;
     uint32_t best = 1, wanted = newsvendor(&demand, n_hours, prices[i][0], prices[i][1]);
     int64_t least = INT64_MAX, at_wanted = 0;
-    for (uint32_t q = 1; q <= MOST_DEMAND; q++) {
+    for (uint32_t q = 1; q <= MAX_DEMAND; q++) {
       int64_t cost = cost_with(&demand, q, prices[i][0], prices[i][1]);
       if (cost < least) least = cost, best = q;
       if (q == wanted) at_wanted = cost;
     }
-    CU_ASSERT(best == wanted || at_wanted - least < 1000); /* ties: an idle node is given back after a microsecond */
+    CU_ASSERT(best == wanted || at_wanted - least < 1000); /* ties: an idle node is released after a microsecond */
     free(demand.submit_us);
     free(demand.work_us);
     free(demand.gpus);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every rule of the accounts by hand-made cases, to the microsecond and to the unit. */
+/* Every rule of the cost accounts in hand-made cases, to the microsecond and to the unit. */
 
 #include "harness.h"
 #include "ledger_tell.h"
@@ -11,7 +11,8 @@
 
 enum { MAX_JOBS = 4, PRICE = 7, ON_DEMAND = 11 };
 
-/* A run told by hand: at most two pools of 2 nodes of 4 GPUs, and a few jobs. Nodes 0 and 1 are of the first pool. */
+/* A run whose events are reported by hand: at most two pools of 2 nodes of 4 GPUs, and a few jobs. Nodes 0 and 1
+   belong to the first pool. */
 static struct {
   struct hr_pool_spec pools[2];
   struct hr_cluster_spec cluster;
@@ -34,7 +35,7 @@ static struct hr_pool_spec pool_of(enum hr_market market) {
                                           .to_us = HR_NEVER_US}};
 }
 
-/* Jobs 0 to 3 ask for 1, 2, 3, 4 GPUs, and are of tenants 0, 1, 0, 1 and of one class each. */
+/* Jobs 0 to 3 request 1, 2, 3, 4 GPUs, are of tenants 0, 1, 0, 1, and have one class each. */
 static void prepare(enum hr_market market) {
   memset(&run, 0, sizeof run);
   run.pools[0] = pool_of(market);
@@ -106,7 +107,7 @@ static bool is(const struct hr_charge *charge, uint32_t tenant, uint8_t class_, 
          charge->amount == amount;
 }
 
-/* ---- Pools that are always there -------------------------------------------------------------------- */
+/* ---- Fixed pools ---- */
 
 static void owned_pays_from_zero_to_the_end(void) {
   const struct hr_charge *list;
@@ -143,7 +144,7 @@ static void without_a_price_time_alone_is_counted(void) {
   finish();
 }
 
-/* What 8 GPUs cost that are reserved from 20 s to `to_us`, in a run of `end_us`. */
+/* The cost of 8 GPUs reserved from 20 s to `to_us`, in a run until `end_us`. */
 static hr_amount reserved_cost(int64_t to_us, int64_t end_us) {
   prepare(HR_MARKET_RESERVED);
   run.pools[0].market.from_us = 20 * S;
@@ -165,9 +166,9 @@ static void reservations_are_paid_used_or_not(void) {
   CU_ASSERT(reserved_cost(150 * S, 10 * S) == 130 * second);
 }
 
-/* ---- Nodes that come and go ------------------------------------------------------------------------- */
+/* ---- Nodes that come and go ---- */
 
-/* Seconds billed of a node that is up from 10 s on, for `up_us`; given back, or up to the run's end. */
+/* Seconds billed for a node that is up from 10 s on for `up_us`, and is then released or up at the end of the run. */
 static int64_t billed(struct hr_billing billing, int64_t up_us, bool given_back) {
   prepare(HR_MARKET_ON_DEMAND);
   run.pools[0].market.billing = billing;
@@ -221,7 +222,7 @@ static void the_extra_is_billed_at_the_last_price(void) {
   acquire(10 * S, 0);
   acquire(10 * S, 1);
   job_runs(10 * S, 30 * S, 0, 0);
-  release(30 * S, 0);        /* 20 s at 10, 40 s more at 20: the price that stands from that instant on */
+  release(30 * S, 0);        /* 20 s at 10, 40 s more at 20: the price at that instant */
   reclaim(30 * S - 1000, 1); /* a millisecond earlier it is 10 */
   struct hr_pool_account account = end(200 * S);
   CU_ASSERT(account.cost == (hr_amount)4000 * S * (20 * 10 + 40 * 20 + 60 * 10));
@@ -229,7 +230,7 @@ static void the_extra_is_billed_at_the_last_price(void) {
   finish();
 }
 
-/* ---- Free when reclaimed early ---------------------------------------------------------------------- */
+/* ---- Free if reclaimed early ---- */
 
 static void prepare_free_hour(void) {
   prepare(HR_MARKET_SPOT);
@@ -237,7 +238,7 @@ static void prepare_free_hour(void) {
   begin();
 }
 
-/* A node from 10 s on, with a job of a minute, that goes `up_us` later in one way or another. */
+/* A node that is up from 10 s on, with a job of a minute, and goes `up_us` later in different ways. */
 static struct hr_pool_account young_node(int64_t up_us, enum hr_event_kind kind, enum hr_reason reason) {
   prepare_free_hour();
   acquire(10 * S, 0);
@@ -284,12 +285,12 @@ static void a_gang_pays_for_the_nodes_that_were_not_free(void) {
   finish();
 }
 
-/* The second life of a node has nothing to do with its first. */
+/* A later launch of a node is independent of an earlier one. */
 static void only_the_reclaimed_session_is_free(void) {
   prepare_free_hour();
   acquire(0, 0);
   job_runs(0, 60 * S, 0, 0);
-  job_runs(0, 2 * HOUR, 1, 0); /* too late to be free: what was held back is charged */
+  job_runs(0, 2 * HOUR, 1, 0); /* too late to be free: the charges that were held back are made */
   release(2 * HOUR, 0);
   acquire(2 * HOUR, 0);
   job_runs(2 * HOUR, 2 * HOUR + 7 * S, 2, 0);
@@ -303,7 +304,7 @@ static void only_the_reclaimed_session_is_free(void) {
   finish();
 }
 
-/* ---- Jobs ------------------------------------------------------------------------------------------- */
+/* ---- Jobs ---- */
 
 static void a_job_is_charged_for_all_its_attempts(void) {
   const struct hr_charge *list;
@@ -378,7 +379,7 @@ static void a_run_without_jobs(void) {
   hr_ledger_destroy(NULL);
 }
 
-/* ---- Prices ----------------------------------------------------------------------------------------- */
+/* ---- Prices ---- */
 
 static void prices_at_their_steps(void) {
   struct hr_price_step steps[] = {{0, 5}, {10, 0}, {11, 7}, {40, 3}, {1000, 2}};

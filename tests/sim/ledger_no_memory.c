@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of the ledger fails once, for good or in passing: each time it says so at the latest when it is
-   closed, and nothing crashes or leaks. */
+/* Every allocation of the ledger fails, once or from then on: the failure is reported at the latest by the close,
+   and nothing crashes or leaks. */
 
 #include "harness.h"
 #include "ledger_tell.h"
@@ -18,7 +18,7 @@ static const struct hr_market_spec spot = {.market = HR_MARKET_SPOT,
                                            .to_us = HR_NEVER_US,
                                            .billing = {0, 0, 100000}};
 
-/* Jobs of as many tenants: all are held back, as the node is young, and then charged. */
+/* Jobs of as many tenants: all charges are held back, since the node is young, and then made. */
 static void tell_all(struct hr_ledger *ledger) {
   tell_node(ledger, 0, HR_EVENT_ACQUIRE, HR_REASON_NONE, 0, 0);
   for (uint32_t i = 0; i < JOBS; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ledger beside real runs on markets, cut by a horizon and not: what it books from events must be what the engine
-   says that jobs held and that nodes were up. */
+/* The ledger in real runs on markets, with and without a horizon: what it computes from events must equal the
+   engine's held times of jobs and up times of nodes. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -56,7 +56,7 @@ static struct hr_pool_spec pool_of(enum hr_market market, struct hr_billing bill
           .spot = {.model = HR_SPOT_EXPONENTIAL, .notice_us = 30 * HR_SECOND_US, .rate_per_h = 2, .batch_mean = 2}}};
 }
 
-/* One price everywhere, so that it does not matter where a job's time was spent. */
+/* The same price everywhere, so that it does not matter where a job spent its time. */
 static void replay(uint32_t seed, struct hr_billing billing) {
   struct hr_policy_choice choice = {0};
   struct hr_error error;

@@ -2,7 +2,7 @@
 #ifndef HR_TESTS_SIM_LEDGER_TELL_H
 #define HR_TESTS_SIM_LEDGER_TELL_H
 
-/* Events told to a ledger by hand, without an engine. */
+/* Events passed to a ledger by hand, without an engine. */
 
 #include "headroom/sim.h"
 

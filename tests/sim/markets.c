@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that come and go, and what that does to jobs: each case small enough to be worked out by hand, to the second.
- */
+/* Nodes that come and go, and the effect on jobs: each case is small enough to be worked out by hand, to the second. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -11,7 +10,7 @@
 
 #define S HR_SECOND_US
 
-enum { MOST_JOBS = 4, MOST_LOGGED = 200 };
+enum { MAX_JOBS = 4, MAX_LOGGED = 200 };
 
 struct logged {
   int64_t at_s;
@@ -22,32 +21,32 @@ struct logged {
 
 struct log {
   uint32_t count;
-  struct logged event[MOST_LOGGED];
+  struct logged event[MAX_LOGGED];
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct log *log = self;
   (void)view;
-  if (log->count < MOST_LOGGED)
+  if (log->count < MAX_LOGGED)
     log->event[log->count++] =
         (struct logged){event->at_us / S, event->kind, event->reason, event->job.id, event->node.id};
 }
 
-/* The n-th event of a kind, from 0; NULL if there is none. */
+/* Event number n of a kind, from 0; NULL if there is none. */
 static const struct logged *nth(const struct log *log, enum hr_event_kind kind, uint32_t n) {
   for (uint32_t i = 0; i < log->count; i++)
     if (log->event[i].kind == kind && n-- == 0) return &log->event[i];
   return NULL;
 }
 
-/* Jobs of 4 GPUs on a spot pool of nodes of 4 GPUs; what a case does not say is none. */
+/* Jobs of 4 GPUs on a spot pool of nodes with 4 GPUs; what a case does not set is unused. */
 struct spot_case {
   uint32_t n_jobs, n_nodes;
-  int64_t submit_s[MOST_JOBS], work_s[MOST_JOBS];
-  struct hr_level_step levels[6]; /* at_us in seconds here */
+  int64_t submit_s[MAX_JOBS], work_s[MAX_JOBS];
+  struct hr_level_step levels[6]; /* at_us is in seconds here */
   uint32_t n_levels;
   int64_t notice_s, boot_s;
-  struct hr_class_spec class_; /* times in seconds here */
+  struct hr_class_spec class_; /* times are in seconds here */
   uint64_t storage_mib_s;
   uint8_t flags;
   int64_t horizon_s;
@@ -93,9 +92,9 @@ static void run_with(const struct hr_trace *trace, const struct hr_cluster_spec 
 
 static void run_case(struct spot_case spot, struct outcome *outcome) {
   char name[] = "spot", gpu[] = "T4";
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
-  uint8_t flags[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
+  uint8_t flags[MAX_JOBS];
   for (uint32_t i = 0; i < spot.n_jobs; i++) {
     submit_us[i] = spot.submit_s[i] * S;
     work_us[i] = spot.work_s[i] * S;
@@ -126,7 +125,7 @@ static void run_case(struct spot_case spot, struct outcome *outcome) {
   run_with(&trace, &cluster, &spot.class_, NULL, spot.horizon_s ? spot.horizon_s * S : HR_NEVER_US, outcome);
 }
 
-/* A job's fate in seconds: attempts, end, kept, lost, saving, restarting, held. */
+/* The accounts of a job in seconds: attempts, end, kept, lost, saving, restarting, held. */
 static bool fate_is(const struct outcome *outcome, uint32_t job, uint32_t attempts, const int64_t *seconds) {
   struct hr_job_accounting f = outcome->result->accounting[job];
   const int64_t found[] = {f.end_us / S,    f.kept_us / S,       f.lost_us / S,
@@ -181,7 +180,7 @@ static void on_notice_a_job_saves_and_leaves_if_the_write_fits(void) {
   run_case(spot, &outcome);
   FATE_IS(&outcome, 0, 2, 360, 150, 100, 0, 10, 260);
   hr_result_destroy(outcome.result);
-  spot.notice_s = 15; /* done at the very instant at which the node goes */
+  spot.notice_s = 15; /* completes at the instant when the node goes */
   run_case(spot, &outcome);
   FATE_IS(&outcome, 0, 2, 275, 150, 0, 15, 10, 175);
   hr_result_destroy(outcome.result);
@@ -191,7 +190,7 @@ static void who_is_done_before_the_node_goes_is_left_alone(void) {
   struct outcome outcome;
   struct hr_class_spec interval = {.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 45, .write_us = 2};
   run_case((struct spot_case){.n_jobs = 1, .work_s = {95}, GAP, .notice_s = 20, .class_ = interval}, &outcome);
-  FATE_IS(&outcome, 0, 1, 97, 95, 0, 2, 0, 97); /* the checkpoint due at 92 s is left out */
+  FATE_IS(&outcome, 0, 1, 97, 95, 0, 2, 0, 97); /* the checkpoint due at 92 s is skipped */
   hr_result_destroy(outcome.result);
 }
 
@@ -204,7 +203,7 @@ static void writers_share_the_storage(void) {
   FATE_IS(&outcome, 0, 2, 270, 150, 0, 20, 0, 170);
   FATE_IS(&outcome, 1, 2, 270, 150, 0, 20, 0, 170);
   hr_result_destroy(outcome.result);
-  spot.notice_s = 15; /* there is time for the first alone, which then has the storage to itself */
+  spot.notice_s = 15; /* there is time for the first one only, which then has the storage for itself */
   run_case(spot, &outcome);
   FATE_IS(&outcome, 0, 2, 265, 150, 0, 10, 0, 160);
   FATE_IS(&outcome, 1, 2, 350, 150, 100, 0, 0, 250);
@@ -248,7 +247,7 @@ static void a_part_of_the_pool_goes_highest_nodes_first(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* From 60 s to 80 s and again from 90 s there is capacity; with 15 s of notice the first stretch offers 5 s. */
+/* There is capacity from 60 s to 80 s and again from 90 s; with 15 s of notice the first period offers 5 s. */
 static void what_will_be_gone_within_the_notice_cannot_be_had(void) {
   struct outcome outcome;
   struct spot_case spot = {.n_jobs = 1,
@@ -262,7 +261,7 @@ static void what_will_be_gone_within_the_notice_cannot_be_had(void) {
   hr_result_destroy(outcome.result);
   spot.notice_s = 15;
   run_case(spot, &outcome);
-  FATE_IS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20); /* launched at 60 s; notice at 65 s; done in time */
+  FATE_IS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20); /* launched at 60 s; notice at 65 s; completes in time */
   hr_result_destroy(outcome.result);
   spot.notice_s = 20;
   run_case(spot, &outcome);
@@ -317,7 +316,7 @@ static void a_reservation_is_there_for_its_time(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* Inference may go to the spot pool, training to the others: to the one of its GPU type, where it does not fit. */
+/* Inference may use the spot pool, training the others: the one with its GPU type, where it does not fit. */
 static void a_pool_may_be_for_jobs_of_some_classes(void) {
   enum { JOBS = 5 };
   char name[] = "pool", gpu[] = "T4", large[] = "H100";
@@ -358,7 +357,7 @@ static void a_pool_may_be_for_jobs_of_some_classes(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* A job goes to GPUs with as much memory as it asks for of each, or is rejected; memory that is not known is enough. */
+/* A job is placed on GPUs with the memory that it requests of each, or rejected; unknown memory is sufficient. */
 static void jobs_go_where_gpus_have_their_memory(void) {
   enum { JOBS = 4 };
   char name[] = "p", small[] = "T4", large[] = "A100-80", own[] = "mine";
@@ -393,10 +392,10 @@ static void jobs_go_where_gpus_have_their_memory(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* ---- Policies that stop jobs and manage capacity ---------------------------------------------------- */
+/* ---- Policies that stop jobs and manage capacity ---- */
 
 enum { SCRIPT = 16 };
-/* What a scripted policy does, move by move, each at its time. */
+/* The moves of a scripted policy, each at its time. */
 struct step {
   int64_t at_s;
   enum { START, PREEMPT, ACQUIRE, RELEASE, ROLL_BACK_ALL } move;
@@ -406,7 +405,7 @@ struct script {
   const struct step *steps;
   uint32_t n_steps;
 };
-static struct script script; /* of the test that runs */
+static struct script script; /* of the running test */
 
 static enum hr_status create_scripted(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   (void)env, (void)error;
@@ -495,7 +494,7 @@ static void a_job_moves_within_a_pass(void) {
   hr_result_destroy(outcome.result);
 }
 
-/* All moves of an instant are taken back, and the state is as it was: checked mode and the ends say so. */
+/* All moves of an instant are rolled back, and the state is as before, according to checked mode and the ends. */
 static void moves_are_taken_back_whole(void) {
   struct outcome outcome;
   RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, ACQUIRE, 0, 0}, {40, PREEMPT, 0, 0},
@@ -520,7 +519,7 @@ static void a_released_node_is_gone_and_can_be_had_again(void) {
   FATE_IS(&outcome, 0, 1, 180, 100, 0, 0, 0, 100);
   FATE_IS(&outcome, 1, 1, 68, 50, 0, 0, 0, 50);
   CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 3);
-  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 18); /* not at 10: that boot was given up */
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 18); /* not at 10: that boot was cancelled */
   CU_ASSERT(outcome.result->pools[0].up_us == (hr_amount)(5 + 60 + 110) * S);
   hr_result_destroy(outcome.result);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MIG on one GPU: what may be beside what, the best start, names, needs and layouts. */
+/* MIG on one GPU: valid combinations, the best start, names, requests and layouts. */
 
 #include "harness.h"
 
@@ -61,7 +61,7 @@ static void expect_text(const struct hr_mig_type *type, const struct hr_mig_gpu 
   CU_ASSERT_STRING_EQUAL(hr_mig_text(type, gpu, text, sizeof text), expected);
 }
 
-/* ---- What may be beside what ------------------------------------------------------------------------ */
+/* ---- Valid combinations ---- */
 
 static void two_of_3g_take_all_memory(void) {
   struct hr_mig_gpu gpu = {0};
@@ -165,16 +165,16 @@ static void what_is_not_there_is_not_destroyed(void) {
   CU_ASSERT_EQUAL(memcmp(&gpu, &(struct hr_mig_gpu){0}, sizeof gpu), 0);
 }
 
-/* ---- The best start --------------------------------------------------------------------------------- */
+/* ---- The best start ---- */
 
 static void best_starts_by_hand(void) {
   struct hr_mig_gpu gpu = {0};
-  CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 6); /* keeps 4g, one 3g and three 2g */
+  CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 6); /* leaves room for 4g, one 3g and three 2g */
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 4);
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 5);
   CU_ASSERT_EQUAL(place_best(&gpu, "4g.40gb"), 0);
   gpu = (struct hr_mig_gpu){0};
-  CU_ASSERT_EQUAL(place_best(&gpu, "3g.40gb"), 4); /* keeps 4g, and four 1g */
+  CU_ASSERT_EQUAL(place_best(&gpu, "3g.40gb"), 4); /* leaves room for 4g, and four 1g */
   CU_ASSERT_EQUAL(place_best(&gpu, "2g.20gb"), 0);
   CU_ASSERT_EQUAL(place_best(&gpu, "1g.10gb"), 2);
   gpu = (struct hr_mig_gpu){0};
@@ -204,7 +204,7 @@ static uint32_t set_of(const char *name) {
   return 1U << profile_of(a100, name) % 32;
 }
 
-/* Where nobody asks for 4g and 7g, the low slices are as good as the high ones but for the 1g beside a 3g. */
+/* If no job requests 4g or 7g, the low slices are as good as the high ones, except for the 1g next to a 3g. */
 static void starts_for_some_profiles(void) {
   struct hr_mig_gpu gpu = {0};
   uint32_t one = profile_of(a100, "1g"), two = profile_of(a100, "2g"), three = profile_of(a100, "3g");
@@ -217,7 +217,7 @@ static void starts_for_some_profiles(void) {
   CU_ASSERT_EQUAL(hr_mig_outlook(a100, &gpu, set_of("1g")), 7);
 }
 
-/* ---- Profiles by name and by need ------------------------------------------------------------------- */
+/* ---- Profiles by name and by size ---- */
 
 static void expect_profile(const struct hr_mig_type *type, const char *text, const char *expected) {
   CU_ASSERT_STRING_EQUAL(type->profiles[profile_of(type, text)].name, expected);
@@ -303,7 +303,7 @@ static void media_engines_are_not_given_unasked(void) {
   expect_smallest(&own, 0, 1, "2g.10gb");
 }
 
-/* ---- Layouts ---------------------------------------------------------------------------------------- */
+/* ---- Layouts ---- */
 
 static void expect_layout(const struct hr_mig_type *type, const char *text, const char *expected) {
   struct hr_error error = {0};
@@ -409,7 +409,7 @@ static void layouts_that_are_none(void) {
                 "all-2g.12gb+me, all-2g.12gb, all-1g.6gb+me, all-1g.6gb, group1, group2, group3");
 }
 
-/* A table of one's own, whose slices would do where its starts do not. */
+/* A table of the user's, whose slices would suffice but whose starts do not. */
 static void starts_that_do_not_do(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .mem_mib = 5000, .compute_slices = 1, .memory_slices = 1, .starts = 0x3, .max_instances = 2},
@@ -425,8 +425,9 @@ static void starts_that_do_not_do(void) {
   CU_ASSERT_EQUAL(hr_mig_room(&own, &gpu, 0), 2); /* at 0 and 2 of 0, 1, 2 */
   expect_layout(&own, "2x2g", "2g.10gb@0 2g.10gb@2");
   expect_layout(&own, "2x1g,2g", "1g.5gb@0 1g.5gb@1 2g.10gb@2");
-  refuse_layout(&own, "3x1g",
-                "MIG layout '3x1g' does not fit one own: the slices would do, but not where the profiles may begin");
+  refuse_layout(
+      &own, "3x1g",
+      "MIG layout '3x1g' does not fit one own: there are enough slices, but not at the starts of the profiles");
 }
 
 static void instances_are_no_more_than_most(void) {
@@ -446,7 +447,7 @@ static void instances_are_no_more_than_most(void) {
   CU_ASSERT_EQUAL(hr_mig_starts(&own, &gpu, 2), 0);
 }
 
-/* At 0 the 2g leaves room for a larger instance, but what is asked for needs it at 1. */
+/* At 0 the 2g leaves room for a larger instance, but the requested profile needs it at 1. */
 static void the_best_start_is_not_always_taken(void) {
   struct hr_mig_profile profiles[] = {
       {.name = "1g.5gb", .compute_slices = 1, .memory_slices = 1, .starts = 0x1, .max_instances = 1},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every state of every GPU type that MIG splits, against a brute force with tables of its own. */
+/* Every state of every GPU type with MIG, compared with a brute-force search with tables of its own. */
 
 #include "harness.h"
 #include "mig_brute.h"
@@ -10,46 +10,8 @@
 
 static struct hr_catalog *catalog;
 
-/* The types that mig_brute.c has tables of, then all others of the catalogue, whose tables are the catalogue's own: the
-   rules are checked on them as well. Ended by one whose `gpu` is NULL. */
-enum { MOST_TYPES = 64 };
-static struct brute_type types[MOST_TYPES];
-static size_t n_own;
-
-static bool has_own_table(const char *gpu) {
-  for (size_t i = 0; i < n_own; i++)
-    if (strcmp(types[i].gpu, gpu) == 0) return true;
-  return false;
-}
-
-static struct brute_type table_of(const struct hr_mig_type *type) {
-  struct brute_type table = {.gpu = type->gpu,
-                             .compute = (int)type->compute_slices,
-                             .memory = (int)type->memory_slices,
-                             .n_profiles = (int)type->n_profiles};
-  CU_ASSERT_FATAL(type->n_profiles <= BRUTE_PROFILES && type->memory_slices <= BRUTE_SLICES);
-  for (uint32_t p = 0; p < type->n_profiles; p++) {
-    const struct hr_mig_profile *profile = &type->profiles[p];
-    struct brute_profile *row = &table.profiles[p];
-    int n_starts = 0;
-    *row = (struct brute_profile){.name = profile->name,
-                                  .compute = (int)profile->compute_slices,
-                                  .memory = (int)profile->memory_slices,
-                                  .most = (int)profile->max_instances};
-    for (int start = 0; start < BRUTE_SLICES; start++)
-      if (profile->starts >> start & 1) row->starts[n_starts++] = start;
-    if (n_starts < BRUTE_SLICES) row->starts[n_starts] = -1;
-  }
-  return table;
-}
-
 static void open_catalog(void) {
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, NULL), HR_OK);
-  for (n_own = 0; brute_types[n_own].gpu; n_own++) types[n_own] = brute_types[n_own];
-  size_t n_types = n_own;
-  CU_ASSERT_FATAL(n_own + catalog->n_mig_types < MOST_TYPES);
-  for (size_t i = 0; i < catalog->n_mig_types; i++)
-    if (!has_own_table(catalog->mig_types[i].gpu)) types[n_types++] = table_of(&catalog->mig_types[i]);
 }
 
 static void close_catalog(void) {
@@ -63,14 +25,16 @@ static const struct hr_mig_type *type_of(const struct brute_type *brute) {
   return type;
 }
 
-/* Both sort profiles from the largest to the smallest, so places are the same; names tell that they are. */
+/* Both sort profiles from the largest to the smallest, so indices agree; names confirm it. */
 static void tables_are_the_same(void) {
-  for (const struct brute_type *brute = types; brute < types + n_own; brute++) {
+  size_t n_types = 0;
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++, n_types++) {
     const struct hr_mig_type *type = type_of(brute);
     CU_ASSERT_EQUAL(type->compute_slices, brute->compute);
     CU_ASSERT_EQUAL(type->memory_slices, brute->memory);
     for (int i = 0; i < brute->n_profiles; i++) CU_ASSERT_STRING_EQUAL(type->profiles[i].name, brute->profiles[i].name);
   }
+  CU_ASSERT_EQUAL(catalog->n_mig_types, n_types);
 }
 
 static struct brute_state state_of(const struct hr_mig_gpu *gpu) {
@@ -79,8 +43,8 @@ static struct brute_state state_of(const struct hr_mig_gpu *gpu) {
   return state;
 }
 
-/* A state built up through the library from the last instance to the first; every step is legal, as fewer instances
-   always are. */
+/* Builds a state through the library from the last instance to the first; every step is valid, since subsets of a
+   valid state are. */
 static struct hr_mig_gpu gpu_of(const struct hr_mig_type *type, const struct brute_state *state) {
   struct hr_mig_gpu gpu = {0};
   for (int start = BRUTE_SLICES; start-- > 0;)
@@ -89,7 +53,7 @@ static struct hr_mig_gpu gpu_of(const struct hr_mig_type *type, const struct bru
   return gpu;
 }
 
-/* ---- The same states -------------------------------------------------------------------------------- */
+/* ---- The same states ---- */
 
 struct gathered {
   const struct hr_mig_type *type;
@@ -112,7 +76,7 @@ static size_t count_full(const struct brute_type *brute, const struct brute_stat
 
 static void states_are_the_same(void) {
   static struct gathered all;
-  for (const struct brute_type *brute = types; brute->gpu; brute++) {
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
     size_t count;
     struct brute_state *states = brute_states(brute, &count);
     all = (struct gathered){.type = type_of(brute)};
@@ -131,10 +95,10 @@ static void states_are_the_same(void) {
    2g, so there are 5 x 5 states and 4g; with 5 instances in the 5 of a half, 2 x 5 x 5 more in which one of them has
    the media engines. */
 static void states_are_so_many(void) {
-  for (size_t i = 0; i < n_own; i++) {
+  for (size_t i = 0; i < catalog->n_mig_types; i++) {
     static struct gathered all;
-    bool small = strcmp(types[i].gpu, "A30") == 0;
-    all = (struct gathered){.type = type_of(&types[i])};
+    bool small = strcmp(catalog->mig_types[i].gpu, "A30") == 0;
+    all = (struct gathered){.type = &catalog->mig_types[i]};
     CU_ASSERT_EQUAL(hr_mig_each_state(all.type, gather, &all), small ? 5 * 5 + 1 + 2 * 5 * 5 : 2319);
     CU_ASSERT_EQUAL(all.n_full, small ? 17 : 239);
   }
@@ -159,7 +123,7 @@ static void nvidias_nineteen(void) {
   CU_ASSERT_EQUAL(all.n_full, 6 * 3 + 1);
 }
 
-/* ---- Starts and room -------------------------------------------------------------------------------- */
+/* ---- Starts and room ---- */
 
 static void compare_state(const struct brute_type *brute, const struct hr_mig_type *type,
                           const struct brute_state *state) {
@@ -173,7 +137,7 @@ static void compare_state(const struct brute_type *brute, const struct hr_mig_ty
   }
 }
 
-/* What is destroyed leaves no trace. */
+/* Destroying an instance restores the previous state. */
 static void compare_destroyed(const struct hr_mig_type *type, const struct brute_state *state) {
   for (int start = 0; start < BRUTE_SLICES; start++) {
     struct hr_mig_gpu gpu = gpu_of(type, state), again;
@@ -186,7 +150,7 @@ static void compare_destroyed(const struct hr_mig_type *type, const struct brute
 }
 
 static void starts_and_room(void) {
-  for (const struct brute_type *brute = types; brute->gpu; brute++) {
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
     size_t count;
     struct brute_state *states = brute_states(brute, &count);
     for (size_t i = 0; i < count; i++) {
@@ -197,11 +161,11 @@ static void starts_and_room(void) {
   }
 }
 
-/* ---- Layouts ---------------------------------------------------------------------------------------- */
+/* ---- Layouts ---- */
 
-/* What has a placement is given one, which has as many of each profile. */
+/* If an arrangement exists, one is found, with the requested number of each profile. */
 static void what_can_be_placed_is_placed(void) {
-  for (const struct brute_type *brute = types; brute->gpu; brute++) {
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
     const struct hr_mig_type *type = type_of(brute);
     size_t n_states;
     struct brute_state *states = brute_states(brute, &n_states);
@@ -221,7 +185,7 @@ static void what_can_be_placed_is_placed(void) {
   }
 }
 
-/* ---- The best start --------------------------------------------------------------------------------- */
+/* ---- The best start ---- */
 
 struct future {
   int room[BRUTE_PROFILES];
@@ -256,9 +220,8 @@ static void judge(const struct brute_type *brute, const struct brute_state *stat
     struct future other = future_of(brute, state, profile, start);
     int better = compare_futures(&other, &best, wanted);
     CU_ASSERT_TRUE(better < 0 || (better == 0 && start >= (int)chosen));
-    /* Stronger than the rule promises, and true of the types known here: no larger profile is lost that could be kept.
-     */
-    for (int larger = 0; larger < profile && brute < types + n_own; larger++)
+    /* Stronger than the specification, and true of these types: no larger instance is lost that could be preserved. */
+    for (int larger = 0; larger < profile; larger++)
       if (wanted >> larger & 1) CU_ASSERT_TRUE(best.room[larger] || !other.room[larger]);
   }
 }
@@ -276,13 +239,13 @@ static void judge_all(const struct brute_type *brute, uint32_t wanted) {
 }
 
 static void best_start_keeps_what_is_larger(void) {
-  for (const struct brute_type *brute = types; brute->gpu; brute++) judge_all(brute, HR_MIG_ALL);
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) judge_all(brute, HR_MIG_ALL);
 }
 
-/* Every set of A30's profiles that may be asked for, and some of A100's. */
+/* Every set of A30's profiles that may be requested, and some of A100's. */
 static void best_start_for_some_sets(void) {
-  for (uint32_t wanted = 0; wanted < 1U << types[0].n_profiles; wanted++) judge_all(&types[0], wanted);
-  for (uint32_t wanted = 0; wanted < 1U << types[1].n_profiles; wanted += 9) judge_all(&types[1], wanted);
+  for (uint32_t wanted = 0; wanted < 1U << brute_types[0].n_profiles; wanted++) judge_all(&brute_types[0], wanted);
+  for (uint32_t wanted = 0; wanted < 1U << brute_types[1].n_profiles; wanted += 9) judge_all(&brute_types[1], wanted);
 }
 
 TEST_MAIN("sim_mig_all_states", TEST(open_catalog), TEST(tables_are_the_same), TEST(states_are_the_same),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What good starts are worth: instances come to one A100-80 and go again, and one that would fit by its slices is
- * refused because of where the others are. The same requests are served with the best start for all profiles, with the
- * best for those that are asked for, with the first one that is legal, and with the worst (of the least outlook). The
- * figures are those of docs/reference/sharing.md.
+ * The effect of start selection: instances come to one A100-80 and go, and one that would fit by its slices is refused
+ * because of where the others are. The same requests are served with the best start for all profiles, with the best for
+ * those that are requested, with the first valid one, and with the worst (smallest outlook). The figures are those of
+ * docs/reference/sharing.md.
  */
 
 #include "harness.h"
@@ -13,14 +13,15 @@
 #include <string.h>
 
 enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
-enum { N_STEPS = 300000, MIX = 10, MOST_G = 4 };
+enum { N_STEPS = 300000, MIX = 10, MAX_G = 4 };
 
-/* Requests for which there are slices, by compute slices, [0]: of all; those of them that find no start. */
+/* Requests for which enough slices are free, by compute slices ([0]: all); and those of them for which there is no
+   start. */
 struct tally {
-  unsigned asked[MOST_G + 1], blocked[MOST_G + 1];
+  unsigned asked[MAX_G + 1], blocked[MAX_G + 1];
 };
 
-/* A linear congruential generator: enough for a mix of requests, and the same everywhere. */
+/* A linear congruential generator: good enough for a mix of requests, and the same everywhere. */
 static uint32_t draw(uint64_t *seed, uint32_t below) {
   *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (uint32_t)((*seed >> 33) * below >> 31);
@@ -49,7 +50,7 @@ static bool has_slices(const struct hr_mig_type *type, const struct hr_mig_gpu *
   return gpu->compute_used + wanted->compute_slices <= type->compute_slices && free >= wanted->memory_slices;
 }
 
-/* One that is there goes, each with the same chance. */
+/* One of the instances goes, uniformly. */
 static void leave(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t chance) {
   uint32_t present[HR_MIG_SLICES], count = 0;
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
@@ -64,7 +65,7 @@ static void count(struct tally *tally, uint32_t slices, bool blocked) {
   tally->blocked[slices] += blocked;
 }
 
-/* Each step someone comes or goes; `mix` says what ten requests are for. */
+/* At each step an instance comes or goes; `mix` has the sizes of ten requests. */
 static struct tally serve(const struct hr_mig_type *type, enum rule rule, const char *const mix[MIX],
                           uint32_t arrivals_percent) {
   uint32_t mixed[MIX], wanted = 0;
@@ -94,7 +95,7 @@ static unsigned permille(const struct tally *tally, size_t slices) {
   return asked ? (tally->blocked[slices] * 1000 + asked / 2) / asked : 0;
 }
 
-/* Blocked requests of 3g, of 4g and of all, in thousandths, under each rule. */
+/* Blocked requests for 3g, for 4g and in total, per thousand, with each rule. */
 struct figures {
   unsigned three[N_RULES], four[N_RULES], all[N_RULES];
 };

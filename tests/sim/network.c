@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs whose GPUs are joined by networks: how far placements spread, and ends worked out by hand, to the microsecond.
- */
+/* Jobs whose GPUs are joined by networks: how far placements spread, and ends worked out by hand, to the
+   microsecond. */
 
 #include "harness.h"
 #include "headroom/cluster.h"
@@ -10,12 +10,12 @@
 
 #include <string.h>
 
-enum { MOST_JOBS = 4 };
+enum { MAX_JOBS = 4 };
 
 static char bert[] = "BERT", large[] = "bert-large", resnet[] = "ResNet", others[] = "*";
 static const char *const models[] = {"BERT-base", "BERT-Large-cased", "ResNet-50 (batch size 32)", "Other"};
 
-/* ---- Figures ---------------------------------------------------------------------------------------- */
+/* ---- Figures ---- */
 
 static struct hr_network_speed rows[] = {
     {bert, HR_NETWORK_INFINIBAND, 16, 900000},  {bert, HR_NETWORK_INFINIBAND, 64, 800000},
@@ -32,7 +32,7 @@ static void a_model_goes_by_its_longest_family(void) {
   CU_ASSERT_EQUAL(ppm_of("BERT-base", HR_NETWORK_INFINIBAND, 16), 900000);
   CU_ASSERT_EQUAL(ppm_of("bert", HR_NETWORK_INFINIBAND, 16), 900000);
   CU_ASSERT_EQUAL(ppm_of("BERT-LARGE", HR_NETWORK_INFINIBAND, 32), 700000);
-  CU_ASSERT_EQUAL(ppm_of("BERT-LARGE", HR_NETWORK_25GBE, 32), 333333); /* the longest that has rows there */
+  CU_ASSERT_EQUAL(ppm_of("BERT-LARGE", HR_NETWORK_25GBE, 32), 333333); /* the longest family with rows for it */
   CU_ASSERT_EQUAL(ppm_of("BER", HR_NETWORK_INFINIBAND, 16), 1000000);
   CU_ASSERT_EQUAL(ppm_of("BER", HR_NETWORK_25GBE, 16), 500000);
   CU_ASSERT_EQUAL(ppm_of(NULL, HR_NETWORK_25GBE, 16), 500000);
@@ -47,7 +47,7 @@ static void a_job_goes_by_the_row_for_its_gpus(void) {
   CU_ASSERT_EQUAL(ppm_of("BERT", HR_NETWORK_INFINIBAND, 1000), 800000);
 }
 
-/* ---- Groups ----------------------------------------------------------------------------------------- */
+/* ---- Groups ---- */
 
 static void groups_of_a_tier_that_is_left_out_are_the_next_wider_ones(void) {
   struct hr_topology all = {.island_gpus = 2, .numa_gpus = 4, .nodes_per_rack = 3, .racks_per_zone = 2}, none = {0};
@@ -70,19 +70,19 @@ static void groups_of_a_tier_that_is_left_out_are_the_next_wider_ones(void) {
   CU_ASSERT_FALSE(hr_topology_parts_nodes(&none, 8));
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
+/* ---- Runs ---- */
 
-/* Jobs that all come at 0, under first fit, one after another as there is room. */
+/* Jobs that are submitted at 0, placed by first fit in order when there is room. */
 struct network_case {
   uint32_t n_jobs;
-  int64_t work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], model[MOST_JOBS], nodes, gpus_per_node;
+  int64_t work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], model[MAX_JOBS], nodes, gpus_per_node;
   struct hr_topology topology;
   const struct hr_speeds *speeds;
   bool by_gpu, interrupts;
   uint32_t cpu_milli_per_node, cpu_milli_per_gpu;
-  char notes[400]; /* what is said of links without figures */
-  enum hr_tier span[MOST_JOBS];
+  char notes[400]; /* the note on links without figures */
+  enum hr_tier span[MAX_JOBS];
   struct hr_observer observers[2];
 };
 
@@ -93,12 +93,12 @@ static void note_spans(void *self, const struct hr_view *view, const struct hr_e
 
 static struct hr_market_spec market_of(const struct network_case *it) {
   struct hr_market_spec market = {.to_us = HR_NEVER_US};
-  if (it->interrupts) market.market = HR_MARKET_ON_DEMAND; /* nodes that come and go: jobs may be stopped */
+  if (it->interrupts) market.market = HR_MARKET_ON_DEMAND; /* nodes that come and go, so jobs can be stopped */
   return market;
 }
 
 static struct hr_result *run_case(struct network_case *it) {
-  static const int64_t submit_us[MOST_JOBS];
+  static const int64_t submit_us[MAX_JOBS];
   char name[] = "p", gpu[] = "T4";
   struct hr_trace trace = {.source = "test",
                            .n_jobs = it->n_jobs,
@@ -169,11 +169,11 @@ static void the_widest_tier_says_the_speed(void) {
     CU_ASSERT_EQUAL(end_of(result, 0), 1112); /* 1000 / 0.9, rounded up */
     CU_ASSERT_EQUAL(end_of(result, 1), 1000); /* node 2 alone */
     CU_ASSERT_EQUAL(it.span[2], HR_TIER_POOL);
-    CU_ASSERT_EQUAL(end_of(result, 2), 2000); /* nodes 3 and 4: as all others */
+    CU_ASSERT_EQUAL(end_of(result, 2), 2000); /* nodes 3 and 4: default row */
     CU_ASSERT_EQUAL(it.span[3], HR_TIER_ZONE);
-    CU_ASSERT_EQUAL(end_of(result, 3), 1000); /* nodes 5 and 6: there is no figure */
-    CU_ASSERT_PTR_NOT_NULL(strstr(it.notes, "network_speeds: 24.3 % of the GPU time"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(it.notes, ": BERT-base"));
+    CU_ASSERT_EQUAL(end_of(result, 3), 1000); /* nodes 5 and 6: without a figure */
+    CU_ASSERT_STRING_EQUAL(it.notes, "network_speeds: 24.3 % of the GPU time of jobs on GPUs that are joined by a "
+                                     "network has no figure and goes as fast as within a node: BERT-base");
     hr_result_destroy(result);
   }
 }
@@ -187,7 +187,7 @@ static void where_all_is_known_nothing_is_said(void) {
   CU_ASSERT_STRING_EQUAL(it.notes, "");
 }
 
-/* On top of the speed of the model in the pool: 3 x 0.9, to the microsecond. */
+/* Combined with the speed of the model in the pool: 3 x 0.9, to the microsecond. */
 static void speeds_are_multiplied(void) {
   uint32_t ppm[] = {3000000};
   struct hr_speeds three = {.n_pools = 1, .ppm = ppm};
@@ -213,13 +213,13 @@ static void within_a_node_islands_count(void) {
   CU_ASSERT_EQUAL(end_of(result, 0), 1000);  /* GPUs 0 and 1, 0.9 */
   CU_ASSERT_EQUAL(end_of(result, 1), 900);   /* GPU 2 alone */
   CU_ASSERT_EQUAL(it.span[2], HR_TIER_NODE); /* GPUs 3 and 4 */
-  CU_ASSERT_EQUAL(end_of(result, 2), 900);   /* nothing is said of the links of a node */
+  CU_ASSERT_EQUAL(end_of(result, 2), 900);   /* the links of a node are unspecified */
   CU_ASSERT_EQUAL(it.span[3], HR_TIER_NUMA); /* GPUs 0 to 3 of the second node */
   CU_ASSERT_EQUAL(end_of(result, 3), 2701);  /* 900 / 0.333333 */
   hr_result_destroy(result);
 }
 
-/* Where nothing else tells GPUs apart, `by_gpu` does. */
+/* Without other reasons for per-GPU allocation, `by_gpu` selects it. */
 static void gpus_are_told_apart_on_demand(void) {
   struct network_case it = {.n_jobs = 2, .nodes = 1, .gpus_per_node = 8, .by_gpu = true};
   memcpy(it.gpus, (uint32_t[]){3, 4}, 2 * sizeof *it.gpus);
@@ -233,7 +233,7 @@ static void gpus_are_told_apart_on_demand(void) {
   hr_result_destroy(result);
 }
 
-/* 12 CPUs, 1.5 with each GPU: 4.5 and 6 fit, and 1.5 more; with a thousandth more there is none left for the third. */
+/* 12 CPUs, 1.5 with each GPU: 4.5 and 6 fit, and 1.5 more; with a thousandth more nothing is left for the third. */
 static void cpus_go_with_gpus(void) {
   struct network_case it = {.n_jobs = 3, .nodes = 1, .gpus_per_node = 8, .by_gpu = true, .cpu_milli_per_node = 12000};
   memcpy(it.gpus, (uint32_t[]){3, 4, 1}, 3 * sizeof *it.gpus);

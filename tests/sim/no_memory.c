@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a run fails once, for each way to backfill and to ask for nodes: each time the caller is told,
-   and nothing crashes or leaks. */
+/* Every allocation of a run fails once, for each backfill and each market rule: the caller gets the error, and
+   nothing crashes or leaks. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -17,16 +17,16 @@ static struct {
   uint32_t gpus[JOBS];
   uint64_t gpu_mem_mib[JOBS];
   int64_t deadline_us[JOBS];
-  const char *backfill, *placement, *market; /* market NULL: nodes stay */
+  const char *backfill, *placement, *market; /* market NULL: fixed nodes */
   uint32_t n_jobs;
-  bool is_near; /* jobs are to be within racks, or islands */
+  bool is_near; /* jobs must be within racks, or islands */
   bool by_gpu;
   uint8_t within[JOBS];
   int64_t within_wait_us[JOBS];
-  bool first_come; /* jobs share GPUs, and die where they find too little memory */
+  bool first_come; /* jobs share GPUs, and are killed if there is too little memory */
 } load;
 
-/* More work than the cluster can do: the queue and all that plans with it grow. */
+/* More work than the cluster can complete: the queue and the planning structures grow. */
 static void make_load(void) {
   struct hr__stream draws;
   hr__stream_init(&draws, 7, HR__PURPOSE_ARRIVAL, 0, 0);
@@ -50,7 +50,7 @@ static enum hr_status choose(struct hr_policy_choice *choice, struct hr_error *e
   return status;
 }
 
-/* Nodes that stay and, where a way to ask for nodes is given, spot and on-demand nodes beside them. */
+/* Fixed nodes and, with a market rule, spot and on-demand nodes. */
 static enum hr_status replay(void) {
   struct hr_trace trace = {.source = "test",
                            .n_jobs = load.n_jobs,

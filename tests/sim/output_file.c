@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A file appears under its name whole or not at all. */
+/* A file appears under its name completely or not at all. */
 
 #include "base/output_file.h"
 #include "harness.h"
@@ -63,7 +63,7 @@ static void a_new_version_keeps_the_mode(void) {
   CU_ASSERT_EQUAL(info.st_mode & 0777, 0640);
 }
 
-/* Nothing of a file is seen, under any name, before it is whole; so kill -9 leaves nothing. */
+/* An incomplete file is not visible under any name, so kill -9 leaves nothing. */
 static void no_name_is_taken_before(void) {
   struct hr__output_file fresh, newer;
   int before = count_files();
@@ -77,7 +77,7 @@ static void no_name_is_taken_before(void) {
   unlink(in_folder("new.csv"));
 }
 
-/* What was made in between stays until the new file is whole. */
+/* A file of that name that is created meanwhile stays until the new one is complete. */
 static void a_name_that_is_taken_meanwhile_is_taken_over(void) {
   struct hr__output_file files[2];
   for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder("both.csv"), NULL), HR_OK);
@@ -90,7 +90,7 @@ static void a_name_that_is_taken_meanwhile_is_taken_over(void) {
   CU_ASSERT_EQUAL(count_files(), 1);
 }
 
-/* The longest name that a folder takes, new and again. */
+/* The longest name that a folder accepts, new and again. */
 static void long_names_can_be_written(void) {
   char name[256];
   memset(name, 'n', 255);
@@ -99,7 +99,7 @@ static void long_names_can_be_written(void) {
   snprintf(path, sizeof path, "%s/%s", folder, name);
   struct hr__output_file probe;
   CU_ASSERT_EQUAL_FATAL(hr__output_open(&probe, in_folder("probe"), NULL), HR_OK);
-  bool nameless = probe.nameless; /* else a name beside it would be too long */
+  bool nameless = probe.nameless; /* otherwise a name beside it would be too long */
   hr__output_abandon(&probe);
   if (!nameless) return;
   for (int i = 0; i < 2; i++) {
@@ -135,7 +135,7 @@ static void what_is_unfinished_can_be_discarded(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "c.csv: cannot be written: "));
   hr__output_abandon(&files[2]);
   CU_ASSERT_EQUAL(count_files(), 2);
-  for (int i = 0; i < 2; i++) free(temporaries[i]); /* whoever discards may look at them until the process ends */
+  for (int i = 0; i < 2; i++) free(temporaries[i]); /* the discarded paths remain readable until the process ends */
   unlink(in_folder("b.csv"));
   a_new_version_keeps_the_mode();
   hr__unfinished_name_all(false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs whose speeds change as neighbours come and go, against a clock that goes on by single microseconds: each job
-   ends in the very one. */
+/* Jobs whose speeds change when neighbours come and go, compared with a clock that advances by single microseconds:
+   each job ends in exactly the same one. */
 
 #include "base/random.h"
 #include "harness.h"
@@ -10,12 +10,12 @@
 
 #include <string.h>
 
-enum { MODELS = 2, PAIRS = 3, JOBS = 40, NODES = 3, GPUS = 2, CASES = 100, STEPS = 3, MOST_TASKS = 2 };
+enum { MODELS = 2, PAIRS = 3, JOBS = 40, NODES = 3, GPUS = 2, CASES = 100, STEPS = 3, MAX_TASKS = 2 };
 
 struct stay {
   int64_t start_us, end_us;
   uint32_t n_slices;
-  struct hr_slice slices[MOST_TASKS];
+  struct hr_slice slices[MAX_TASKS];
 };
 
 static struct {
@@ -24,8 +24,8 @@ static struct {
   uint16_t gpu_milli[JOBS];
   struct hr_trace trace;
   struct hr_interference_step steps[STEPS];
-  uint32_t speed_ppm[2];             /* of models, by themselves */
-  struct hr_pair_speed pairs[PAIRS]; /* of the first two models, but for the second beside itself */
+  uint32_t speed_ppm[2];             /* of models, alone */
+  struct hr_pair_speed pairs[PAIRS]; /* of the first two models, except the second next to itself */
   struct stay stay[JOBS];
 } world;
 
@@ -110,13 +110,13 @@ static void run(void) {
   hr_policy_choice_finish(&choice);
 }
 
-/* ---- The slow clock --------------------------------------------------------------------------------- */
+/* ---- The slow clock ---- */
 
 static bool is_there(const struct stay *stay, const bool *ended, uint32_t job, int64_t now_us) {
   return stay->start_us <= now_us && !ended[job];
 }
 
-/* 0: it is not known. */
+/* 0: unknown. */
 static uint32_t pair_ppm(uint32_t job, uint32_t other) {
   for (uint32_t i = 0; i < PAIRS; i++)
     if (world.model[job] == i / 2 && world.model[other] == i % 2) return world.pairs[i].speed_ppm;
@@ -151,7 +151,7 @@ static uint64_t speed_of(uint32_t job, const bool *ended, int64_t now_us) {
   return both > 0 ? both : 1;
 }
 
-/* Who has done its work by now ends before anybody's speed is looked at. */
+/* A job whose work is complete ends before any speed changes. */
 static void check_by_steps(void) {
   bool ended[JOBS] = {0};
   uint64_t done[JOBS] = {0};
@@ -179,7 +179,7 @@ static void work_is_done_to_the_microsecond(void) {
   for (uint32_t seed = 0; seed < CASES; seed++) {
     hr__stream_init(&draws, 11, HR__PURPOSE_ARRIVAL, seed, 0);
     draw_world();
-    if (world.speed_ppm[0] < 50000) world.speed_ppm[0] = 50000; /* or the clock is too slow */
+    if (world.speed_ppm[0] < 50000) world.speed_ppm[0] = 50000; /* otherwise the clock takes too long */
     run();
     check_by_steps();
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The engine's containers against plain arrays, on random operations. */
+/* The engine's containers compared with plain arrays, in random operations. */
 
 #include "base/arena.h"
 #include "base/bitset.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A thousand random runs, told to the ledger event by event, against an accountant who knows the whole story. All
-   accounts, pools and jobs must agree to the last unit, and what tenants pay plus what is idle is what pools cost. */
+/* A thousand random runs, reported to the ledger event by event, compared with accounts computed afterwards. All
+   accounts, pools and jobs must agree to the last unit, and what tenants pay plus idle capacity must equal the cost
+   of the pools. */
 
 #include "base/random.h"
 #include "brute_books.h"
@@ -15,7 +16,7 @@
 
 enum { SCENARIOS = 1000, STEPS = 800, MAX_NODES = 5, MAX_STEPS = 9, NODES = BRUTE_POOLS * MAX_NODES };
 
-/* What runs where: the slices of a job are stays in the log, one after the other. */
+/* What runs where: the slices of a job are consecutive stays in the log. */
 struct place {
   bool running;
   uint32_t first_stay, n_stays;
@@ -33,7 +34,7 @@ static struct {
   uint32_t first_node[BRUTE_POOLS], life[NODES], free_milli[NODES];
   bool counted[BRUTE_POOLS], closed[BRUTE_POOLS]; /* jobs have no nodes there; the reservation is over */
   struct place places[BRUTE_JOBS];
-  int64_t now_us, grain_us; /* times are multiples of the grain, so that they meet */
+  int64_t now_us, grain_us; /* times are multiples of the grain, so that some coincide */
   struct brute_log log;
   struct hr_ledger *ledger;
 } world;
@@ -41,7 +42,7 @@ static struct {
 static struct brute_books books;
 static struct hr__stream draws;
 
-/* What the scenarios came to: a test of nothing would pass. */
+/* Counts of what the scenarios contained, so that the test is not vacuous. */
 static struct { uint64_t free_sessions, sessions, bounded, stepped, running_at_end, gangs, later_months; } seen;
 
 static uint32_t draw(uint32_t below) {
@@ -52,7 +53,7 @@ static bool chance(uint32_t in) {
   return draw(in) == 0;
 }
 
-/* A length of time: often none or short, now and then weeks. */
+/* A duration: often zero or short, sometimes weeks. */
 static int64_t draw_us(void) {
   int64_t us = 0;
   switch (draw(8)) {
@@ -74,7 +75,7 @@ static int64_t draw_us(void) {
   return us / world.grain_us * world.grain_us;
 }
 
-/* ---- The cluster and the jobs ----------------------------------------------------------------------- */
+/* ---- The cluster and the jobs ---- */
 
 static void draw_prices(uint32_t pool) {
   struct hr_market_spec *market = &world.pools[pool].market;
@@ -150,7 +151,7 @@ static void draw_world(uint32_t scenario) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(world.ledger);
 }
 
-/* ---- Jobs start and stop ---------------------------------------------------------------------------- */
+/* ---- Jobs start and stop ---- */
 
 static bool is_open(uint32_t pool) {
   const struct hr_market_spec *market = &world.pools[pool].market;
@@ -163,7 +164,7 @@ static void log_stay(uint32_t job, uint32_t pool, uint32_t gpu_milli, uint32_t l
   world.places[job].n_stays++;
 }
 
-/* Shares the job out over the pool's nodes; false when it does not fit. */
+/* Distributes the job over the pool's nodes; false if it does not fit. */
 static bool take_nodes(uint32_t job, uint32_t pool) {
   struct place *place = &world.places[job];
   uint32_t left = world.gpus[job] * 1000, free_milli = 0, n_nodes = world.pools[pool].nodes;
@@ -184,7 +185,7 @@ static bool take_nodes(uint32_t job, uint32_t pool) {
   return true;
 }
 
-/* Where only a pool's GPUs are counted, what its jobs hold says what is free. */
+/* If GPUs of a pool are only counted, its jobs determine what is free. */
 static bool take_count(uint32_t job, uint32_t pool) {
   uint32_t used = 0, gpu_milli = world.gpus[job] * 1000;
   for (uint32_t i = 0; i < BRUTE_JOBS; i++)
@@ -228,7 +229,7 @@ static bool sits_on(uint32_t job, uint32_t node) {
   return false;
 }
 
-/* ---- Nodes come and go ------------------------------------------------------------------------------ */
+/* ---- Nodes come and go ---- */
 
 static void launch(uint32_t pool, uint32_t node) {
   CU_ASSERT_FATAL(world.log.n_lives < BRUTE_LIVES);
@@ -283,9 +284,9 @@ static void close_reservation(uint32_t pool) {
               world.first_node[pool] + i);
 }
 
-/* ---- A run ------------------------------------------------------------------------------------------ */
+/* ---- A run ---- */
 
-/* Reservations that end until then are closed on the way, one after the other. */
+/* Reservations that end until then are closed one after the other. */
 static void pass_time(int64_t until_us) {
   for (;;) {
     uint32_t next = HR_NONE;
@@ -321,7 +322,7 @@ static void step(void) {
   }
 }
 
-/* What is still going on ends with the run. */
+/* What is still open ends with the run. */
 static void cut_log(void) {
   world.log.end_us = world.now_us;
   for (uint32_t i = 0; i < world.log.n_stays; i++)
@@ -333,7 +334,7 @@ static void cut_log(void) {
     if (world.log.lives[i].to_us == HR_NEVER_US) world.log.lives[i].to_us = world.now_us;
 }
 
-/* Until the run ends, which may be in the midst of things. */
+/* Until the run ends, possibly in the middle of things. */
 static void live(void) {
   uint32_t n_steps = chance(3) ? draw(100) : STEPS; /* short runs end within reservations and steps of prices */
   for (uint32_t i = 0; i < n_steps && world.now_us < (BRUTE_MONTHS - 1) * HR_MONTH_US; i++) step();
@@ -344,7 +345,7 @@ static void live(void) {
   CU_ASSERT_EQUAL_FATAL(hr_ledger_close(world.ledger, &result), HR_OK);
 }
 
-/* ---- The comparison --------------------------------------------------------------------------------- */
+/* ---- The comparison ---- */
 
 static bool is_before(const struct hr_account *a, const struct hr_account *b) {
   if (a->pool != b->pool) return a->pool < b->pool;
@@ -352,7 +353,7 @@ static bool is_before(const struct hr_account *a, const struct hr_account *b) {
   return a->class_ != b->class_ ? a->class_ < b->class_ : a->month < b->month;
 }
 
-/* Each charge is an account of the accountant's, and none is left over. */
+/* Each charge corresponds to an expected account, and none is left over. */
 static void compare_charges(hr_amount paid[BRUTE_POOLS]) {
   const struct hr_charge *charges;
   size_t n_charges = hr_ledger_charges(world.ledger, &charges);

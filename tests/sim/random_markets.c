@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random clusters of all markets under all backfills and node placements, in checked mode. A tracker that knows the
- * events alone follows who sits where: nodes are never over capacity, nothing starts on a node that is not up or on
- * spot capacity that is barred, every interruption has its cause, and what jobs held is what the fates say.
+ * Random clusters with all markets, under all backfills and placements, in checked mode. A tracker that knows only the
+ * events follows placements: nodes are never over capacity, nothing starts on a node that is not up or on spot capacity
+ * that the job must not use, every interruption has a cause, and the times that jobs held GPUs equal their accounts.
  */
 
 #include "harness.h"
@@ -14,12 +14,12 @@
 
 enum {
   N_CASES = 250,
-  MOST_JOBS = 60,
-  MOST_POOLS = 5,
-  MOST_NODES = 40,
+  MAX_JOBS = 60,
+  MAX_POOLS = 5,
+  MAX_NODES = 40,
   N_BACKFILLS = 4,
   N_PLACEMENTS = 3,
-  MOST_NODE_EVENTS = 2000
+  MAX_NODE_EVENTS = 2000
 };
 
 static uint64_t random_state;
@@ -29,15 +29,15 @@ static uint32_t draw(uint32_t below) {
   return (uint32_t)((random_state >> 33) % below);
 }
 
-/* ---- A random case ---------------------------------------------------------------------------------- */
+/* ---- A random case ---- */
 
 struct random_case {
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
-  uint8_t class_[MOST_JOBS], flags[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS], limit_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
+  uint8_t class_[MAX_JOBS], flags[MAX_JOBS];
   struct hr_trace trace;
-  struct hr_level_step levels[MOST_POOLS][8];
-  struct hr_pool_spec pools[MOST_POOLS];
+  struct hr_level_step levels[MAX_POOLS][8];
+  struct hr_pool_spec pools[MAX_POOLS];
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
   uint32_t market, spot_wait_s, spot_hold_s, idle_release_s, min_on_demand, reclaim_hours;
@@ -51,7 +51,7 @@ static int64_t seconds(uint32_t most) {
 }
 
 static void draw_jobs(struct random_case *random) {
-  uint32_t n_jobs = 1 + draw(MOST_JOBS);
+  uint32_t n_jobs = 1 + draw(MAX_JOBS);
   int64_t at_us = 0;
   for (uint32_t i = 0; i < n_jobs; i++) {
     at_us += i && draw(3) ? seconds(300) : 0;
@@ -88,7 +88,7 @@ static void draw_spot(struct random_case *random, uint32_t pool, uint32_t n_node
     random->levels[pool][i] = (struct hr_level_step){at_us, draw(n_nodes + 1)};
     at_us += 1 + seconds(600);
   }
-  random->levels[pool][7].level = n_nodes; /* whatever waits comes to run */
+  random->levels[pool][7].level = n_nodes; /* every waiting job eventually runs */
   spot->levels = random->levels[pool];
   spot->n_levels = 8;
   spot->period_us = at_us + 4000 * HR_SECOND_US;
@@ -96,12 +96,12 @@ static void draw_spot(struct random_case *random, uint32_t pool, uint32_t n_node
 
 static void draw_pools(struct random_case *random) {
   static char name[] = "pool", gpu[] = "T4";
-  uint32_t n_pools = 1 + draw(MOST_POOLS);
+  uint32_t n_pools = 1 + draw(MAX_POOLS);
   for (uint32_t i = 0; i < n_pools; i++) {
     struct hr_pool_spec *pool = &random->pools[i];
     *pool = (struct hr_pool_spec){.name = name,
                                   .gpu = gpu,
-                                  .nodes = draw(1 + MOST_NODES / MOST_POOLS),
+                                  .nodes = draw(1 + MAX_NODES / MAX_POOLS),
                                   .gpus_per_node = 1 + draw(6),
                                   .storage_mib_s = draw(2) ? 10 : 0,
                                   .classes = draw(4) ? 0 : 1 + draw((1u << HR_N_CLASSES) - 1)};
@@ -139,22 +139,22 @@ static void draw_market_rule(struct random_case *random) {
   random->reclaim_hours = draw(3);
 }
 
-/* ---- The tracker ------------------------------------------------------------------------------------ */
+/* ---- The tracker ---- */
 
 struct tracker {
   const struct random_case *random;
-  uint32_t first_node[MOST_POOLS];
-  bool up[MOST_NODES], closing[MOST_NODES];
-  int64_t notice_us[MOST_NODES]; /* when it had notice */
-  uint32_t used[MOST_NODES];
-  bool runs[MOST_JOBS];
-  int64_t since_us[MOST_JOBS], held_us[MOST_JOBS];
+  uint32_t first_node[MAX_POOLS];
+  bool up[MAX_NODES], closing[MAX_NODES];
+  int64_t notice_us[MAX_NODES]; /* when it got notice */
+  uint32_t used[MAX_NODES];
+  bool runs[MAX_JOBS];
+  int64_t since_us[MAX_JOBS], held_us[MAX_JOBS];
   uint32_t n_faults;
-  uint32_t n_node_events; /* all of them; the first MOST_NODE_EVENTS are kept */
+  uint32_t n_node_events; /* all of them; the first MAX_NODE_EVENTS are stored */
   struct {
     int64_t at_us;
     uint32_t kind, node;
-  } node_event[MOST_NODE_EVENTS];
+  } node_event[MAX_NODE_EVENTS];
 };
 
 static void fault(struct tracker *tracker, const char *what, const struct hr_event *event) {
@@ -201,7 +201,7 @@ static void track_stop(struct tracker *tracker, const struct hr_event *event) {
     fault(tracker, "a job leaves nodes that stay", event);
 }
 
-/* The least level of a recorded pool from a time until the end of the notice. */
+/* The lowest level of a recorded pool from a time until the end of the notice. */
 static uint32_t min_level(const struct hr_pool_spec *pool, int64_t at_us) {
   const struct hr_spot_spec *spot = &pool->market.spot;
   uint32_t least = UINT32_MAX;
@@ -244,7 +244,7 @@ static void track_node(struct tracker *tracker, const struct hr_event *event) {
 
 static void keep_node_event(struct tracker *tracker, const struct hr_event *event) {
   uint32_t at = tracker->n_node_events++;
-  if (at >= MOST_NODE_EVENTS) return;
+  if (at >= MAX_NODE_EVENTS) return;
   tracker->node_event[at].at_us = event->at_us;
   tracker->node_event[at].kind = event->kind;
   tracker->node_event[at].node = event->node.id;
@@ -290,7 +290,7 @@ static void tracker_init(struct tracker *tracker, const struct random_case *rand
   }
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
+/* ---- Runs ---- */
 
 static struct hr_policy_choice chosen(const struct random_case *random, uint32_t backfill, uint32_t placement) {
   struct hr_policy_choice choice = queue_choice("strict", "pool");
@@ -340,7 +340,7 @@ static bool no_node_outlives_its_notice(const struct random_case *random, const 
   return true;
 }
 
-/* What the tracker saw a job hold is what its fate says, and what it did not complete was not possible. */
+/* The held time seen by the tracker equals the job's account, and unfinished jobs could not be completed. */
 static bool fates_agree(const struct random_case *random, const struct tracker *tracker,
                         const struct hr_result *result) {
   for (uint32_t i = 0; i < random->trace.n_jobs && result->accounting; i++) {
@@ -354,11 +354,11 @@ static bool fates_agree(const struct random_case *random, const struct tracker *
   return true;
 }
 
-/* Where the engine asks for all nodes, nothing that a policy does with jobs changes what happens to nodes, as long as
-   both runs last. */
+/* If the engine requests all nodes, the decisions of a policy do not change what happens to nodes, while both runs
+   last. */
 static bool markets_agree(const struct tracker *a, const struct tracker *b) {
   uint32_t count = a->n_node_events < b->n_node_events ? a->n_node_events : b->n_node_events;
-  if (count > MOST_NODE_EVENTS) count = MOST_NODE_EVENTS;
+  if (count > MAX_NODE_EVENTS) count = MAX_NODE_EVENTS;
   return memcmp(a->node_event, b->node_event, count * sizeof *a->node_event) == 0;
 }
 

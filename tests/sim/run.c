@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The run loop: order of things at one instant, moves that are refused, roll-back, timers, the horizon. */
+/* The run loop: order of events at one instant, refused moves, rollback, timers, the horizon. */
 
 #include "harness.h"
 #include "headroom/sim.h"
 
 #include <string.h>
 
-/* ---- A few jobs on two nodes of four GPUs ------------------------------------------------------------ */
+/* ---- A few jobs on two nodes of four GPUs ---- */
 
-enum { MOST_JOBS = 8, MOST_LOGGED = 64 };
+enum { MAX_JOBS = 8, MAX_LOGGED = 64 };
 
 struct jobs {
   uint32_t count;
-  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
+  int64_t submit_us[MAX_JOBS], work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS];
 };
 
 struct log {
   uint32_t count, instants;
-  struct hr_event event[MOST_LOGGED];
-  uint32_t waiting[MOST_LOGGED]; /* after each instant */
+  struct hr_event event[MAX_LOGGED];
+  uint32_t waiting[MAX_LOGGED]; /* after each instant */
 };
 
 static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct log *log = self;
   (void)view;
-  if (log->count < MOST_LOGGED) log->event[log->count++] = *event;
+  if (log->count < MAX_LOGGED) log->event[log->count++] = *event;
 }
 
 static void log_instant(void *self, const struct hr_view *view) {
   struct log *log = self;
-  if (log->instants < MOST_LOGGED) log->waiting[log->instants++] = view->n_waiting;
+  if (log->instants < MAX_LOGGED) log->waiting[log->instants++] = view->n_waiting;
 }
 
 static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *policy, int64_t horizon_us,
@@ -54,9 +54,9 @@ static enum hr_status run(const struct jobs *jobs, const struct hr_policy_ops *p
   return hr_sim_run(&config, result, error);
 }
 
-/* ---- Policies made for one test --------------------------------------------------------------------- */
+/* ---- Policies for single tests ---- */
 
-/* Starts every waiting job that the pool's count allows, in order of id. */
+/* Starts every waiting job for which the pool has enough GPUs, in order of id. */
 static enum hr_status create_nothing(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   (void)error;
   *self = (void *)(uintptr_t)env->jobs->n_jobs;
@@ -82,10 +82,10 @@ static enum hr_status decide_greedy(void *self, const struct hr_view *view, stru
   }
 static const struct hr_policy_ops greedy = POLICY(decide_greedy);
 
-/* ---- Order of things -------------------------------------------------------------------------------- */
+/* ---- Order of events ---- */
 
 static void capacity_comes_free_before_it_is_asked_for(void) {
-  struct jobs jobs = {2, {0, 10}, {10, 5}, {8, 8}}; /* the first ends when the second arrives */
+  struct jobs jobs = {2, {0, 10}, {10, 5}, {8, 8}}; /* the first ends when the second is submitted */
   struct log log = {0};
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, HR_NEVER_US, &log, &result, NULL), HR_OK);
@@ -170,7 +170,7 @@ static void simulated_time_does_not_overflow(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "too long"));
 }
 
-/* ---- Moves that break a rule ------------------------------------------------------------------------ */
+/* ---- Moves that break a rule ---- */
 
 static enum hr_status start_on(struct hr_moves *plan, uint32_t job, const struct hr_slice *slices, uint32_t n_slices) {
   struct hr_placement placement = {{0}, n_slices, slices};
@@ -230,7 +230,7 @@ static void wrong_moves_end_the_run_by_name(void) {
   refused(too_much_on_a_node, "a node has too few GPUs free");
   refused(twice_the_same_node, "a node has too few GPUs free");
   refused(other_sum, "the slices do not add up");
-  refused(no_such_node, "a node is not of the placement's pool");
+  refused(no_such_node, "a node is not in the placement's pool");
   refused(empty_slice, "a slice is empty");
   refused(wrong_pool, "there is no such pool");
   refused(wake_in_the_past, "not in the future");
@@ -246,9 +246,9 @@ static void another_interface_is_refused(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "interface"));
 }
 
-/* ---- Roll-back and timers --------------------------------------------------------------------------- */
+/* ---- Rollback and timers ---- */
 
-/* Starts all, takes it back, then starts only job 1: nothing of job 0 may remain. */
+/* Starts all, rolls back, then starts only job 1: nothing of job 0 may remain. */
 static enum hr_status decide_with_second_thoughts(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
   if (view->state[0] != HR_JOB_WAITING) return HR_OK;
@@ -289,7 +289,7 @@ static void a_timer_brings_a_pass(void) {
   hr_result_destroy(result);
 }
 
-/* ---- Gangs over nodes, again and again -------------------------------------------------------------- */
+/* ---- Gangs over nodes, repeatedly ---- */
 
 static enum hr_status decide_spread(void *self, const struct hr_view *view, struct hr_moves *plan) {
   (void)self;
@@ -303,8 +303,8 @@ static enum hr_status decide_spread(void *self, const struct hr_view *view, stru
 }
 
 static void blocks_of_slices_are_used_again(void) {
-  struct jobs jobs = {.count = MOST_JOBS};
-  for (uint32_t i = 0; i < MOST_JOBS; i++) {
+  struct jobs jobs = {.count = MAX_JOBS};
+  for (uint32_t i = 0; i < MAX_JOBS; i++) {
     jobs.submit_us[i] = i;
     jobs.work_us[i] = 3 + i % 3;
     jobs.gpus[i] = 4;
@@ -312,7 +312,7 @@ static void blocks_of_slices_are_used_again(void) {
   struct hr_policy_ops policy = POLICY(decide_spread);
   struct hr_result *result = NULL;
   CU_ASSERT_EQUAL_FATAL(run(&jobs, &policy, HR_NEVER_US, NULL, &result, NULL), HR_OK);
-  CU_ASSERT_EQUAL(result->n_completed, MOST_JOBS);
+  CU_ASSERT_EQUAL(result->n_completed, MAX_JOBS);
   hr_result_destroy(result);
 }
 

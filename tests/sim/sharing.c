@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that share GPUs: what a placement must be, and that under any policy what is free of each GPU and node is what
-   the jobs there leave, as checked mode adds it up. */
+/* Jobs that share GPUs: valid placements, and for random policies that the free capacity of each GPU and node is
+   what the jobs leave, according to checked mode. */
 
 #include "harness.h"
 #include "headroom/sim.h"
@@ -17,7 +17,7 @@ static uint64_t gpu_set(const uint32_t *gpus, size_t count) {
   return set;
 }
 
-/* ---- What a placement must be ----------------------------------------------------------------------- */
+/* ---- Valid placements ---- */
 
 enum { JOBS = 5 };
 
@@ -45,7 +45,7 @@ struct wanted {
   struct hr_slice slice[3];
 };
 
-/* Places jobs as it is told at the first instant, and rejects the others. */
+/* Places jobs as scripted at the first instant, and rejects the others. */
 struct script {
   const struct wanted *wanted;
   uint32_t count;
@@ -74,7 +74,7 @@ static enum hr_status play(void *self, const struct hr_view *view, struct hr_mov
 static const struct hr_policy_ops script_ops = {
     .abi = HR_POLICY_ABI, .size = sizeof script_ops, .name = "script", .create = no_create, .decide = play};
 
-/* One node of 2 GPUs of 16 GB that are shared, with 4 CPUs. */
+/* One node with 2 shared GPUs of 16 GB and 4 CPUs. */
 static enum hr_status run_script(const struct wanted *wanted, uint32_t count, struct hr_result **result,
                                  struct hr_error *error) {
   char name[] = "p", gpu[] = "T4";
@@ -122,23 +122,23 @@ static void jobs_share_a_gpu(void) {
 }
 
 static void a_placement_is_what_the_tasks_ask_for(void) {
-  IS_REFUSED("as many GPUs", {0, 1, {{{0}, 333, GPUS(0, 1)}}});
-  IS_REFUSED("as many GPUs", {1, 1, {{{0}, 2000, 0}}});
-  IS_REFUSED("as many GPUs", {3, 1, {{{0}, 0, GPUS(1)}}});
-  IS_REFUSED("as much of its GPUs", {0, 1, {{{0}, 334, GPUS(0)}}});
-  IS_REFUSED("as much of its GPUs", {1, 1, {{{0}, 1000, GPUS(0, 1)}}});
+  IS_REFUSED("the number of GPUs", {0, 1, {{{0}, 333, GPUS(0, 1)}}});
+  IS_REFUSED("the number of GPUs", {1, 1, {{{0}, 2000, 0}}});
+  IS_REFUSED("the number of GPUs", {3, 1, {{{0}, 0, GPUS(1)}}});
+  IS_REFUSED("the share of its GPUs", {0, 1, {{{0}, 334, GPUS(0)}}});
+  IS_REFUSED("the share of its GPUs", {1, 1, {{{0}, 1000, GPUS(0, 1)}}});
   IS_REFUSED("too little free", {0, 1, {{{0}, 333, GPUS(5)}}}); /* there is no such GPU */
-  IS_REFUSED("a slice for each of its tasks", {2, 1, {{{0}, 500, GPUS(0)}}});
-  IS_REFUSED("a slice for each of its tasks", {0, 2, {{{0}, 333, GPUS(0)}, {{0}, 333, GPUS(0)}}});
-  IS_REFUSED("not of the placement's pool", {0, 1, {{{2}, 333, GPUS(0)}}});
-  IS_REFUSED("takes no slice", {4, 1, {{{0}, 0, 0}}});
+  IS_REFUSED("one slice per task", {2, 1, {{{0}, 500, GPUS(0)}}});
+  IS_REFUSED("one slice per task", {0, 2, {{{0}, 333, GPUS(0)}, {{0}, 333, GPUS(0)}}});
+  IS_REFUSED("not in the placement's pool", {0, 1, {{{2}, 333, GPUS(0)}}});
+  IS_REFUSED("must not have slices", {4, 1, {{{0}, 0, 0}}});
   IS_REFUSED("too little free", {0, 1, {{{0}, 333, GPUS(0)}}}, {1, 1, {{{0}, 2000, GPUS(0, 1)}}});
   IS_REFUSED("too little CPU", {2, 2, {{{0}, 500, GPUS(0)}, {{0}, 500, GPUS(1)}}});
 }
 
-/* ---- Any policy ------------------------------------------------------------------------------------- */
+/* ---- Random policies ---- */
 
-/* Places, stops and takes back at random. */
+/* Places, stops and rolls back at random. */
 struct chance {
   uint64_t state;
 };
@@ -150,7 +150,7 @@ static uint32_t below(struct chance *chance, uint32_t bound) {
 
 static struct chance *chance_now;
 
-/* Tasks of one job go to nodes one after the other, from a random one on, each to one of its own. */
+/* Tasks of one job are placed on consecutive nodes from a random one on, each on a GPU of its own. */
 static bool place(struct chance *chance, const struct hr_view *view, hr_job job, struct hr_slice *slices,
                   struct hr_placement *placement) {
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);
@@ -204,7 +204,7 @@ static const struct hr_policy_ops chance_ops = {.abi = HR_POLICY_ABI,
                                                 .decide = act,
                                                 .abilities = stops};
 
-/* What jobs have of each GPU as events tell it. */
+/* The part of each GPU that jobs have, according to events. */
 struct told {
   uint32_t milli[16][8];
   bool over;
@@ -252,7 +252,7 @@ static void draw_trace(struct chance *chance, struct random_trace *jobs) {
   }
 }
 
-/* GPUs of four slices: 4g, 2g, 1g, one GPU in three with another layout at first. */
+/* GPUs of four slices: 4g, 2g, 1g; one GPU in three begins with another layout. */
 static struct hr_mig_spec *make_split(enum hr_mig_mode mode, int64_t lead_us) {
   static const struct hr_mig_profile profiles[] = {
       {"4g", 24000, 0, 4, 4, 1, 1, false}, {"2g", 12000, 0, 2, 2, 5, 2, false}, {"1g", 6000, 0, 1, 1, 15, 4, false}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that work at other speeds in other pools: ends, stops and checkpoints worked out by hand, to the microsecond. */
+/* Jobs with different speeds in different pools: ends, stops and checkpoints worked out by hand, to the microsecond. */
 
 #include "sim/cluster/speeds.h"
 #include "harness.h"
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-enum { N_POOLS = 2, MOST_JOBS = 4 };
+enum { N_POOLS = 2, MAX_JOBS = 4 };
 
-/* ---- Arithmetic ------------------------------------------------------------------------------------- */
+/* ---- Arithmetic ---- */
 
 static void work_and_time_are_exact(void) {
   CU_ASSERT_EQUAL(hr__time_for_us(10, 1000000), 10);
@@ -24,7 +24,7 @@ static void work_and_time_are_exact(void) {
   CU_ASSERT_EQUAL(hr__work_in_us(INT64_MAX / 2, UINT32_MAX), INT64_MAX / 2);
 }
 
-/* The time for some work is the least in which it gets done. */
+/* The time for an amount of work is the smallest in which it completes. */
 static void the_time_for_work_is_the_least(void) {
   uint64_t state = 1;
   for (int i = 0; i < 100000; i++) {
@@ -37,13 +37,13 @@ static void the_time_for_work_is_the_least(void) {
   }
 }
 
-/* ---- Runs ------------------------------------------------------------------------------------------- */
+/* ---- Runs ---- */
 
 /* Jobs, on two pools of one node of 8 GPUs; models 0 "a" and 1 "b". */
 struct speed_case {
   uint32_t n_jobs;
-  int64_t work_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], model[MOST_JOBS];
+  int64_t work_us[MAX_JOBS];
+  uint32_t gpus[MAX_JOBS], model[MAX_JOBS];
   struct hr_speeds speeds;
   const struct hr_policy_ops *policy;
   struct hr_class_spec class_;
@@ -52,7 +52,7 @@ struct speed_case {
 
 static struct hr_result *run_case(const struct speed_case *it) {
   static const char *const models[] = {"a", "b"};
-  static const int64_t submit_us[MOST_JOBS];
+  static const int64_t submit_us[MAX_JOBS];
   char name[] = "p", gpu[] = "T4";
   struct hr_trace trace = {.source = "test",
                            .n_jobs = it->n_jobs,
@@ -108,7 +108,7 @@ static void a_job_runs_at_the_speed_of_its_pool(void) {
   hr_result_destroy(result);
 }
 
-/* By its model and its GPUs: the row for the most GPUs that are not more than its own. */
+/* By its model and GPUs: the row with the largest number of GPUs that does not exceed its own. */
 static void rows_are_found_by_model_and_gpus(void) {
   struct hr_speed_row rows[] = {{model_a, 2}, {model_a, 4}};
   uint32_t ppm[] = {2000000, 5000000, 500000};
@@ -118,7 +118,7 @@ static void rows_are_found_by_model_and_gpus(void) {
   CU_ASSERT_EQUAL(end_of(result, 0), 50);
   CU_ASSERT_EQUAL(end_of(result, 1), 50);
   CU_ASSERT_EQUAL(end_of(result, 2), 20);
-  CU_ASSERT_EQUAL(end_of(result, 3), 100); /* without GPUs there is no speed */
+  CU_ASSERT_EQUAL(end_of(result, 3), 100); /* jobs without GPUs have no speed */
   hr_result_destroy(result);
   it.model[1] = 1;
   it.model[2] = HR_NONE;
@@ -135,14 +135,14 @@ static void a_model_goes_only_where_it_runs(void) {
   it.speeds = (struct hr_speeds){.rows = rows, .n_rows = 2, .n_pools = 2, .ppm = ppm};
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(end_of(result, 0), 10);
-  CU_ASSERT_EQUAL(end_of(result, 1), 20); /* after the first: the other pool is of no use to it */
+  CU_ASSERT_EQUAL(end_of(result, 1), 20); /* after the first: it cannot use the other pool */
   CU_ASSERT_EQUAL(result->state[2], HR_JOB_REJECTED);
   CU_ASSERT_EQUAL(result->reason[2], HR_REASON_NO_GPU_TYPE);
   CU_ASSERT_EQUAL(end_of(result, 3), 10);
   hr_result_destroy(result);
 }
 
-/* ---- Stops ------------------------------------------------------------------------------------------ */
+/* ---- Stops ---- */
 
 /* Job 0 in pool 0 until 7 us, then in pool 1. */
 static uint32_t stops(void *self) {
@@ -234,7 +234,7 @@ static void checkpoints_are_made_by_work(void) {
   hr_result_destroy(result);
 }
 
-/* ---- Nothing changes at speed 1 --------------------------------------------------------------------- */
+/* ---- Nothing changes at speed 1 ---- */
 
 static void speed_1_is_as_no_speed_at_all(void) {
   uint32_t ppm[] = {1000000, 1000000}, slow[] = {1000000, 999999};

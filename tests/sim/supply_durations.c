@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lengths of time that are drawn, against their distributions. */
+/* Random durations compared with their distributions. */
 
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>
@@ -9,7 +9,7 @@
 
 enum { DRAWS = 300000 };
 
-/* Hours, in the ranges that spot records have. */
+/* Hours, in the ranges of spot records. */
 static const struct hr_duration kinds[] = {{HR_DURATION_EXPONENTIAL, 5000, 0},
                                            {HR_DURATION_LOG_NORMAL, 7.9737, 1.481},
                                            {HR_DURATION_LOG_NORMAL, 3, 0.2},
@@ -81,7 +81,7 @@ static void fixed_lengths_are_exact(void) {
   }
 }
 
-/* Whatever is drawn is a time that can be added up. */
+/* Every draw is a duration that can be summed. */
 static void extremes_are_cut(void) {
   const int64_t century_us = INT64_C(100) * 365 * 86400 * HR_SECOND_US;
   struct hr_duration never = {HR_DURATION_LOG_NORMAL, 700, 0.1}, at_once = {HR_DURATION_LOG_NORMAL, -700, 0.1},

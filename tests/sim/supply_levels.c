@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Levels of spot capacity: records that go round, and zones that are on or off. */
+/* Levels of spot capacity: repeated records, and zones that are on or off. */
 
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>
@@ -11,7 +11,7 @@
 /* The logarithms of records are stated in hours. */
 #define LOG_HOUR 8.188689124444202
 
-/* ---- Records ---------------------------------------------------------------------------------------- */
+/* ---- Records ---- */
 
 enum { PERIOD = 40, SPAN = 200 };
 
@@ -20,7 +20,7 @@ static struct hr_spot_spec record_of(struct hr_level_step *levels, uint32_t n_le
       .model = HR_SPOT_TRACE, .levels = levels, .n_levels = n_levels, .period_us = PERIOD, .offset_us = offset_us};
 }
 
-/* What the record says at a time of the run, looked up from its beginning. */
+/* The level of the record at a time of the run, looked up from its beginning. */
 static uint32_t level_at(const struct hr_spot_spec *spec, uint32_t n_nodes, int64_t at_us) {
   uint32_t level = 0;
   for (uint32_t i = 0; i < spec->n_levels; i++)
@@ -80,7 +80,7 @@ static void what_never_changes_has_one_step(void) {
   }
 }
 
-/* ---- On and off ------------------------------------------------------------------------------------- */
+/* ---- On and off ---- */
 
 #define LOG_NORMAL_H(mu, sigma)                                                                                        \
   { HR_DURATION_LOG_NORMAL, (mu) + LOG_HOUR, sigma }
@@ -114,7 +114,7 @@ static double share_up(const struct hr_spot_spec *spec) {
   return up_s / (up_s + down_s);
 }
 
-/* Time up and down over whole stretches, the first of which is passed over as it is cut. */
+/* Time up and down over whole periods; the first one is skipped since it is cut. */
 static void walk(const struct hr_spot_spec *spec, uint32_t cycles, double *up_s, double *down_s) {
   struct hr__level_source source;
   hr__level_source_init(&source, spec, 7, 45, 0);
@@ -144,7 +144,7 @@ static void availability_and_reclaims_are_those_of_the_lengths(void) {
   }
 }
 
-/* How long a stretch that an outsider finds up goes on: the integral of what is left, over the mean. */
+/* The remaining length of a period that an observer finds up: the integral of the survival function over the mean. */
 static double rest_below(const void *self, double x) {
   const struct hr_duration *up = self;
   double a = up->a, b = up->b, mean = hr__duration_mean_s(up);
@@ -161,7 +161,7 @@ static double rest_below(const void *self, double x) {
   return gsl_cdf_gamma_P(pow(x / b, a), 1 / a, 1);
 }
 
-/* A run may begin at any time of the market's life: at each time of it the zone is up as often. */
+/* A run may begin at any time of the market's life: at each time of it the zone is up equally often. */
 static void the_beginning_is_no_special_time(void) {
   enum { RUNS = 20000, TIMES = 4 };
   static const int64_t at_s[TIMES] = {0, 1200, 7200, 86400};
@@ -186,7 +186,7 @@ static void the_beginning_is_no_special_time(void) {
   free(rest_s);
 }
 
-/* ---- The same for all ------------------------------------------------------------------------------- */
+/* ---- The same for all policies ---- */
 
 enum { STEPS = 500 };
 

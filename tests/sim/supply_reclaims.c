@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Spot nodes that are hit at a rate, alone or together, and nodes that end by age. */
+/* Spot nodes that are reclaimed at a rate, alone or in groups, and nodes that end by age. */
 
-#include "sim/market/supply.h"
+#include "sim/market/market.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>
 
 #define HOUR_US (3600 * (double)HR_SECOND_US)
 
-/* ---- Blows ------------------------------------------------------------------------------------------ */
+/* ---- Group interruptions ---- */
 
-enum { MOST_NODES = 64 };
+enum { MAX_NODES = 64 };
 
 struct tally {
-  uint32_t n_blows, size[MOST_NODES + 1], hits[MOST_NODES];
+  uint32_t n_interruptions, size[MAX_NODES + 1], hits[MAX_NODES];
 };
 
-/* Blows until a time. The nodes of each are checked: different ones, in order. */
-static struct tally blows_of(const struct hr_spot_spec *spec, uint32_t n_nodes, double hours) {
+/* Interruptions until a time. The nodes of each are checked: distinct and ascending. */
+static struct tally interruptions_of(const struct hr_spot_spec *spec, uint32_t n_nodes, double hours) {
   struct tally tally = {0};
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, spec, n_nodes, 77, 3);
-  uint32_t nodes[MOST_NODES], count;
+  uint32_t nodes[MAX_NODES], count;
   int64_t before_us = 0, at_us;
   while ((double)(at_us = hr__interruption_source_next(&source, nodes, &count)) < hours * HOUR_US) {
     CU_ASSERT_FATAL(at_us > before_us && count >= 1 && count <= n_nodes);
@@ -29,14 +29,14 @@ static struct tally blows_of(const struct hr_spot_spec *spec, uint32_t n_nodes, 
       CU_ASSERT_FATAL(nodes[i] < n_nodes && (i == 0 || nodes[i] > nodes[i - 1]));
       tally.hits[nodes[i]]++;
     }
-    tally.n_blows++;
+    tally.n_interruptions++;
     tally.size[count]++;
     before_us = at_us;
   }
   return tally;
 }
 
-/* Sizes are one more than a geometric number, cut at the number of nodes. */
+/* Sizes are one plus a geometric variable, limited to the number of nodes. */
 static double share_of_size(double batch_mean, uint32_t n_nodes, uint32_t size) {
   double q = 1 - 1 / batch_mean;
   return pow(q, size - 1) * (size == n_nodes ? 1 : 1 - q);
@@ -46,7 +46,7 @@ static void expect_sizes(const struct tally *tally, double batch_mean, uint32_t 
   double chi_squared = 0, tail = 0;
   uint32_t cells = 0, tail_seen = 0;
   for (uint32_t size = 1; size <= n_nodes; size++) {
-    double expected = tally->n_blows * share_of_size(batch_mean, n_nodes, size);
+    double expected = tally->n_interruptions * share_of_size(batch_mean, n_nodes, size);
     if (expected < 10) { /* too few for a cell of their own */
       tail += expected;
       tail_seen += tally->size[size];
@@ -62,7 +62,7 @@ static void expect_sizes(const struct tally *tally, double batch_mean, uint32_t 
   if (cells > 1) CU_ASSERT(gsl_cdf_chisq_Q(chi_squared, cells - 1) > 1e-5);
 }
 
-/* The hits of one node are a Poisson process of the spec's rate, whatever the batches. */
+/* The interruptions of one node are a Poisson process with the specified rate, whatever the groups. */
 static void each_node_is_hit_at_the_rate(void) {
   static const uint32_t n_nodes[] = {1, 2, 5, 64};
   static const double batch_mean[] = {1, 1.5, 2.1, 9.4, 1000, 1e12};
@@ -70,7 +70,7 @@ static void each_node_is_hit_at_the_rate(void) {
   for (size_t i = 0; i < sizeof n_nodes / sizeof *n_nodes; i++)
     for (size_t k = 0; k < sizeof batch_mean / sizeof *batch_mean; k++) {
       struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = rate_per_h, .batch_mean = batch_mean[k]};
-      struct tally tally = blows_of(&spec, n_nodes[i], expected / rate_per_h);
+      struct tally tally = interruptions_of(&spec, n_nodes[i], expected / rate_per_h);
       for (uint32_t node = 0; node < n_nodes[i]; node++)
         expect_within("hits of a node", tally.hits[node], expected, sqrt(expected));
       expect_sizes(&tally, batch_mean[k], n_nodes[i]);
@@ -82,25 +82,25 @@ static double soon(const void *self, double hours) {
   return gsl_cdf_exponential_P(hours, 1 / *per_h);
 }
 
-/* 20 nodes, batches of 3 before the cut: blows come at 20 r (1 - q) / (1 - q^20) with q = 2/3. */
-static void blows_are_a_poisson_process(void) {
-  enum { BLOWS = 20000 };
+/* 20 nodes, groups of 3 before the limit: interruptions come at 20 r (1 - q) / (1 - q^20) with q = 2/3. */
+static void interruptions_are_a_poisson_process(void) {
+  enum { INTERRUPTIONS = 20000 };
   struct hr_spot_spec spec = {.model = HR_SPOT_ADVISOR, .rate_per_h = 0.01, .batch_mean = 3};
-  double *hours = malloc(BLOWS * sizeof *hours), per_h = 20 * 0.01 / 3 / (1 - pow(2 / 3.0, 20));
+  double *hours = malloc(INTERRUPTIONS * sizeof *hours), per_h = 20 * 0.01 / 3 / (1 - pow(2 / 3.0, 20));
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, &spec, 20, 5, 0);
   uint32_t nodes[20], count;
   int64_t before_us = 0;
-  for (int i = 0; i < BLOWS; i++) {
+  for (int i = 0; i < INTERRUPTIONS; i++) {
     int64_t at_us = hr__interruption_source_next(&source, nodes, &count);
     hours[i] = (double)(at_us - before_us) / HOUR_US;
     before_us = at_us;
   }
-  expect_distributed("time between blows", hours, BLOWS, soon, &per_h);
+  expect_distributed("time between interruptions", hours, INTERRUPTIONS, soon, &per_h);
   free(hours);
 }
 
-/* Which nodes a blow of two takes: each of the ten pairs of five equally often. */
+/* The nodes of an interruption of two: each of the ten pairs of five equally often. */
 static void batches_are_chosen_without_favour(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 2};
   struct hr__interruption_source source;
@@ -119,37 +119,37 @@ static void batches_are_chosen_without_favour(void) {
   CU_ASSERT(gsl_cdf_chisq_Q(chi_squared, 9) > 1e-5);
 }
 
-/* How often the first `held` of n nodes are hit, in times of how often one is; each blow is looked at. */
+/* How often the first `held` of n nodes are hit, relative to one node; each interruption is examined. */
 static double share_seen(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
   struct hr__interruption_source source;
   hr__interruption_source_init(&source, spec, n_nodes, 5, 0);
-  uint32_t nodes[MOST_NODES], count, any = 0, all = 0;
-  for (uint32_t blow = 0; blow < 100000; blow++) {
+  uint32_t nodes[MAX_NODES], count, any = 0, all = 0;
+  for (uint32_t interruption = 0; interruption < 100000; interruption++) {
     hr__interruption_source_next(&source, nodes, &count);
-    any += nodes[0] < held; /* they are in order */
+    any += nodes[0] < held; /* they are sorted */
     all += count;
   }
   return any / ((double)all / n_nodes);
 }
 
-/* Alone, k nodes are lost k times as often as one; all together, as often; between that, about as blows of the mean
-   size would do it. */
+/* With single interruptions, k nodes are hit k times as often as one; if all are hit together, equally often;
+   between that, about as with interruptions of the mean size. */
 static void gangs_are_hit_less_often_than_their_nodes(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 1};
-  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 10, 3), 3, 1e-9);
-  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 4, 4), 4, 1e-9);
-  CU_ASSERT_EQUAL(hr__blow_share(&spec, 4, 0), 0);
+  CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 10, 3), 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 4, 4), 4, 1e-9);
+  CU_ASSERT_EQUAL(hr__interruption_share(&spec, 4, 0), 0);
   spec.batch_mean = 1e6;
-  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 4, 4), 1, 1e-4);
+  CU_ASSERT_DOUBLE_EQUAL(hr__interruption_share(&spec, 4, 4), 1, 1e-4);
   spec.batch_mean = 3;
   for (uint32_t held = 1; held <= 10; held++) {
-    double share = hr__blow_share(&spec, 10, held);
+    double share = hr__interruption_share(&spec, 10, held);
     CU_ASSERT_DOUBLE_EQUAL(share, share_seen(&spec, 10, held), 0.2 * share);
     CU_ASSERT(share >= 1 - 1e-9 && share <= held);
   }
 }
 
-static void no_rate_is_no_blow(void) {
+static void no_rate_is_no_interruption(void) {
   const struct hr_spot_spec specs[] = {{.model = HR_SPOT_EXPONENTIAL, .batch_mean = 4},
                                        {.model = HR_SPOT_NONE, .rate_per_h = 1, .batch_mean = 1},
                                        {.model = HR_SPOT_ON_OFF, .rate_per_h = 1, .batch_mean = 1},
@@ -167,7 +167,7 @@ static void no_rate_is_no_blow(void) {
   CU_ASSERT_EQUAL(hr__interruption_source_next(&source, nodes, &count), HR_NEVER_US);
 }
 
-static bool same_blows(uint32_t zone, uint32_t replication) {
+static bool same_interruptions(uint32_t zone, uint32_t replication) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 4}, other = spec;
   other.zone = zone;
   struct hr__interruption_source one, two;
@@ -175,7 +175,7 @@ static bool same_blows(uint32_t zone, uint32_t replication) {
   hr__interruption_source_init(&two, &other, 30, 1, replication);
   uint32_t of_one[30], of_two[30], n_one, n_two;
   for (int i = 0; i < 200; i++) {
-    for (int k = 0; k < 30; k++) of_two[k] = (uint32_t)i; /* what stands there does not matter */
+    for (int k = 0; k < 30; k++) of_two[k] = (uint32_t)i; /* the previous contents do not matter */
     if (hr__interruption_source_next(&one, of_one, &n_one) != hr__interruption_source_next(&two, of_two, &n_two))
       return false;
     if (n_one != n_two) return false;
@@ -185,25 +185,25 @@ static bool same_blows(uint32_t zone, uint32_t replication) {
   return true;
 }
 
-static void blows_are_those_of_the_zone_and_the_replication(void) {
-  CU_ASSERT(same_blows(0, 0));
-  CU_ASSERT_FALSE(same_blows(1, 0));
-  CU_ASSERT_FALSE(same_blows(0, 1));
+static void interruptions_are_those_of_the_zone_and_the_replication(void) {
+  CU_ASSERT(same_interruptions(0, 0));
+  CU_ASSERT_FALSE(same_interruptions(1, 0));
+  CU_ASSERT_FALSE(same_interruptions(0, 1));
 }
 
-/* ---- Lives ------------------------------------------------------------------------------------------ */
+/* ---- Lifetimes ---- */
 
 static const struct hr_bathtub bathtubs[] = {
     {.a = 0.45, .tau1_h = 1, .tau2_h = 0.8, .b_h = 24, .last_h = 24}, /* a tenth lives to the last hour */
     {.a = 0.5, .tau1_h = 0.9, .tau2_h = 0.8, .b_h = 24, .last_h = 26} /* all are gone before it */};
 enum { N_BATHTUBS = sizeof bathtubs / sizeof *bathtubs };
 
-/* The form as it is, up to the age at which it is 1 or is made 1. */
+/* The form itself, up to the age at which it is 1 or is set to 1. */
 static double raw_share(const struct hr_bathtub *b, double age_h) {
   return b->a * (1 - exp(-age_h / b->tau1_h) + exp((age_h - b->b_h) / b->tau2_h));
 }
 
-/* The age at which nothing is left. */
+/* The age at which no node is left. */
 static double end_h(const struct hr_bathtub *b) {
   double low = 0, high = b->last_h;
   for (int i = 0; i < 60; i++) {
@@ -219,7 +219,7 @@ static double gone_at(const void *self, double age_h) {
   return raw_share(b, age_h) / raw_share(b, end_h(b));
 }
 
-/* The integral of what is left, from 0 to the end. */
+/* The integral of the survival function, from 0 to the end. */
 static double mean_h(const struct hr_bathtub *b) {
   double end = end_h(b);
   double gone = end + b->tau1_h * expm1(-end / b->tau1_h) +
@@ -267,7 +267,7 @@ static void each_launch_has_its_life(void) {
   CU_ASSERT_EQUAL(hr__life_draw(&spec, 31, 4, 2, 0), HR_NEVER_US);
 }
 
-/* ---- Mean lives of all models ----------------------------------------------------------------------- */
+/* ---- Mean lifetimes of all models ---- */
 
 static void mean_lives_have_closed_forms(void) {
   struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 0.25};
@@ -294,8 +294,8 @@ static void a_records_mean_life_is_time_up_per_reclaim(void) {
   CU_ASSERT(isinf(hr__spot_mean_life_s(&spec)));
 }
 
-TEST_MAIN("spot nodes taken away", TEST(each_node_is_hit_at_the_rate), TEST(blows_are_a_poisson_process),
+TEST_MAIN("spot nodes taken away", TEST(each_node_is_hit_at_the_rate), TEST(interruptions_are_a_poisson_process),
           TEST(batches_are_chosen_without_favour), TEST(gangs_are_hit_less_often_than_their_nodes),
-          TEST(no_rate_is_no_blow), TEST(blows_are_those_of_the_zone_and_the_replication),
+          TEST(no_rate_is_no_interruption), TEST(interruptions_are_those_of_the_zone_and_the_replication),
           TEST(lives_follow_the_bathtub), TEST(each_launch_has_its_life), TEST(mean_lives_have_closed_forms),
           TEST(a_records_mean_life_is_time_up_per_reclaim))

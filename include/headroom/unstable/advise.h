@@ -3,9 +3,10 @@
 #define HEADROOM_UNSTABLE_ADVISE_H
 
 /*
- * What a scenario could do otherwise, and what that saves: other GPU types, fewer reserved nodes, spot capacity, other
- * checkpoint intervals. Each piece of advice is the scenario under some overrides, run beside it over the same random
- * events: its dollars are a paired difference, not a rule of thumb. docs/planner/advise.md says it at length.
+ * Advice: changes of a scenario that cut cost without hurting service, with the savings of each: other GPU types, fewer
+ * reserved nodes, spot capacity, other checkpoint intervals. Each piece of advice is the scenario with overrides, run
+ * with the same random events as the original, so its savings are a paired difference. docs/planner/advise.md has the
+ * details.
  */
 
 #include "headroom/base.h"
@@ -16,10 +17,10 @@ extern "C" {
 #endif
 
 #define HR_ADVICE_TABLE(X)                                                                                             \
-  X(HR_ADVICE_GPU_TYPE, "gpu-type")                 /* a pool, or a class of it, on GPUs of another type */            \
-  X(HR_ADVICE_IDLE_RESERVATION, "idle-reservation") /* fewer nodes that are paid for whether they are used or not */   \
-  X(HR_ADVICE_SPOT, "spot")                         /* a class on spot nodes, where there are any */                   \
-  X(HR_ADVICE_CHECKPOINT, "checkpoint")             /* another time between checkpoints */
+  X(HR_ADVICE_GPU_TYPE, "gpu-type")                 /* a pool, or a job class in it, on another GPU type */            \
+  X(HR_ADVICE_IDLE_RESERVATION, "idle-reservation") /* fewer nodes that are billed whether used or not */              \
+  X(HR_ADVICE_SPOT, "spot")                         /* a job class on spot nodes, if the scenario has any */           \
+  X(HR_ADVICE_CHECKPOINT, "checkpoint")             /* another checkpoint interval */
 
 enum hr_advice_kind {
 #define HR_ADVICE_NAME(name, text) name,
@@ -32,15 +33,15 @@ HR_API const char *hr_advice_kind_name(enum hr_advice_kind kind);
 struct hr_scenario;
 struct hr_trace;
 
-/* How much longer the 95th percentile of a wait may become: by this share of it, or so many seconds, whichever is
+/* How much the 95th percentile of waits may increase: by this share of it or by this many seconds, whichever is
    more. */
 #define HR_ADVISE_WAIT_SHARE 0.1
 #define HR_ADVISE_WAIT_S 60
 
-/* All of it is borrowed, and must live as long as the advice. */
+/* Borrowed, and must outlive the advice. */
 struct hr_advise_config {
-  const struct hr_scenario *scenario; /* something in it has a price */
-  const char *const *overrides;       /* that it was loaded with */
+  const struct hr_scenario *scenario; /* something in it must have a price */
+  const char *const *overrides;       /* with which it was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
   uint32_t n_replications; /* 0: the scenario's own number, or HR_LEAST_REPLICATIONS */
@@ -48,7 +49,7 @@ struct hr_advise_config {
   struct hr_progress progress;
 };
 
-/* A figure without the change and with it, over the replications: a mean, or of quantiles the median. NaN: unknown. */
+/* A metric without and with the change, over replications: the mean or, for quantiles, the median. NAN: unknown. */
 struct hr_advice_figure {
   double before, after;
 };
@@ -56,30 +57,33 @@ struct hr_advice_figure {
 struct hr_advice_item {
   enum hr_advice_kind kind;
   bool advised;
-  const char *tenant;     /* whose GPU time it is about; NULL: several tenants', or no tenant's */
-  const char *class_;     /* likewise; NULL: all jobs of the pool */
+  const char *tenant;     /* whose GPU time is affected; NULL: several tenants', or none's */
+  const char *class_;     /* whose GPU time is affected; NULL: all jobs of the pool */
   const char *pool;       /* NULL: several */
-  const char *from, *to;  /* in words */
+  const char *from, *to;  /* descriptions */
   const char *reason;     /* why it is not advised; NULL if it is */
   const char *const *set; /* overrides that make the change */
   size_t n_set;
-  const struct hr_notes *assumed;                /* what it takes for granted */
-  struct hr_replicated monthly_usd;              /* with the change less without it: below 0 is saved */
-  struct hr_advice_figure wait_p95_s, completed; /* of the class, or of all jobs; the latter a share */
+  const struct hr_notes *assumed;                /* its assumptions */
+  struct hr_replicated monthly_usd;              /* cost with the change less cost without it: negative is a saving */
+  struct hr_advice_figure wait_p95_s, completed; /* of the class, or of all jobs; completed: a share */
 };
 
-/* HR_OK also where there is nothing to advise. HR_BAD_INPUT where nothing has a price. */
+/* Evaluates possible changes; the caller destroys `*advice`. HR_OK also if nothing is advised. HR_BAD_INPUT if
+   nothing has a price. */
 struct hr_advice;
 HR_API enum hr_status hr_advise(const struct hr_advise_config *config, struct hr_advice **advice,
                                 struct hr_error *error);
 HR_API void hr_advice_destroy(struct hr_advice *advice);
 
-/* What is advised, most dollars first, then what was looked at and is not. Texts are the advice's. */
+/* Advised changes by savings, highest first, then changes that were evaluated and are not advised. Strings belong to
+   the advice. */
 HR_API size_t hr_advice_count(const struct hr_advice *advice);
 HR_API void hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
 HR_API const struct hr_notes *hr_advice_notes(const struct hr_advice *advice);
 
-/* The table for a person, 80 columns wide; the same as JSON (docs/reference/schemas/advise.schema.json). */
+/* Prints the table, 80 columns wide; writes it as JSON (docs/reference/schemas/advise.schema.json). `path` "-" is
+   standard output. */
 HR_API enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf,
                                       bool colour);
 HR_API enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,

@@ -4,9 +4,9 @@
 
 /*
  * How much of a cluster placement rules can fill: the experiment of Weng et al. ("Beware of Fragmentation", ATC'23).
- * Pods are drawn from a trace with replacement until they ask for `to` times the cluster's GPUs, shuffled, and come one
- * by one; none leaves, and what does not fit fails. All rules of a seed meet the same pods. docs/researcher/fill.md
- * says it at length.
+ * Pods are drawn from a trace with replacement until they request `to` times the cluster's GPUs, shuffled, and
+ * submitted one by one; none leaves, and pods that do not fit fail. All rules see the same pods for a seed.
+ * docs/researcher/fill.md has the details.
  */
 
 #include "headroom/report.h"
@@ -20,44 +20,44 @@ extern "C" {
 #define HR_MAX_FILL_SEEDS 1000
 #define HR_MAX_FILL_TO 10.0 /* times the cluster's GPUs */
 
-/* All of it is borrowed, and must live as long as the result. */
+/* Borrowed, and must outlive the result. */
 struct hr_fill_config {
-  const struct hr_scenario *scenario; /* its policy takes no part; its seed is the first */
+  const struct hr_scenario *scenario; /* its policy is not used; its seed is the first seed */
   const struct hr_trace *trace;
   const struct hr_packing_rule *const *rules;
   uint32_t n_rules, n_seeds;
   double to; /* at least 0.01 */
   uint32_t n_threads;
-  struct hr_progress progress; /* pods of all runs, roughly; told from any thread, one at a time */
+  struct hr_progress progress; /* pods of all runs, approximately; called from any thread, one at a time */
 };
 
-/* What there is when pods have asked for a whole per cent of the cluster's GPUs, or just more. */
+/* The state when pods have requested a whole per cent of the cluster's GPUs, or slightly more. */
 struct hr_fill_row {
-  double alloc_pct; /* GPUs taken */
-  double frag_pct;  /* the sum of F (headroom/fragmentation.h) over nodes; both in per cent of the cluster's GPUs */
-  uint64_t failed;  /* pods so far */
+  double alloc_pct; /* GPUs allocated, in per cent of the cluster's GPUs */
+  double frag_pct;  /* sum of F (headroom/unstable/fragmentation.h) over nodes, in per cent of the cluster's GPUs */
+  uint64_t failed;  /* pods that failed so far */
 };
 
-/* Runs all, on threads; results do not depend on how many. */
+/* Runs all rules and seeds on threads; results do not depend on their number. The caller destroys `*fill`. */
 struct hr_fill;
 HR_API enum hr_status hr_fill(const struct hr_fill_config *config, struct hr_fill **fill, struct hr_error *error);
 HR_API void hr_fill_destroy(struct hr_fill *fill);
 
-/* Per cents arrived: 1 .. hr_fill_last. */
+/* Per cents requested: 1 .. hr_fill_last. */
 HR_API uint32_t hr_fill_last(const struct hr_fill *fill);
 HR_API uint64_t hr_fill_seed(const struct hr_fill *fill, uint32_t index);
 HR_API struct hr_fill_row hr_fill_at(const struct hr_fill *fill, uint32_t rule, uint32_t seed_index, uint32_t pct);
 
-/* Means over seeds, and half the widths of their 95 % intervals (Student's t); those are NaN of one seed. */
+/* Means over seeds, and half widths of their 95 % confidence intervals (Student's t), which are NAN for one seed. */
 struct hr_fill_mean {
   double alloc_pct, alloc_margin, frag_pct, frag_margin, failed, failed_margin;
 };
 HR_API struct hr_fill_mean hr_fill_mean_at(const struct hr_fill *fill, uint32_t rule, uint32_t pct);
 
-/* The table for a person, 80 columns wide. `perf`, which may be NULL: sim_s is the time of all runs together. */
+/* Prints the table, 80 columns wide. `perf` (may be NULL): sim_s is the time of all runs together. */
 HR_API enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct hr_perf *perf, bool colour);
-/* Files; `path` "-" is standard output. CSV: policy,seed,arrived_pct,alloc_pct,frag_pct,failed, a row for each whole
-   per cent. */
+/* Writes files; `path` "-" is standard output. CSV: policy,seed,arrived_pct,alloc_pct,frag_pct,failed, one row per
+   whole per cent. */
 HR_API enum hr_status hr_fill_write_csv(const char *path, const struct hr_fill *fill, struct hr_error *error);
 HR_API enum hr_status hr_fill_write_json(const char *path, const struct hr_fill *fill, const struct hr_perf *perf,
                                          struct hr_error *error);

@@ -3,8 +3,8 @@
 #define HEADROOM_UNSTABLE_REPLAY_H
 
 /*
- * A scenario's run from end to end: the folds that every summary needs, those that a caller adds, the run, the accounts
- * closed, the summary and the notes on it.
+ * A complete run of a scenario: creates the observers that a summary needs, adds those of the caller, runs, closes the
+ * accounts, and summarizes.
  *
  *   struct hr_replay replay;
  *   status = hr_replay_init(&replay, &config, &error);
@@ -26,39 +26,40 @@ enum { HR_REPLAY_MOST_FOLDS = 16 };
 struct hr_replay_config {
   const struct hr_scenario *scenario;
   const struct hr_trace *trace;
-  const struct hr_policy_choice *policy; /* in the place of the scenario's; NULL: the scenario's */
-  uint64_t seed;                         /* likewise, and always given */
-  bool check;                            /* verify the engine's whole state while it runs */
-  bool costs_by_job;                     /* the ledger keeps each job's cost, too */
-  bool alerts;                           /* the scenario's alerts are looked for */
+  const struct hr_policy_choice *policy; /* overrides the scenario's; NULL: the scenario's */
+  uint64_t seed;                         /* overrides the scenario's; must be set */
+  bool check;                            /* checked mode */
+  bool costs_by_job;                     /* the ledger also records the cost of each job */
+  bool alerts;                           /* evaluate the scenario's alerts */
   struct hr_progress progress;
 };
 
-/* What the run leaves behind; all of it belongs to the replay. */
+/* The state and the results of a replay; all of it belongs to the replay. */
 struct hr_replay {
   struct hr_replay_config config;
   struct hr_usage *usage;
-  struct hr_ledger *ledger; /* both only where something has a price, else NULL */
+  struct hr_ledger *ledger; /* ledger and meter: NULL if nothing has a price */
   struct hr_meter *meter;
-  struct hr_links *links;   /* only where networks have speeds, else NULL */
-  struct hr_alerts *alerts; /* only if asked for, else NULL */
+  struct hr_links *links;   /* NULL unless networks have speeds */
+  struct hr_alerts *alerts; /* NULL unless requested */
   struct hr_observer observers[HR_REPLAY_MOST_FOLDS];
   uint32_t n_observers;
   struct hr_result *result;
   struct hr_summary *summary;
-  struct hr_notes notes; /* on what came of it */
+  struct hr_notes notes; /* on the results */
   uint64_t preemptions;  /* jobs stopped by the policy */
-  uint64_t restarts;     /* starts of jobs beyond their first */
-  double sim_s;          /* of the run alone, on the wall clock */
-  double seconds;        /* of all */
+  uint64_t restarts;     /* starts of jobs after their first */
+  double sim_s;          /* wall-clock time of the run */
+  double seconds;        /* wall-clock time of everything */
 };
 
-/* Whatever it returns, `replay` is to be finished. What `config` points to must outlive it. */
+/* Initializes a replay. Call hr_replay_finish whatever it returns. What `config` points to must outlive it. */
 HR_API enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config,
                                      struct hr_error *error);
-/* One more fold, told after those that are there: it may look at `replay->usage` as of the same instant. */
+/* Adds an observer, which is notified after the existing ones and may read `replay->usage` at the same instant.
+   HR_BAD_INPUT if there are too many. */
 HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error);
-/* Once. */
+/* Runs the scenario. Must be called once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);
 HR_API void hr_replay_finish(struct hr_replay *replay);
 

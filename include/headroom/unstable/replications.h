@@ -3,12 +3,12 @@
 #define HEADROOM_UNSTABLE_REPLICATIONS_H
 
 /*
- * The same scenario many times over, each time with other random events and, if asked, another workload, and what can
- * be said of its figures in the long run.
+ * Replications of a scenario: runs with different random events and, if requested, redrawn workloads; and statistics of
+ * metrics over them.
  *
- * Replication r has the seed hr_replication_seed(seed, r) of headroom/compare.h. A mean or a sum is told as its mean
- * over replications with Student's interval; a quantile as its median over replications with an interval from order
- * statistics. docs/researcher/replications.md says it at length.
+ * Replication r has the seed hr_replication_seed(seed, r) of headroom/unstable/compare.h. A mean or a sum is reported
+ * as its mean over replications with Student's confidence interval; a quantile as its median over replications with an
+ * interval from order statistics. docs/researcher/replications.md has the details.
  */
 
 #include "headroom/base.h"
@@ -22,10 +22,10 @@ extern "C" {
 
 struct hr_scenario;
 
-/* All of it is borrowed, and must live as long as the result. */
+/* Borrowed, and must outlive the result. */
 struct hr_replicate_config {
   const struct hr_scenario *scenario;
-  const char *const *overrides; /* that it was loaded with */
+  const char *const *overrides; /* with which it was loaded */
   size_t n_overrides;
   const struct hr_trace *trace;
   const struct hr_replication_spec *spec;
@@ -33,31 +33,32 @@ struct hr_replicate_config {
   struct hr_progress progress;
 };
 
-/* Runs all, on threads; results do not depend on how many. Where nothing is random one run tells all. */
+/* Makes all runs, on threads; results do not depend on their number. One run suffices if nothing is random. The
+   caller destroys `*replicates`. */
 struct hr_replicates;
 HR_API enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_replicates **replicates,
                                    struct hr_error *error);
 HR_API void hr_replicates_destroy(struct hr_replicates *replicates);
 
-/* What can be said of a figure. NaN: cannot be told. */
+/* Statistics of a metric. NAN: unknown. */
 struct hr_replicated {
   uint32_t count; /* replications in which it is known */
   double mean, median, sd;
   double low, high;
-  bool of_median; /* what low and high are the interval of */
+  bool of_median; /* low and high are the interval of the median; otherwise of the mean */
 };
-/* A figure by the name that people give it; HR_BAD_INPUT, in words, for one that there is not. */
+/* The statistics of a metric by its name, as users write it. HR_BAD_INPUT for an unknown one. */
 HR_API enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
                                            struct hr_replicated *figure, struct hr_error *error);
 HR_API uint32_t hr_replicates_count(const struct hr_replicates *replicates);
-/* What a person should know of them. */
+/* Notes for the user. */
 HR_API const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates);
 
-/* The table for a person, 80 columns wide. */
+/* Prints the table, 80 columns wide. */
 HR_API enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                           bool colour);
-/* The summary of replication 0, as `headroom run` writes it, and under `replications` what all of them tell
-   (docs/reference/schemas/summary.schema.json). */
+/* Writes the summary of replication 0, as `headroom run` does, with statistics of all replications under
+   `replications` (docs/reference/schemas/summary.schema.json). `path` "-" is standard output. */
 HR_API enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
                                                const struct hr_perf *perf, struct hr_error *error);
 

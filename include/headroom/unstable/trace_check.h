@@ -3,9 +3,8 @@
 #define HEADROOM_UNSTABLE_TRACE_CHECK_H
 
 /*
- * What is wrong or suspicious in a trace, before anyone simulates it. The trace is to be read leniently, so that bad
- * rows are findings among others and hide none. docs/reference/trace-check.md says of each kind of finding when it is
- * made and why there.
+ * Findings: what is wrong or suspicious in a trace, before it is simulated. Read the trace with `lenient`, so that
+ * invalid rows become findings. docs/reference/trace-check.md defines when each finding is made and why.
  */
 
 #include "headroom/base.h"
@@ -17,8 +16,8 @@ extern "C" {
 #endif
 
 #define HR_SEVERITY_TABLE(X)                                                                                           \
-  X(HR_SEVERITY_NOTE, "note")       /* to know: nothing may be wrong */                                                \
-  X(HR_SEVERITY_WARNING, "warning") /* suspicious: results may mean something else than they seem to */                \
+  X(HR_SEVERITY_NOTE, "note")       /* information; nothing may be wrong */                                            \
+  X(HR_SEVERITY_WARNING, "warning") /* suspicious: results may not mean what they seem to */                           \
   X(HR_SEVERITY_ERROR, "error")     /* wrong: rows are lost, jobs never run, or queues never drain */
 
 enum hr_severity {
@@ -29,8 +28,7 @@ enum hr_severity {
 };
 HR_API const char *hr_severity_name(enum hr_severity severity);
 
-/* Kinds of findings, in the order in which they are told among those of a severity. Codes are an interface: they stay.
- */
+/* Kinds of findings, in the order of output within a severity. The codes are a stable interface. */
 #define HR_FINDING_TABLE(X)                                                                                            \
   X(HR_FINDING_BAD_ROWS, "bad-rows")                                                                                   \
   X(HR_FINDING_DUPLICATE_IDS, "duplicate-ids")                                                                         \
@@ -92,58 +90,58 @@ enum hr_finding_code {
       HR_N_FINDINGS
 };
 HR_API const char *hr_finding_name(enum hr_finding_code code);
-/* What such a finding means for a simulation, and what can be done about it: sentences. */
+/* What such a finding means for a simulation, and what can be done about it, as sentences. */
 HR_API const char *hr_finding_meaning(enum hr_finding_code code);
 HR_API const char *hr_finding_advice(enum hr_finding_code code);
-/* "burst,gap" as a set. HR_BAD_INPUT, with the nearest code, for what is none. */
+/* Parses a set of codes, "burst,gap". HR_BAD_INPUT with the nearest code for an unknown one. */
 HR_API enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], struct hr_error *error);
 
 struct hr_finding {
   enum hr_finding_code code;
   enum hr_severity severity;
-  char *text;         /* what was found, with its figures */
-  char *subject;      /* a GPU type, a column, a user: what it is about; NULL: nothing by name */
-  uint64_t count, of; /* so many jobs (or rows, hours, days) of so many; 0 of 0: nothing is counted */
-  uint64_t line;      /* of the file, of the first; 0: not known */
-  hr_job job;         /* the first; HR_NONE: none in particular */
+  char *text;         /* what was found, with figures */
+  char *subject;      /* a GPU type, a column, a user; NULL: none */
+  uint64_t count, of; /* number of jobs (or rows, hours, days), and of how many; both 0: nothing is counted */
+  uint64_t line;      /* of the first one in the file; 0: unknown */
+  hr_job job;         /* the first one; HR_NONE: no particular job */
 };
 
-/* What is asked of a set of pools that no job of theirs may leave, over the time in which jobs are submitted. Jobs are
-   taken to begin when they are submitted, at the fastest speed that they find there. */
+/* The demand for a closed set of pools (its jobs accept no others) while jobs are submitted. Jobs are assumed to
+   start at submission, at the highest speed in these pools. */
 struct hr_offered_load {
-  char *gpu_types;     /* of the pools, "A10|T4" */
-  uint64_t gpus;       /* that the pools have, all nodes that may ever be there included */
-  double gpu_hours;    /* asked for */
-  double load;         /* of what the pools give from the first submit to the last one; 1: all of it */
-  double within;       /* likewise, of work before the last submit alone, were all to start at once */
-  uint32_t days, over; /* days from the first submit, the last one perhaps in part; those of them asked for more than
-                          there is */
-  double worst;        /* the highest of a day */
+  char *gpu_types;  /* of the pools, "A10|T4" */
+  uint64_t gpus;    /* of the pools, including all nodes that may come */
+  double gpu_hours; /* requested */
+  double load;      /* demand relative to capacity from the first to the last submit; 1: all of it */
+  double within;    /* the same, counting only work before the last submit, if all jobs started at once */
+  /* days: since the first submit, the last one may be partial; over: days with more demand than capacity */
+  uint32_t days, over;
+  double worst; /* the highest load of a day */
   uint32_t worst_day;
-  double backlog_h; /* the most work that could not be done yet, in hours of all these GPUs */
+  double backlog_h; /* the maximum backlog of work, in hours of all these GPUs */
 };
 
 struct hr_trace_check_config {
-  const struct hr_trace *trace; /* read leniently */
-  /* The cluster whose capacity the jobs are compared with, and its name in output; NULL: none. The other members are
-     those of the same scenario and may be NULL. */
+  const struct hr_trace *trace; /* read with `lenient` */
+  /* The cluster to compare with, and its name in output; NULL: none. The other members are those of its scenario and
+     may be NULL. */
   const struct hr_cluster_spec *cluster;
   const char *cluster_name;
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]; must be set if `cluster` is */
   const struct hr_speeds *speeds;
-  bool allowed[HR_N_FINDINGS]; /* these are not looked for */
+  bool allowed[HR_N_FINDINGS]; /* findings to skip */
 };
 
 struct hr_trace_check;
-/* HR_NO_MEMORY is the only failure. The config's objects must outlive the check. */
+/* Makes the findings. The objects of the configuration must outlive the check. Fails with HR_NO_MEMORY only. */
 HR_API enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, struct hr_trace_check **check,
                                           struct hr_error *error);
 HR_API void hr_trace_check_destroy(struct hr_trace_check *check);
 
-/* The severest first, then by code. */
+/* The findings, by severity (highest first), then by code. They belong to the check. */
 HR_API const struct hr_finding *hr_trace_check_findings(const struct hr_trace_check *check, size_t *count);
 HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_severity severity);
-/* Of each set of pools that jobs are bound to, the most loaded first; none without a cluster, or where all jobs come at
+/* The load of each closed set of pools, the highest first; none without a cluster, or if all jobs are submitted at
    once. */
 HR_API const struct hr_offered_load *hr_trace_check_loads(const struct hr_trace_check *check, size_t *count);
 

@@ -12,26 +12,27 @@
 extern "C" {
 #endif
 
-/* A few lines, 80 columns wide: what went in, and what came out. What was lost is told by hr_trace_loss_notes. */
+/* Prints input and output of a transformation, 80 columns wide. hr_trace_loss_notes has what was lost. */
 HR_API enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation *done);
 
-/* docs/reference/schemas/transform.schema.json; `path` "-" is standard output. */
+/* Writes a transformation as JSON (docs/reference/schemas/transform.schema.json). `path` "-" is standard output. */
 HR_API enum hr_status hr_transformation_write_json(const char *path, const struct hr_transformation *done,
                                                    struct hr_error *error);
 
-/* Tables, at most 80 columns wide; `style`: HR_STYLE_COLOUR | HR_STYLE_UNICODE. `path` "-" is standard output. */
+/* Writes statistics as tables, at most 80 columns wide; `style`: HR_STYLE_COLOUR | HR_STYLE_UNICODE. `path` "-" is
+   standard output. */
 HR_API enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stats *stats, unsigned style,
                                            struct hr_error *error);
 
-/* As JSON (docs/reference/schemas/trace-stats.schema.json): a file, or text that the caller frees; NULL when out of
- * memory. */
+/* Statistics as JSON (docs/reference/schemas/trace-stats.schema.json): to a file, or as text that the caller frees
+   (NULL if memory is exhausted). */
 HR_API enum hr_status hr_trace_stats_write_json(const char *path, const struct hr_trace_stats *stats,
                                                 struct hr_error *error);
 
 HR_API char *hr_trace_stats_json(const struct hr_trace_stats *stats);
 
-/* For a person, 80 columns wide; and as JSON (docs/reference/schemas/trace-check.schema.json). `path` "-": standard
- * output. */
+/* Writes findings as text, 80 columns wide, or as JSON (docs/reference/schemas/trace-check.schema.json). `path` "-"
+   is standard output. */
 HR_API enum hr_status hr_trace_check_write(const char *path, const struct hr_trace_check *check, bool colour,
                                            struct hr_error *error);
 

@@ -3,9 +3,9 @@
 #define HEADROOM_UNSTABLE_WHY_H
 
 /*
- * Where waiting time goes. A fold asks at each instant what holds waiting jobs back (hr_view_wait_reason), and adds the
- * time up to the next instant. Jobs that are held back for the same reason are asked about once; those that are
- * watched, each by itself, with who was before them. The parts of a wait sum to it, to the microsecond.
+ * Where waiting time goes. An observer asks at each instant why waiting jobs do not start (hr_view_wait_reason) and
+ * adds the time until the next instant. Jobs that wait for the same reason are asked for once; watched jobs are asked
+ * for one by one, with the job ahead. The parts of a wait sum to it, to the microsecond.
  */
 
 #include "headroom/policy.h"
@@ -18,28 +18,28 @@
 extern "C" {
 #endif
 
-/* Time of a wait for one reason. */
+/* The time of a wait for one reason. */
 struct hr_wait_part {
   uint32_t reason; /* enum hr_wait_reason_kind */
-  uint32_t quota;  /* as of struct hr_wait_reason */
+  uint32_t quota;  /* as in struct hr_wait_reason */
   int64_t us;
 };
 
-/* One wait of a job: until its first start, or after something stopped it. Those that take no time are left out. */
+/* A wait of a job: until its first start, or after it was stopped. Waits of no duration are left out. */
 struct hr_wait {
   hr_job job;
   uint32_t n_parts; /* the longest first */
   size_t first_part;
   int64_t begin_us, end_us;
-  bool is_first; /* it had not started before */
-  bool is_open;  /* it had no end yet when the run ended, at `end_us` */
+  bool is_first; /* the job had not started before */
+  bool is_open;  /* the wait had not ended when the run ended, at `end_us` */
 };
 
-/* Of a watched job: from when until when the same held it back. */
+/* Of a watched job: a period with the same reason. */
 struct hr_wait_segment {
   hr_job job;
   int64_t begin_us, end_us;
-  struct hr_wait_reason hold; /* free GPUs and until_us as at its begin */
+  struct hr_wait_reason hold; /* free GPUs and until_us are those at its beginning */
   uint64_t min_free_milli, max_free_milli;
 };
 
@@ -47,30 +47,29 @@ struct hr_waits_config {
   const struct hr_trace *trace;
   const hr_job *watched;
   uint32_t n_watched;
-  bool each; /* each job is asked about by itself, as tests do */
+  bool each; /* ask for each job by itself, for tests */
 };
 
 struct hr_waits;
-/* NULL when out of memory. The trace must outlive it; the list is copied. */
+/* Creates an observer for one run. The trace must outlive it; the list is copied. NULL if memory is exhausted. */
 HR_API struct hr_waits *hr_waits_create(const struct hr_waits_config *config);
 HR_API void hr_waits_destroy(struct hr_waits *waits);
-/* To be given to a run, once. */
+/* The observer, to be passed to one run. */
 HR_API struct hr_observer hr_waits_observer(struct hr_waits *waits);
-/* Ends what still waits at the run's end. HR_NO_MEMORY if something was lost. To be done once, before anything is
-   asked. */
+/* Closes waits that are open at the end of the run. Must be called once, before the functions below. HR_NO_MEMORY if
+   a wait was lost. */
 HR_API enum hr_status hr_waits_close(struct hr_waits *waits, const struct hr_result *result);
 
-/* After the close; owned by the waits. Those of a job stand together in order of time, jobs in order of their ids. */
+/* The results belong to the waits. They are sorted by job and time. */
 HR_API size_t hr_waits_all(const struct hr_waits *waits, const struct hr_wait **all);
 HR_API size_t hr_waits_of(const struct hr_waits *waits, hr_job job, const struct hr_wait **all);
 HR_API const struct hr_wait_part *hr_waits_parts(const struct hr_waits *waits, const struct hr_wait *wait);
-/* Of a watched job, in order of time; none for others. */
+/* Of a watched job, by time; none for other jobs. */
 HR_API size_t hr_waits_segments(const struct hr_waits *waits, hr_job job, const struct hr_wait_segment **segments);
 
-/* Where waiting time went, and a job's life in sentences: for a person, and as JSON
- * (docs/reference/schemas/why.schema.json). */
+/* ---- Explanations of waits and of a job's life ---- */
 
-/* What is known of a run that is over; all of it is borrowed. Waits, history and ledger are closed. */
+/* A finished run; borrowed. Waits, history and ledger are closed. */
 struct hr_why {
   const char *scenario; /* its name */
   const struct hr_trace *trace;
@@ -80,25 +79,25 @@ struct hr_why {
   uint64_t seed;
   const struct hr_result *result;
   const struct hr_waits *waits;
-  const struct hr_history *history; /* NULL: only for a job is it wanted */
-  const struct hr_ledger *ledger;   /* that kept each job's cost; NULL: nothing has a price */
+  const struct hr_history *history; /* only needed for single jobs; NULL otherwise */
+  const struct hr_ledger *ledger;   /* with the cost of each job; NULL: nothing has a price */
 };
 
-/* What is asked: of one job, which the waits watched; or of all, or those of one tenant. */
+/* The question: about one watched job, about all jobs, or about those of a tenant. */
 struct hr_why_question {
-  hr_job job;        /* HR_NONE: of none in particular */
-  bool of_tenant;    /* of one tenant alone, */
-  uint32_t tenant;   /* this one */
-  uint32_t slowest;  /* how many of those that waited longest are told one by one */
-  bool only_slowest; /* and nothing else is */
+  hr_job job;        /* HR_NONE: no single job */
+  bool of_tenant;    /* jobs of one tenant only */
+  uint32_t tenant;   /* that tenant */
+  uint32_t slowest;  /* number of jobs with the longest waits to list */
+  bool only_slowest; /* list only those */
 };
 
-/* At most 80 columns wide. `colour`: use terminal colours. HR_NO_MEMORY, HR_IO_ERROR. */
+/* Prints the answer, at most 80 columns wide. HR_NO_MEMORY, HR_IO_ERROR. */
 HR_API enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr_why_question *question,
                                    bool colour);
-/* The answer as JSON, which the caller frees; NULL when out of memory. */
+/* The answer as JSON (docs/reference/schemas/why.schema.json), which the caller frees; NULL if memory is exhausted. */
 HR_API char *hr_why_json(const struct hr_why *why, const struct hr_why_question *question);
-/* `path` "-" is standard output. */
+/* Writes the answer as JSON. `path` "-" is standard output. */
 HR_API enum hr_status hr_why_write_json(const char *path, const struct hr_why *why,
                                         const struct hr_why_question *question, struct hr_error *error);
 

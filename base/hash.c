@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Open addressing with linear probing; at most half of the slots are occupied, so a lookup takes O(1) on average. Slots
+ * store the hash: candidates are compared only if all 32 bits agree, and growth does not need the keys.
+ *
+ * Removal moves later entries of the same run of slots back into the gap, so there are no deletion marks (Knuth, The
+ * Art of Computer Programming 3, 6.4, algorithm R).
+ */
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+
+enum { FIRST_SLOTS = 64 };
+
+static void insert(struct hr__hash *table, struct hr__hash_slot entry) {
+  uint32_t mask = table->n_slots - 1, at = entry.hash & mask;
+  while (table->slots[at].number) at = (at + 1) & mask;
+  table->slots[at] = entry;
+}
+
+static bool make_room(struct hr__hash *table, struct hr_arena *arena) {
+  if (2 * (table->count + 1) <= table->n_slots) return true;
+  struct hr__hash larger = {.count = table->count, .n_slots = table->n_slots ? 2 * table->n_slots : FIRST_SLOTS};
+  if (larger.n_slots == 0) return false; /* 2^32 slots */
+  larger.slots = arena ? hr_arena_alloc(arena, larger.n_slots * sizeof *larger.slots)
+                       : calloc(larger.n_slots, sizeof *larger.slots);
+  if (!larger.slots) return false;
+  for (uint32_t i = 0; i < table->n_slots; i++)
+    if (table->slots[i].number) insert(&larger, table->slots[i]);
+  if (!arena) free(table->slots); /* in an arena, the old slots remain until the run ends */
+  *table = larger;
+  return true;
+}
+
+bool hr__hash_add(struct hr__hash *table, struct hr_arena *arena, uint32_t hash, uint32_t number) {
+  if (!make_room(table, arena)) return false;
+  insert(table, (struct hr__hash_slot){hash, number + 1});
+  table->count++;
+  return true;
+}
+
+void hr__hash_remove(struct hr__hash *table, struct hr__hash_cursor at) {
+  uint32_t mask = table->n_slots - 1, gap = at.slot;
+  for (uint32_t next = (gap + 1) & mask; table->slots[next].number; next = (next + 1) & mask) {
+    uint32_t home = table->slots[next].hash & mask;
+    if (((next - home) & mask) < ((next - gap) & mask)) continue; /* in the gap it would precede its home slot */
+    table->slots[gap] = table->slots[next];
+    gap = next;
+  }
+  table->slots[gap] = (struct hr__hash_slot){0};
+  table->count--;
+}
+
+bool hr__pair_map_add(struct hr__pair_map *map, struct hr_arena *arena, struct hr__pair pair, uint32_t number) {
+  if (map->count == map->capacity) {
+    struct hr__pair_entry *entries = hr_arena_grown(arena, map->entries, &map->capacity, sizeof *entries);
+    if (!entries) return false;
+    map->entries = entries;
+  }
+  if (!hr__hash_add(&map->table, arena, hr__hash_pair(pair), map->count)) return false;
+  map->entries[map->count++] = (struct hr__pair_entry){pair, number};
+  return true;
+}

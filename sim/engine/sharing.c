@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that share a GPU: its memory, and their speed.
+ *
+ * Memory: in pools whose GPU memory is first come, first served, a job claims the memory of its tasks when it begins to
+ * work, and holds it until it leaves. If there is too little, all of its tasks are killed: the job stays where it is
+ * and claims nothing, like a container that its node restarts, and tries again after a time that doubles with each
+ * consecutive kill. Free memory is separate from the GPU inventory, which changes while a policy plans; claims change
+ * only when jobs begin to work and leave.
+ *
+ * Speed: jobs on one GPU slow each other down, except those that wait after a kill. A job is as fast as on the slowest
+ * of its GPUs. When a task comes to a GPU or leaves it, the jobs there continue at another speed; completed work is
+ * kept exactly.
+ */
+
+#include "sim/engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Kubernetes' CrashLoopBackOff: 10 s, 20 s, 40 s, ..., at most 5 minutes (kubernetes.io, "Pod Lifecycle", "How Pods
+   handle problems with containers"). */
+#define FIRST_BACK_OFF_US (10 * HR_SECOND_US)
+#define MAX_BACK_OFF_US (300 * HR_SECOND_US)
+
+static bool has_claims(const struct hr__engine *engine, hr_pool pool) {
+  return engine->claims.of_gpu && hr_pool_kills(engine->cluster.pools[pool.id].spec);
+}
+
+static struct hr__claim *claim_at(const struct hr__engine *engine, hr_node node, uint32_t gpu) {
+  return &engine->claims.of_gpu[(size_t)node.id * engine->cluster.inventory->max_gpus + gpu];
+}
+
+static const struct hr__claim *claim_on(const struct hr__engine *engine, hr_pool pool, hr_node node, uint32_t gpu) {
+  return has_claims(engine, pool) ? claim_at(engine, node, gpu) : NULL;
+}
+
+/* ---- Claims ---- */
+
+static uint32_t asked_mib(const struct hr__engine *engine, hr_job job) {
+  const struct hr_requests *requests = engine->cluster.requests;
+  return requests->request[requests->of_job[job.id]].gpu_mem_mib;
+}
+
+static bool fits(const struct hr__engine *engine, struct hr_slice slice, uint32_t mib) {
+  for (uint64_t rest = slice.gpus; rest; rest &= rest - 1)
+    if (claim_at(engine, slice.node, (uint32_t)__builtin_ctzll(rest))->left_mib < mib) return false;
+  return true;
+}
+
+static void take(const struct hr__engine *engine, struct hr_slice slice, uint32_t mib) {
+  for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
+    struct hr__claim *claim = claim_at(engine, slice.node, (uint32_t)__builtin_ctzll(rest));
+    claim->left_mib -= mib;
+    claim->tasks++;
+    claim->milli = (uint16_t)(claim->milli + slice.gpu_milli / (uint32_t)__builtin_popcountll(slice.gpus));
+  }
+}
+
+static void give(const struct hr__engine *engine, struct hr_slice slice, uint32_t mib) {
+  for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
+    struct hr__claim *claim = claim_at(engine, slice.node, (uint32_t)__builtin_ctzll(rest));
+    claim->left_mib += mib;
+    claim->tasks--;
+    claim->milli = (uint16_t)(claim->milli - slice.gpu_milli / (uint32_t)__builtin_popcountll(slice.gpus));
+  }
+}
+
+/* Tasks of one job may share a GPU, so each task's claim counts for the next one. */
+bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  if (!has_claims(engine, placement->pool)) return true;
+  uint32_t mib = asked_mib(engine, job);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    if (fits(engine, placement->slices[i], mib)) {
+      take(engine, placement->slices[i], mib);
+      continue;
+    }
+    while (i-- > 0) give(engine, placement->slices[i], mib);
+    return false;
+  }
+  return true;
+}
+
+void hr__claims_release(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+  if (!has_claims(engine, placement.pool) || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
+  uint32_t mib = asked_mib(engine, job);
+  for (uint32_t i = 0; i < placement.n_slices; i++) give(engine, placement.slices[i], mib);
+}
+
+/* ---- Kills ---- */
+
+enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
+  int64_t back_off_us = FIRST_BACK_OFF_US;
+  for (uint32_t i = 0; i < attempt->kills && back_off_us < MAX_BACK_OFF_US; i++) back_off_us *= 2;
+  if (back_off_us > MAX_BACK_OFF_US) back_off_us = MAX_BACK_OFF_US;
+  attempt->kills++;
+  attempt->retry_us = engine->view.now_us + back_off_us;
+  engine->claims.killed_us = engine->view.now_us;
+  engine->accounting[job.id].oom_kills++;
+  engine->pool_accounting[hr__allocation_placement(engine, job, &one).pool.id].oom_kills++;
+  return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
+}
+
+/* Whether jobs that share a GPU of the pool slow each other down. */
+static bool pool_interferes(const struct hr_pool_spec *spec) {
+  if (spec->nodes == 0) return false;
+  if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
+  return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);
+}
+
+/* ---- Pairs of models with known speeds ---- */
+
+static uint32_t number_of(const struct hr_names *names, const char *text) {
+  for (uint32_t i = 0; i < names->count; i++)
+    if (strcmp(names->text[i], text) == 0) return i;
+  return HR_NONE;
+}
+
+static int by_models(const void *a, const void *b) {
+  uint64_t x = ((const struct hr__pair_speed *)a)->models, y = ((const struct hr__pair_speed *)b)->models;
+  return (x > y) - (x < y);
+}
+
+/* Pairs of models that the trace does not have are left out. */
+static enum hr_status bind_pairs(struct hr__engine *engine, const struct hr_pool_spec *spec,
+                                 struct hr__pair_table *table) {
+  table->of = hr_arena_alloc(&engine->arena, ((size_t)spec->n_pairs + 1) * sizeof *table->of);
+  if (!table->of) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < spec->n_pairs; i++) {
+    uint32_t model = number_of(&engine->trace->models, spec->pairs[i].model);
+    uint32_t with = number_of(&engine->trace->models, spec->pairs[i].with);
+    if (model == HR_NONE || with == HR_NONE) continue;
+    table->of[table->count++] = (struct hr__pair_speed){(uint64_t)model << 32 | with, spec->pairs[i].speed_ppm};
+  }
+  qsort(table->of, table->count, sizeof *table->of, by_models);
+  return HR_OK;
+}
+
+static enum hr_status bind_all_pairs(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  engine->pairs = hr_arena_alloc(&engine->arena, cluster->n_pools * sizeof *engine->pairs);
+  if (!engine->pairs) return hr__out_of_memory(engine);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++)
+    status = bind_pairs(engine, cluster->pools[i].spec, &engine->pairs[i]);
+  return status;
+}
+
+/* 0: unknown */
+static uint32_t pair_ppm(const struct hr__engine *engine, hr_pool pool, hr_job job, hr_job other) {
+  const struct hr__pair_table *table = &engine->pairs[pool.id];
+  const uint32_t *model = engine->trace->model;
+  if (table->count == 0 || !model || model[job.id] == HR_NONE || model[other.id] == HR_NONE) return 0;
+  struct hr__pair_speed wanted = {.models = (uint64_t)model[job.id] << 32 | model[other.id]};
+  const struct hr__pair_speed *found = bsearch(&wanted, table->of, table->count, sizeof wanted, by_models);
+  return found ? found->speed_ppm : 0;
+}
+
+/* ---- Speeds ---- */
+
+uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  uint32_t speed_ppm = hr__speed_ppm(&engine->speeds, job, placement->pool);
+  if (!engine->network.table) return speed_ppm;
+  uint32_t network_ppm =
+      hr__network_ppm(&engine->network, engine->trace, job, hr_cluster_links(&engine->cluster, placement));
+  uint32_t both_ppm = (uint32_t)((uint64_t)speed_ppm * network_ppm / HR__FULL_SPEED_PPM);
+  return both_ppm > 0 ? both_ppm : 1;
+}
+
+/* The speed of tasks that together have `milli` of a GPU. With time slicing, each has its share of the time. */
+static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli, uint32_t tasks) {
+  uint32_t turn_ppm = spec->sharing == HR_SHARING_TIME_SLICE ? HR__FULL_SPEED_PPM / tasks : HR__FULL_SPEED_PPM;
+  uint32_t step = 0;
+  if (spec->n_interference == 0) return turn_ppm;
+  while (step + 1 < spec->n_interference && spec->interference[step].up_to_milli < milli) step++;
+  return (uint32_t)((uint64_t)turn_ppm * spec->interference[step].speed_ppm / HR__FULL_SPEED_PPM);
+}
+
+static bool has_gpu(const struct hr_placement *placement, hr_node node, uint64_t gpu) {
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (placement->slices[i].node.id == node.id && placement->slices[i].gpus & gpu) return true;
+  return false;
+}
+
+/* The other job of two tasks on a GPU of the node; HR_NONE if both belong to one job. */
+static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node, uint64_t gpu) {
+  const struct hr__residents *residents = &engine->residents;
+  for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next) {
+    hr_job other = residents->links[link - 1].job;
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, other, &one);
+    bool is_dead = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
+    if (other.id != job.id && !is_dead && has_gpu(&placement, node, gpu)) return other;
+  }
+  return (hr_job){HR_NONE};
+}
+
+/* The speed of a job on one GPU of a slice. */
+static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
+  const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
+  size_t at = (size_t)node.id * inventory->max_gpus + gpu;
+  const struct hr__claim *claim = claim_on(engine, pool, node, gpu); /* killed tasks are no processes there */
+  uint32_t tasks = claim ? claim->tasks : inventory->gpu_tasks[at];
+  if (tasks < 2) return HR__FULL_SPEED_PPM;
+  if (tasks == 2 && engine->pairs[pool.id].count > 0) {
+    hr_job other = other_on(engine, job, node, UINT64_C(1) << gpu);
+    uint32_t ppm = other.id != HR_NONE ? pair_ppm(engine, pool, job, other) : 0;
+    if (ppm > 0) return ppm;
+  }
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
+  return speed_together_ppm(spec, claim ? claim->milli : HR_WHOLE_GPU_MILLI - inventory->gpu_milli[at], tasks);
+}
+
+static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, struct hr_slice slice) {
+  uint32_t min_ppm = UINT32_MAX;
+  for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
+    uint32_t ppm = speed_on_ppm(engine, job, pool, slice.node, (uint32_t)__builtin_ctzll(rest));
+    if (ppm < min_ppm) min_ppm = ppm;
+  }
+  return min_ppm;
+}
+
+uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  uint32_t alone_ppm = hr__speed_at_ppm(engine, job, placement), share_ppm = UINT32_MAX;
+  const struct hr_pool_spec *spec = engine->interferes ? engine->cluster.pools[placement->pool.id].spec : NULL;
+  if (!spec || !pool_interferes(spec)) return alone_ppm;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t ppm = slowest_ppm(engine, job, placement->pool, placement->slices[i]);
+    if (ppm < share_ppm) share_ppm = ppm;
+  }
+  if (share_ppm == UINT32_MAX) return alone_ppm; /* it has no GPU */
+  uint32_t both_ppm = (uint32_t)((uint64_t)alone_ppm * share_ppm / HR__FULL_SPEED_PPM);
+  return both_ppm > 0 ? both_ppm : 1;
+}
+
+static enum hr_status pace_node(struct hr__engine *engine, struct hr_slice slice) {
+  const struct hr__residents *residents = &engine->residents;
+  enum hr_status status = HR_OK;
+  for (uint32_t link = residents->first[slice.node.id]; link && status == HR_OK;
+       link = residents->links[link - 1].next) {
+    hr_job job = residents->links[link - 1].job;
+    struct hr_slice one;
+    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
+    if (!has_gpu(&placement, slice.node, slice.gpus)) continue;
+    status = hr__attempt_set_speed(engine, job, hr__speed_now_ppm(engine, job, &placement));
+  }
+  return status;
+}
+
+enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement) {
+  enum hr_status status = HR_OK;
+  if (!engine->interferes || !pool_interferes(engine->cluster.pools[placement->pool.id].spec)) return HR_OK;
+  for (uint32_t i = 0; i < placement->n_slices && status == HR_OK; i++)
+    if (placement->slices[i].gpus) status = pace_node(engine, placement->slices[i]);
+  return status;
+}
+
+/* ---- MIG reconfiguration: the time until instances are ready ---- */
+
+enum hr_status hr__reconfiguration_init(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  int64_t longest_us = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    const struct hr_mig_spec *mig = spec->nodes > 0 ? spec->mig : NULL;
+    if (mig && mig->lead_us > longest_us) longest_us = mig->lead_us;
+  }
+  if (longest_us == 0) return HR_OK;
+  engine->longest_us += longest_us;
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
+  engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
+  return engine->split_us ? HR_OK : hr__out_of_memory(engine);
+}
+
+/* Jobs that come to a GPU during its reconfiguration wait for it, too. */
+static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
+  if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
+  size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
+  int64_t now_us = engine->view.now_us;
+  if (slice->instance.layout != slice->instance.layout_before) engine->split_us[gpu] = now_us + mig->lead_us;
+  return engine->split_us[gpu] > now_us ? engine->split_us[gpu] - now_us : 0;
+}
+
+/* The time from a job's start until its instances are ready. Must be called once for each start. */
+int64_t hr__reconfiguration_us(struct hr__engine *engine, const struct hr_placement *placement) {
+  const struct hr_mig_spec *mig = engine->split_us ? engine->cluster.pools[placement->pool.id].spec->mig : NULL;
+  int64_t longest_us = 0;
+  for (uint32_t i = 0; mig && i < placement->n_slices; i++) {
+    if (!placement->slices[i].gpus) continue;
+    int64_t one_us = lead_us(engine, mig, &placement->slices[i]);
+    if (one_us > longest_us) longest_us = one_us;
+  }
+  return longest_us;
+}
+
+/* ---- Start of a run ---- */
+
+static enum hr_status init_claims(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  bool any = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    any = any || (spec->nodes > 0 && hr_pool_kills(spec));
+  }
+  if (!any || !cluster->inventory) return HR_OK;
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
+  engine->claims.of_gpu = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->claims.of_gpu);
+  if (!engine->claims.of_gpu) return hr__out_of_memory(engine);
+  for (size_t i = 0; i < n_gpus; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[cluster->inventory->pool[i / cluster->inventory->max_gpus]].spec;
+    engine->claims.of_gpu[i].left_mib = spec->gpu_mem_mib;
+  }
+  return HR_OK;
+}
+
+/* The lowest factor by which sharing can slow a job down, in ppm; at least 1. */
+static uint32_t min_interference_ppm(const struct hr__engine *engine) {
+  uint32_t min_ppm = HR__FULL_SPEED_PPM;
+  for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
+    const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
+    if (!pool_interferes(spec)) continue;
+    for (uint32_t k = 0; k < spec->n_pairs; k++)
+      if (spec->pairs[k].speed_ppm < min_ppm) min_ppm = spec->pairs[k].speed_ppm;
+    uint32_t tasks = spec->replicas ? spec->replicas : 1, milli = 0;
+    for (uint32_t step = 0; step == 0 || step < spec->n_interference; step++) {
+      if (spec->n_interference) milli = spec->interference[step].up_to_milli;
+      uint32_t ppm = speed_together_ppm(spec, milli, tasks);
+      if (ppm < min_ppm) min_ppm = ppm;
+    }
+  }
+  return min_ppm > 0 ? min_ppm : 1;
+}
+
+static enum hr_status init_speeds(struct hr__engine *engine) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    engine->interferes = engine->interferes || pool_interferes(cluster->pools[i].spec);
+  if (!engine->interferes) return HR_OK;
+  if (bind_all_pairs(engine) != HR_OK) return HR_NO_MEMORY;
+  if (engine->residents.first) return HR_OK;
+  engine->residents.first = hr_arena_alloc(&engine->arena, cluster->n_nodes * sizeof *engine->residents.first);
+  return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
+}
+
+enum hr_status hr__sharing_init(struct hr__engine *engine) {
+  engine->interference_ppm = min_interference_ppm(engine);
+  enum hr_status status = init_speeds(engine);
+  return status == HR_OK ? init_claims(engine) : status;
+}
