@@ -330,8 +330,8 @@ static enum hr_status draw_jobs(struct draw *draw, struct hr_trace **drawn, stru
   bool fine = draw_all(draw);
   if (draw->count > draw->max_jobs) draw->count = draw->max_jobs;
   if (fine && !draw->count)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a workload of %.9g s with growth %g", trace->source,
-                     (double)draw->cut.length_us / (double)HR_SECOND_US, draw->spec->growth);
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a drawn workload of %.9g s with growth %g",
+                     trace->source, (double)draw->cut.length_us / (double)HR_SECOND_US, draw->spec->growth);
   else if (fine)
     *drawn = make_trace(draw);
   free(draw->jobs);
