@@ -79,6 +79,26 @@ static double daly_s(double write_s, double life_s) {
   return sqrt(2 * write_s * life_s) * (1 + sqrt(half) / 3 + half / 9) - write_s;
 }
 
+/* Adds overrides that make the policy acquire elastic nodes on demand, if it does not yet; `spot`: including spot
+ * nodes. */
+static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
+                                     struct hr_error *error) {
+  const struct hr_policy_choice *policy = &advice->config.scenario->policy;
+  if (!advice->has_market_rule) return HR_OK;
+  for (size_t i = 0; i < policy->n_params; i++) {
+    char buffer[32];
+    const char *key = policy->ops->params[i].key, *value = hr_policy_choice_text(policy, i, buffer);
+    enum hr_status status = HR_OK;
+    if (strcmp(key, "placement") == 0 && strcmp(value, "pool") == 0)
+      status = hr__proposal_set(proposal, error, "policy.placement=best-fit");
+    else if (strcmp(key, "market") == 0 &&
+             (strcmp(value, "static") == 0 || (spot && strcmp(value, "on-demand-only") == 0)))
+      status = hr__proposal_set(proposal, error, "policy.market=%s", spot ? "spot-first" : "on-demand-only");
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
 /* ---- Checkpoints: the change ----------------------------------------------------------------------- */
 
 /* The class's entry, or the default one if it has none, with new checkpoint settings. */
@@ -300,7 +320,7 @@ static enum hr_status propose_spot(struct hr_advice *advice, uint32_t class_, ui
            spec->nodes == 1 ? "" : "s");
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)advice->config.scenario->cluster.n_pools);
   enum hr_status status = hr__proposal_set_json(&proposal, path, spot_entry(advice, class_, pool, spot_model), error);
-  if (status == HR_OK) status = hr__proposal_manage(advice, &proposal, true, error);
+  if (status == HR_OK) status = manage_elastic(advice, &proposal, true, error);
   if (status == HR_OK) status = assume_spot(advice, spot_model, &proposal, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
@@ -417,7 +437,7 @@ static enum hr_status add_on_demand(const struct node_search *search, uint32_t n
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)search->advice->config.scenario->cluster.n_pools);
   enum hr_status status = hr__proposal_set_json(proposal, path, on_demand_entry(search, nodes, boot), error);
-  if (status == HR_OK) status = hr__proposal_manage(search->advice, proposal, false, error);
+  if (status == HR_OK) status = manage_elastic(search->advice, proposal, false, error);
   if (status != HR_OK) return status;
   return hr__proposal_assume(proposal, error, "on-demand nodes cost $%.6g per GPU-hour and boot in %.6g s%s%s",
                              (double)market->on_demand_uusd_h / 1e6, boot,
@@ -558,7 +578,7 @@ static enum hr_status advise_release(struct hr_advice *advice, struct hr_error *
   hr__proposal_init(&proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
   snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept while idle");
   snprintf(proposal.to, sizeof proposal.to, "acquired on demand, released when idle");
-  enum hr_status status = hr__proposal_manage(advice, &proposal, any_spot, error);
+  enum hr_status status = manage_elastic(advice, &proposal, any_spot, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;
