@@ -308,13 +308,6 @@ enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr
   return status;
 }
 
-void hr__forecast_history_finish(struct hr__demand_history *demand) {
-  free(demand->series_of);
-  free(demand->series);
-  free(demand->week);
-  free(demand->hour);
-}
-
 /* ---- The weekly profile ---------------------------------------------------------------------------- */
 
 /* The slot of the profile that an hour of the week belongs to. */

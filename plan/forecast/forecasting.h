@@ -12,6 +12,8 @@
 
 #include "headroom/unstable/forecast.h"
 
+#include <stdlib.h>
+
 enum { HR__WEEK_HOURS = 168, HR__FORECAST_PATHS = 2000, HR__TREND_WEEKS = 6, HR__RATIO_POINTS = 201 };
 #define HR__WEEK_US (HR__WEEK_HOURS * INT64_C(3600) * HR_SECOND_US)
 #define HR__YEAR_WEEKS (365.25 / 7)
@@ -37,7 +39,12 @@ struct hr__demand_history {
  */
 enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
                                          struct hr_error *error);
-void hr__forecast_history_finish(struct hr__demand_history *demand);
+static inline void hr__forecast_history_finish(struct hr__demand_history *demand) {
+  free(demand->series_of);
+  free(demand->series);
+  free(demand->week);
+  free(demand->hour);
+}
 
 /* The weekly profile of a series. */
 struct hr__forecast_shape {

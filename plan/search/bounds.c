@@ -110,15 +110,6 @@ enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, doub
   return made ? HR_OK : HR_NO_MEMORY;
 }
 
-double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) {
-  double above = 0;
-  for (size_t i = demand->n_steps; i-- > 0;) {
-    above += demand->share[i];
-    if (above > share) return demand->gpus[i];
-  }
-  return 0;
-}
-
 /* ---- Prices ---------------------------------------------------------------------------------------- */
 
 #define MONTH_H 730.0
@@ -246,13 +237,6 @@ enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const stru
 }
 
 /* ---- The lower bound ------------------------------------------------------------------------------- */
-
-bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
-  const struct hr__slice_prices *prices = &bounds->slices[slice];
-  bool exact = bounds->weight > 0 && prices->min_elastic == 0;
-  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->fixed[i] > 0;
-  return exact;
-}
 
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate) {
   const struct hr__space *space = bounds->space;

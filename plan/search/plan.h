@@ -69,7 +69,12 @@ struct hr_plan {
 enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate,
                                uint32_t runner_id, uint32_t replications, struct hr__option *option,
                                struct hr_error *error);
-void hr__option_finish(const struct hr_plan *plan, struct hr__option *option);
+static inline void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
+  for (uint32_t i = 0; option->texts && i < plan->space.n_axes; i++) free(option->texts[i]);
+  free(option->texts);
+  free(option->figures);
+  *option = (struct hr__option){.candidate = HR_NONE, .runner_id = HR_NONE};
+}
 
 /* The value of a variable in an option, as text. Belongs to the option or to the plan. */
 static inline const char *hr__option_text(const struct hr_plan *plan, const struct hr__option *option,

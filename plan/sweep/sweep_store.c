@@ -87,14 +87,6 @@ static enum hr_status connect(struct hr__store *store, const char *path, const c
   return code == SQLITE_OK ? HR_OK : hr__store_fail(store, error);
 }
 
-void hr__store_close(struct hr__store *store) {
-  sqlite3_finalize(store->add_run);
-  sqlite3_finalize(store->add_group);
-  sqlite3_close(store->db);
-  free(store->path);
-  *store = (struct hr__store){0};
-}
-
 /* ---- Schema ----------------------------------------------------------------------------------------- */
 
 static enum hr_status run_and_free(struct hr__store *store, char *sql, struct hr_error *error) {
