@@ -205,7 +205,13 @@ static inline bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
 }
 
 /* Sets `classes` of an entry to a list of one class. */
-bool hr__put_class(cJSON *entry, uint32_t class_);
+static inline bool hr__put_class(cJSON *entry, uint32_t class_) {
+  cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
+  if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);
+  cJSON_Delete(list);
+  cJSON_Delete(name);
+  return false;
+}
 
 static inline bool hr__put_number(cJSON *entry, const char *key, double number) {
   return hr__put_item(entry, key, cJSON_CreateNumber(number));

@@ -120,14 +120,6 @@ static bool is_taken(const struct hr_advice *advice, const char *name) {
   return false;
 }
 
-bool hr__put_class(cJSON *entry, uint32_t class_) {
-  cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
-  if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);
-  cJSON_Delete(list);
-  cJSON_Delete(name);
-  return false;
-}
-
 cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char *suffix, const char *const *unwanted) {
   cJSON *entry = cJSON_Duplicate(cJSON_GetArrayItem(advice->pools, (int)pool), true);
   char name[260];

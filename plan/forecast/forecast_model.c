@@ -182,17 +182,6 @@ enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struc
 
 /* ---- Estimates ------------------------------------------------------------------------------------- */
 
-struct hr__forecast_estimate hr__forecast_fit_estimate(const struct hr__forecast_fit *fit) {
-  struct hr__forecast_estimate mean = {0};
-  for (uint32_t i = 0; i < HR__ALPHAS; i++) {
-    const struct hr__forecast_posterior *at = &fit->at[i];
-    mean.alpha += at->weight * hr__forecast_alpha(i);
-    mean.drift += at->weight * at->drift;
-    mean.sigma += at->weight * sqrt(at->squares / fit->freedom);
-  }
-  return mean;
-}
-
 double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead) {
   double drifts = 0, damping = 1, sum = 0;
   for (uint32_t i = 0; i < ahead && growth <= 0; i++) drifts += damping *= fit->damping;

@@ -41,6 +41,8 @@ struct hr__runner_config {
   struct hr_progress progress; /* in jobs of all runs that were asked for so far */
 };
 
+/* The data of a runner. Other files read it only through the functions below. */
+
 /* One run. */
 struct hr__runner_replication {
   double *figures; /* [config.n_figures]; NULL until requested */

@@ -70,6 +70,7 @@ static inline uint32_t hr__space_candidate(const struct hr__space *space, const 
 
 /* The slice's point with the minimum, or the maximum (`largest`), of every capacity. */
 struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool largest);
+
 static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = hr__space_point(space, candidate);
   uint32_t slice = 0;
@@ -81,13 +82,12 @@ static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t c
 /* Whether `a` is in the slice of `b`, has at least as much of every monotone capacity and as much of every other one.
    Then `a` serves jobs no worse than `b`. */
 bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b);
+
 /* GPUs of all capacity axes together. */
 static inline double hr__space_gpus(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = hr__space_point(space, candidate);
   double gpus = 0;
-  for (uint32_t i = 0; i < space->n_capacity; i++) {
-    gpus += hr__space_gpus_at(space, &point, i);
-  }
+  for (uint32_t i = 0; i < space->n_capacity; i++) gpus += hr__space_gpus_at(space, &point, i);
   return gpus;
 }
 
@@ -135,6 +135,7 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
    median. NaN if unknown. */
 double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
                             size_t figure);
+
 /* The objective by replication, into `values`; infinite if unknown. */
 static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate,
                                             uint32_t replications, double *values) {

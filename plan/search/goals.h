@@ -42,6 +42,7 @@ struct hr__goals {
    hr__goals_finish in any case. */
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
                               struct hr__goals *goals, struct hr_error *error);
+
 static inline void hr__goals_finish(struct hr__goals *goals) {
   for (size_t i = 0; i < goals->n_goals; i++) free(goals->goals[i].text);
   free(goals->figures);

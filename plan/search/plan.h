@@ -69,6 +69,7 @@ struct hr_plan {
 enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate,
                                uint32_t runner_id, uint32_t replications, struct hr__option *option,
                                struct hr_error *error);
+
 static inline void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
   for (uint32_t i = 0; option->texts && i < plan->space.n_axes; i++) free(option->texts[i]);
   free(option->texts);
