@@ -19,12 +19,12 @@
 struct hr__pool_use {
   hr__wide allocated_milli_us;       /* GPU time allocated */
   hr__wide allocated_times_nodes;    /* the same, each job's part times the nodes it was on */
-  hr__wide lost_milli_us;            /* part of it that was lost work, by jobs whose last attempt was here */
+  hr__wide lost_milli_us;            /* part of it that was lost work; of jobs with their last attempt here */
   hr__wide uninterruptible_milli_us; /* part of it by jobs that must not be interrupted */
   uint64_t starts, long_starts;      /* long: of jobs of more than an hour */
   uint64_t milli, peak_milli;        /* GPUs allocated now, and the maximum over the run */
   uint64_t max_mem_mib;              /* of one GPU, requested by a job */
-  uint64_t mem_unknown;              /* starts of jobs whose GPU memory is unknown */
+  uint64_t mem_unknown;              /* starts of jobs with unknown GPU memory */
   uint64_t typed;                    /* starts of jobs that name acceptable GPU types */
   uint64_t own_checkpoints;          /* starts of jobs with a checkpoint interval of their own */
   uint64_t checkpoint_mib;           /* sum over starts of jobs with a checkpoint size of their own */
@@ -36,7 +36,7 @@ struct hr__pool_profile {
   uint64_t allocated_milli; /* now */
   int64_t until_us;         /* time up to which the sums below are complete */
   hr__wide allocated_milli_us, available_milli_us;
-  int64_t *at_level;     /* [nodes + 1] microseconds with so many nodes' worth of GPUs allocated; NULL: elastic */
+  int64_t *at_level;     /* [nodes + 1] microseconds, by number of GPUs allocated, in nodes rounded up; NULL: elastic */
   double reclaims_per_h; /* spot interruptions of a node */
 };
 

@@ -7,13 +7,13 @@
  *
  *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    for d < 2 M, else M.
  *
- * Its first term is Young's (1974). For a class whose interval is more than 1.5 times longer or shorter, the policy
+ * Its first term is Young's (1974). If the interval of a class is more than 1.5 times longer or shorter, the policy
  * that derives the interval from the pool is tried.
  *
  * Spot. Classes that run on demand and tolerate interruptions, because they have checkpoints or nearly all their jobs
  * are short, get a spot pool of as many nodes, for that class alone. Its spot model is copied from a spot pool of the
- * same GPU type if the scenario has one, else from the catalogue's presets; of equally good presets the one with most
- * interruptions.
+ * same GPU type if the scenario has one, else from the catalogue's presets; of equally good presets the one with the
+ * most interruptions.
  *
  * Idle reservations. Reserved and owned pools are tried with fewer nodes, replaced by on-demand nodes: first at the
  * newsvendor's level (a node pays off if it is busy for a share of the time larger than its price / the on-demand
@@ -34,7 +34,7 @@ static const double tolerated_ratio = 1.5;
 static const double assumed_write_s = 60;
 
 struct spot_use {
-  uint32_t pool; /* with most of the class's spot GPU time; HR_NONE: it had none */
+  uint32_t pool; /* in which the class had the most spot GPU time; HR_NONE: it had none */
   double life_s; /* mean time between losses of its jobs */
   double write_s;
   double lost_h; /* GPU hours of lost work in all spot pools */
@@ -378,7 +378,7 @@ static const double high_utilization = 0.95;
 struct node_search {
   struct hr_advice *advice;
   uint32_t pool;
-  uint32_t beside; /* an existing on-demand pool of the same GPU type; HR_NONE: there is none */
+  uint32_t beside; /* an existing on-demand pool of the same GPU type, or HR_NONE */
   bool add;        /* a new on-demand pool is added */
   struct hr__proposal best;
   double best_usd;
@@ -555,8 +555,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
 
 /* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
-/* The only elastic pool that is idle to a large part; HR_NONE: there are several; the number of pools: there is none.
- */
+/* The only elastic pool that is idle to a large part. HR_NONE if there are several; the number of pools if there are
+ * none. */
 static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   uint32_t found = cluster->n_pools;

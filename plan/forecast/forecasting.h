@@ -75,7 +75,7 @@ struct hr__forecast_posterior {
 struct hr__forecast_fit {
   double scale;   /* mean weekly demand, by which the weeks were divided */
   double freedom; /* degrees of freedom of sigma^2 */
-  double damping; /* factor of the drift from one future week to the next; 0: there is no drift */
+  double damping; /* factor of the drift from one future week to the next; 0: without drift */
   uint32_t n_weeks;
   uint32_t best; /* the alpha with the largest weight */
   struct hr__forecast_posterior at[HR__ALPHAS];
@@ -103,8 +103,8 @@ static inline struct hr__forecast_estimate hr__forecast_fit_estimate(const struc
   return mean;
 }
 
-/* Fits `n_weeks` (at least 2) of GPU hours. With fewer than HR__TREND_WEEKS there is no drift. HR_NO_MEMORY is the only
-   failure. */
+/* Fits `n_weeks` (at least 2) of GPU hours. With fewer than HR__TREND_WEEKS the fit has no drift. HR_NO_MEMORY is the
+   only failure. */
 enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
 /* Mean GPU hours of week `ahead`: 1 is the first future week, 0 the level at which the forecast starts. `growth`: per
    year, replaces the drift; 0: the drift as fitted. */

@@ -10,8 +10,8 @@
  *
  * Replication r of every candidate has the seed hr_replication_seed(seed, r). If an environment resamples the workload,
  * it has one workload per r, which all its candidates share: they see the same random events (common random numbers).
- * A deterministic candidate is run once, and replication 0 stands for all. The result of a run depends only on its
- * candidate, environment and replication, not on threads or on earlier runs.
+ * A deterministic candidate is run once: all its replications have the results of replication 0. The result of a run
+ * depends only on its candidate, environment and replication, not on threads or on earlier runs.
  */
 
 #include "headroom/unstable/forecast.h"

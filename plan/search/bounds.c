@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is known of candidates before any run: the demand of the trace, a lower bound of each candidate's cost, and a
+ * Facts about candidates that need no run: the demand of the trace, a lower bound of each candidate's cost, and a
  * starting point of the search.
  *
  * The demand curve: starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function; its
@@ -259,7 +259,7 @@ double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candid
 
 /* ---- Starting points ------------------------------------------------------------------------------- */
 
-/* The lowest level of the axis with at least so many GPUs. */
+/* The lowest level of the axis with at least `gpus`. */
 static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gpus) {
   const struct hr_grid_axis *levels = &space->spec->variables[axis].axis;
   uint32_t level = 0;

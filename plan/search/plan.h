@@ -12,7 +12,7 @@
 /* A combination of capacity and policy with its results. */
 struct hr__option {
   uint32_t candidate; /* HR_NONE: not on the grid */
-  uint32_t runner_id; /* its number in the runner; HR_NONE: there is no such option */
+  uint32_t runner_id; /* its number in the runner; HR_NONE: the plan lacks the option */
   uint32_t replications;
   double objective, violation;
   struct hr__interval *figures; /* by metric */

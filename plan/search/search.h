@@ -63,7 +63,7 @@ struct hr__slice_prices {
   double elastic[HR_MOST_PLAN_VARIABLES]; /* by capacity axis, of one GPU that is paid only while used; else infinite */
   double constant_usd_h;                  /* cost of the fixed pools that no variable changes */
   double constant_gpus;                   /* their GPUs */
-  double min_elastic;                     /* minimum over all elastic capacity; 0: there is none, or it is unknown */
+  double min_elastic;                     /* minimum over all elastic capacity; 0: no elastic capacity, or unknown */
 };
 
 struct hr__bounds {
@@ -160,7 +160,7 @@ struct hr__selection {
   double zone;           /* the indifference zone, in units of the objective */
 };
 
-/* `finalists`: borrowed, best first by what is known so far. */
+/* `finalists`: borrowed, best first by the runs so far. */
 enum hr_status hr__select(const struct hr__selection_config *config, const uint32_t *finalists, uint32_t count,
                           struct hr__selection *selection, struct hr_error *error);
 

@@ -3,7 +3,7 @@
  * A sweep: loads its points, makes the missing runs and stores them in its file. In an MPI job all ranks load the
  * sweep, and rank 0 owns the file.
  *
- * The scenario of each point is loaded and dropped again: this reports errors before the first run, and tells which
+ * The scenario of each point is loaded and dropped again: this reports errors before the first run, and shows which
  * points are random, which determines the numbers of the runs. Loading takes about a millisecond and a run seldom less,
  * so this is cheap. Traces are few and large, and stay in memory.
  *

@@ -152,7 +152,7 @@ void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks);
    of them; rank 0 also gets its message. */
 enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
                                      struct hr_error *error);
-/* HR_BAD_INPUT on ranks whose number differs from that of rank 0. */
+/* HR_BAD_INPUT on ranks with another number than rank 0. */
 enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number, struct hr_error *error);
 
 /* Called by all ranks. Rank 0 distributes the runs of its batch, as many at a time as a rank has threads, or makes them

@@ -166,8 +166,8 @@ static enum hr_status check_facts(struct hr__store *store, const struct hr__swee
 
 /* ---- Opening ---------------------------------------------------------------------------------------- */
 
-/* Reads the header without SQLite, which would start to repair a file whose writer was killed: other files must not be
-   touched. */
+/* Reads the header without SQLite, because SQLite would start to repair a file after its writer was killed, and files
+   of other programs must not be changed. */
 static enum hr_status check_head(const char *path, struct hr_error *error) {
   static const char magic[16] = "SQLite format 3";
   enum { HEAD_BYTES = 100, AT_APPLICATION = 68 };
@@ -434,7 +434,7 @@ static enum hr_status rewrite(struct hr__store *store, const struct store_draft 
   return status == HR_OK ? run_sql_with(store, "VACUUM main INTO ?", draft->name, error) : status;
 }
 
-/* The log is removed first, so that there is none next to the new file. */
+/* The log is removed first, so that none is left beside the new file. */
 enum hr_status hr__store_seal(struct hr__store *store, struct hr_error *error) {
   struct store_draft draft;
   char *path = strdup(store->path);
