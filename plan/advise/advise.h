@@ -11,19 +11,20 @@
 #include "plan/runner/runner.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-/* ---- The profile of one run (run_profile.c) --------------------------------------------------------- */
+/* ---- The profile of one run ------------------------------------------------------------------------- */
 
 /* What the jobs of one class did in a pool. milli: thousandths of a GPU. */
 struct hr__pool_use {
   hr__wide allocated_milli_us;       /* GPU time allocated */
   hr__wide allocated_times_nodes;    /* the same, each job's part times the nodes it was on */
-  hr__wide lost_milli_us;            /* part of it that was lost work, by jobs whose last attempt was here */
+  hr__wide lost_milli_us;            /* part of it that was lost work; of jobs with their last attempt here */
   hr__wide uninterruptible_milli_us; /* part of it by jobs that must not be interrupted */
   uint64_t starts, long_starts;      /* long: of jobs of more than an hour */
   uint64_t milli, peak_milli;        /* GPUs allocated now, and the maximum over the run */
   uint64_t max_mem_mib;              /* of one GPU, requested by a job */
-  uint64_t mem_unknown;              /* starts of jobs whose GPU memory is unknown */
+  uint64_t mem_unknown;              /* starts of jobs with unknown GPU memory */
   uint64_t typed;                    /* starts of jobs that name acceptable GPU types */
   uint64_t own_checkpoints;          /* starts of jobs with a checkpoint interval of their own */
   uint64_t checkpoint_mib;           /* sum over starts of jobs with a checkpoint size of their own */
@@ -35,7 +36,7 @@ struct hr__pool_profile {
   uint64_t allocated_milli; /* now */
   int64_t until_us;         /* time up to which the sums below are complete */
   hr__wide allocated_milli_us, available_milli_us;
-  int64_t *at_level;     /* [nodes + 1] microseconds with so many nodes' worth of GPUs allocated; NULL: elastic */
+  int64_t *at_level;     /* [nodes + 1] microseconds, by number of GPUs allocated, in nodes rounded up; NULL: elastic */
   double reclaims_per_h; /* spot interruptions of a node */
 };
 
@@ -59,14 +60,6 @@ struct hr__run_profile {
   int64_t end_us;
 };
 
-/* Runs replication 0 of the scenario, with its trace unchanged. Call hr__run_profile_finish in any case. */
-enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const struct hr_trace *trace,
-                                    struct hr__run_profile *profile, struct hr_error *error);
-void hr__run_profile_finish(struct hr__run_profile *profile);
-/* GPU hours of a tenant by jobs of a class (HR_N_CLASSES: of any) in a pool (HR_NONE: in any). */
-double hr__run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant, uint32_t class_,
-                                    uint32_t pool);
-
 static inline const struct hr__pool_use *hr__run_profile_use(const struct hr__run_profile *profile, uint32_t class_,
                                                              uint32_t pool) {
   return &profile->uses[(size_t)class_ * profile->n_pools + pool];
@@ -74,6 +67,18 @@ static inline const struct hr__pool_use *hr__run_profile_use(const struct hr__ru
 
 static inline double hr__run_profile_gpu_hours(hr__wide milli_us) {
   return (double)milli_us / (1000.0 * 3600.0 * 1e6);
+}
+
+/* GPU hours of a tenant by jobs of a class (HR_N_CLASSES: of any) in a pool (HR_NONE: in any). */
+static inline double hr__run_profile_tenant_hours(const struct hr__run_profile *profile, uint32_t tenant,
+                                                  uint32_t class_, uint32_t pool) {
+  const hr__wide *allocated = &profile->by_tenant[(size_t)tenant * HR_N_CLASSES * profile->n_pools];
+  hr__wide sum = 0;
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    for (uint32_t k = 0; k < profile->n_pools; k++)
+      if ((class_ == HR_N_CLASSES || i == class_) && (pool == HR_NONE || k == pool))
+        sum += allocated[(size_t)i * profile->n_pools + k];
+  return hr__run_profile_gpu_hours(sum);
 }
 
 /* Allocated / available over the run; 0 if the pool never was available. */
@@ -144,6 +149,12 @@ static inline size_t hr__advice_group_figure(const struct hr_advice *advice, uin
   return (known ? advice->class_at[class_] : HR__A_GROUPS) + figure;
 }
 
+/* "training", "jobs without a class", "all jobs". */
+static inline const char *hr__advice_class_text(uint32_t class_) {
+  if (class_ == HR_N_CLASSES) return "all jobs";
+  return class_ == HR_CLASS_UNKNOWN ? "jobs without a class" : hr_job_class_name((enum hr_job_class)class_);
+}
+
 /* ---- Kinds of advice: each adds proposals that are worth a run -------------------------------------- */
 
 /* Other GPU types (advise_gpu.c). */
@@ -158,7 +169,14 @@ static inline void hr__proposal_init(struct hr__proposal *proposal, enum hr_advi
   *proposal =
       (struct hr__proposal){.kind = kind, .class_ = class_, .pool = pool, .candidate = HR_NONE, .stricter = HR_NONE};
 }
-void hr__proposal_finish(struct hr__proposal *proposal);
+
+static inline void hr__proposal_finish(struct hr__proposal *proposal) {
+  for (size_t i = 0; i < proposal->set.count; i++) free(proposal->set.at[i]);
+  free(proposal->set.at);
+  hr_notes_finish(&proposal->assumed);
+  *proposal = (struct hr__proposal){.candidate = HR_NONE, .stricter = HR_NONE};
+}
+
 /* Adds an override. */
 enum hr_status hr__proposal_set(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
     HR_PRINTF(3, 4);
@@ -168,10 +186,6 @@ enum hr_status hr__proposal_set_json(struct hr__proposal *proposal, const char *
 /* Adds an assumption. */
 enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_error *error, const char *format, ...)
     HR_PRINTF(3, 4);
-/* Adds overrides that make the policy acquire elastic nodes on demand, if it does not yet; `spot`: including spot
-   nodes. */
-enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
-                                   struct hr_error *error);
 /* Adds the proposal to the runner. If its scenario cannot be loaded or run, adds a note, sets `candidate` to HR_NONE
    and returns HR_OK. */
 enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error);
@@ -183,9 +197,21 @@ enum hr_status hr__proposal_keep(struct hr_advice *advice, struct hr__proposal *
    gets a name of its own, derived from the pool's. Owned by the caller; NULL when out of memory. */
 cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char *suffix, const char *const *unwanted);
 /* Sets a key of an entry. Takes ownership of the value; NULL counts as out of memory. False when out of memory. */
-bool hr__put_item(cJSON *entry, const char *key, cJSON *value);
+static inline bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
+  cJSON_DeleteItemFromObjectCaseSensitive(entry, key);
+  if (value && cJSON_AddItemToObject(entry, key, value)) return true;
+  cJSON_Delete(value);
+  return false;
+}
+
 /* Sets `classes` of an entry to a list of one class. */
-bool hr__put_class(cJSON *entry, uint32_t class_);
+static inline bool hr__put_class(cJSON *entry, uint32_t class_) {
+  cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
+  if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);
+  cJSON_Delete(list);
+  cJSON_Delete(name);
+  return false;
+}
 
 static inline bool hr__put_number(cJSON *entry, const char *key, double number) {
   return hr__put_item(entry, key, cJSON_CreateNumber(number));
@@ -210,7 +236,5 @@ struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32
    `reason` names what gets worse. */
 bool hr__advice_serves(const struct hr_advice *advice, uint32_t candidate, uint32_t replications, char *reason,
                        size_t size);
-/* "training", "jobs without a class", "all jobs". */
-const char *hr__advice_class_text(uint32_t class_);
 
 #endif

@@ -7,13 +7,13 @@
  *
  *     sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + d / 18 M) - d    for d < 2 M, else M.
  *
- * Its first term is Young's (1974). For a class whose interval is more than 1.5 times longer or shorter, the policy
+ * Its first term is Young's (1974). If the interval of a class is more than 1.5 times longer or shorter, the policy
  * that derives the interval from the pool is tried.
  *
  * Spot. Classes that run on demand and tolerate interruptions, because they have checkpoints or nearly all their jobs
  * are short, get a spot pool of as many nodes, for that class alone. Its spot model is copied from a spot pool of the
- * same GPU type if the scenario has one, else from the catalogue's presets; of equally good presets the one with most
- * interruptions.
+ * same GPU type if the scenario has one, else from the catalogue's presets; of equally good presets the one with the
+ * most interruptions.
  *
  * Idle reservations. Reserved and owned pools are tried with fewer nodes, replaced by on-demand nodes: first at the
  * newsvendor's level (a node pays off if it is busy for a share of the time larger than its price / the on-demand
@@ -34,7 +34,7 @@ static const double tolerated_ratio = 1.5;
 static const double assumed_write_s = 60;
 
 struct spot_use {
-  uint32_t pool; /* with most of the class's spot GPU time; HR_NONE: it had none */
+  uint32_t pool; /* in which the class had the most spot GPU time; HR_NONE: it had none */
   double life_s; /* mean time between losses of its jobs */
   double write_s;
   double lost_h; /* GPU hours of lost work in all spot pools */
@@ -77,6 +77,26 @@ static double daly_s(double write_s, double life_s) {
   if (write_s >= 2 * life_s) return life_s;
   double half = write_s / (2 * life_s);
   return sqrt(2 * write_s * life_s) * (1 + sqrt(half) / 3 + half / 9) - write_s;
+}
+
+/* Adds overrides that make the policy acquire elastic nodes on demand, if it does not yet; `spot`: including spot
+ * nodes. */
+static enum hr_status manage_elastic(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
+                                     struct hr_error *error) {
+  const struct hr_policy_choice *policy = &advice->config.scenario->policy;
+  if (!advice->has_market_rule) return HR_OK;
+  for (size_t i = 0; i < policy->n_params; i++) {
+    char buffer[32];
+    const char *key = policy->ops->params[i].key, *value = hr_policy_choice_text(policy, i, buffer);
+    enum hr_status status = HR_OK;
+    if (strcmp(key, "placement") == 0 && strcmp(value, "pool") == 0)
+      status = hr__proposal_set(proposal, error, "policy.placement=best-fit");
+    else if (strcmp(key, "market") == 0 &&
+             (strcmp(value, "static") == 0 || (spot && strcmp(value, "on-demand-only") == 0)))
+      status = hr__proposal_set(proposal, error, "policy.market=%s", spot ? "spot-first" : "on-demand-only");
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
 }
 
 /* ---- Checkpoints: the change ----------------------------------------------------------------------- */
@@ -300,7 +320,7 @@ static enum hr_status propose_spot(struct hr_advice *advice, uint32_t class_, ui
            spec->nodes == 1 ? "" : "s");
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)advice->config.scenario->cluster.n_pools);
   enum hr_status status = hr__proposal_set_json(&proposal, path, spot_entry(advice, class_, pool, spot_model), error);
-  if (status == HR_OK) status = hr__proposal_manage(advice, &proposal, true, error);
+  if (status == HR_OK) status = manage_elastic(advice, &proposal, true, error);
   if (status == HR_OK) status = assume_spot(advice, spot_model, &proposal, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
@@ -358,7 +378,7 @@ static const double high_utilization = 0.95;
 struct node_search {
   struct hr_advice *advice;
   uint32_t pool;
-  uint32_t beside; /* an existing on-demand pool of the same GPU type; HR_NONE: there is none */
+  uint32_t beside; /* an existing on-demand pool of the same GPU type, or HR_NONE */
   bool add;        /* a new on-demand pool is added */
   struct hr__proposal best;
   double best_usd;
@@ -417,7 +437,7 @@ static enum hr_status add_on_demand(const struct node_search *search, uint32_t n
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   snprintf(path, sizeof path, "cluster.pools.%u", (unsigned)search->advice->config.scenario->cluster.n_pools);
   enum hr_status status = hr__proposal_set_json(proposal, path, on_demand_entry(search, nodes, boot), error);
-  if (status == HR_OK) status = hr__proposal_manage(search->advice, proposal, false, error);
+  if (status == HR_OK) status = manage_elastic(search->advice, proposal, false, error);
   if (status != HR_OK) return status;
   return hr__proposal_assume(proposal, error, "on-demand nodes cost $%.6g per GPU-hour and boot in %.6g s%s%s",
                              (double)market->on_demand_uusd_h / 1e6, boot,
@@ -535,8 +555,8 @@ static enum hr_status advise_smaller_pool(struct hr_advice *advice, uint32_t poo
 
 /* ---- Idle elastic nodes ---------------------------------------------------------------------------- */
 
-/* The only elastic pool that is idle to a large part; HR_NONE: there are several; the number of pools: there is none.
- */
+/* The only elastic pool that is idle to a large part. HR_NONE if there are several; the number of pools if there are
+ * none. */
 static uint32_t idle_elastic_pool(const struct hr_advice *advice, bool *any_spot) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   uint32_t found = cluster->n_pools;
@@ -558,7 +578,7 @@ static enum hr_status advise_release(struct hr_advice *advice, struct hr_error *
   hr__proposal_init(&proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
   snprintf(proposal.from, sizeof proposal.from, "elastic nodes kept while idle");
   snprintf(proposal.to, sizeof proposal.to, "acquired on demand, released when idle");
-  enum hr_status status = hr__proposal_manage(advice, &proposal, any_spot, error);
+  enum hr_status status = manage_elastic(advice, &proposal, any_spot, error);
   if (status == HR_OK) return hr__proposal_keep(advice, &proposal, error);
   hr__proposal_finish(&proposal);
   return status;

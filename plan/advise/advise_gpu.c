@@ -46,7 +46,7 @@ struct gpu_question {
   uint64_t typed;    /* starts of jobs that name acceptable GPU types */
 };
 
-/* The allocated share of a pool whose GPUs are paid for while idle; NaN for other pools. */
+/* The allocated share of a pool if its GPUs are paid for while idle; NaN for other pools. */
 static double fixed_utilization(const struct hr_advice *advice, uint32_t pool) {
   bool elastic = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
   return elastic && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->profile, pool);

@@ -16,15 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hr__proposal_finish(struct hr__proposal *proposal) {
-  for (size_t i = 0; i < proposal->set.count; i++) free(proposal->set.at[i]);
-  free(proposal->set.at);
-  hr_notes_finish(&proposal->assumed);
-  *proposal = (struct hr__proposal){.candidate = HR_NONE, .stricter = HR_NONE};
-}
-
 static enum hr_status no_memory(struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "out of memory for the advice");
+}
+
+/* ---- Names ----------------------------------------------------------------------------------------- */
+
+const char *hr_advice_kind_name(enum hr_advice_kind kind) {
+#define WORD(name, text) text,
+  static const char *const names[] = {HR_ADVICE_TABLE(WORD)};
+#undef WORD
+  return names[kind];
 }
 
 /* ---- Overrides ------------------------------------------------------------------------------------- */
@@ -68,24 +70,6 @@ enum hr_status hr__proposal_assume(struct hr__proposal *proposal, struct hr_erro
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   return hr_notes_add(&proposal->assumed, "%s", text) == HR_OK ? HR_OK : no_memory(error);
-}
-
-enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__proposal *proposal, bool spot,
-                                   struct hr_error *error) {
-  const struct hr_policy_choice *policy = &advice->config.scenario->policy;
-  if (!advice->has_market_rule) return HR_OK;
-  for (size_t i = 0; i < policy->n_params; i++) {
-    char buffer[32];
-    const char *key = policy->ops->params[i].key, *value = hr_policy_choice_text(policy, i, buffer);
-    enum hr_status status = HR_OK;
-    if (strcmp(key, "placement") == 0 && strcmp(value, "pool") == 0)
-      status = hr__proposal_set(proposal, error, "policy.placement=best-fit");
-    else if (strcmp(key, "market") == 0 &&
-             (strcmp(value, "static") == 0 || (spot && strcmp(value, "on-demand-only") == 0)))
-      status = hr__proposal_set(proposal, error, "policy.market=%s", spot ? "spot-first" : "on-demand-only");
-    if (status != HR_OK) return status;
-  }
-  return HR_OK;
 }
 
 /* ---- Loading --------------------------------------------------------------------------------------- */
@@ -133,21 +117,6 @@ static bool is_taken(const struct hr_advice *advice, const char *name) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (strcmp(cluster->pools[i].name, name) == 0) return true;
-  return false;
-}
-
-bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
-  cJSON_DeleteItemFromObjectCaseSensitive(entry, key);
-  if (value && cJSON_AddItemToObject(entry, key, value)) return true;
-  cJSON_Delete(value);
-  return false;
-}
-
-bool hr__put_class(cJSON *entry, uint32_t class_) {
-  cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
-  if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);
-  cJSON_Delete(list);
-  cJSON_Delete(name);
   return false;
 }
 
@@ -216,11 +185,6 @@ struct hr_advice_figure hr__advice_figure(const struct hr_advice *advice, uint32
 }
 
 /* ---- Service --------------------------------------------------------------------------------------- */
-
-const char *hr__advice_class_text(uint32_t class_) {
-  if (class_ == HR_N_CLASSES) return "all jobs";
-  return class_ == HR_CLASS_UNKNOWN ? "jobs without a class" : hr_job_class_name((enum hr_job_class)class_);
-}
 
 static bool serves_group(const struct hr_advice *advice, uint32_t candidate, uint32_t class_, uint32_t replications,
                          char *reason, size_t size) {

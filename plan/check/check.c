@@ -300,7 +300,7 @@ static enum hr_status run_once(const struct hr_check *check, struct hr__check_ca
   if (status == HR_OK) status = hr_replay_add(&replay, hr__decisions_observer(&decisions), error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
   if (status == HR_OK && (store(&replay, &decisions, &item->now) != HR_OK ||
-                          hr__check_compare(check, item, replay.result, &decisions) != HR_OK))
+                          hr__check_compare(&check->config, item, replay.result, &decisions) != HR_OK))
     status = no_memory(error);
   hr__decisions_finish(&decisions);
   hr_replay_finish(&replay);
@@ -326,7 +326,7 @@ static enum hr_status run_replicated(const struct hr_check *check, struct hr__ch
   item->now.spacing = 1;
   item->now.chain = strdup("");
   if (!item->now.chain || hr__check_figures(NULL, replicates, config.trace, &item->now) != HR_OK ||
-      hr__check_compare(check, item, NULL, NULL) != HR_OK)
+      hr__check_compare(&check->config, item, NULL, NULL) != HR_OK)
     status = no_memory(error);
   hr_replicates_destroy(replicates);
   return status;

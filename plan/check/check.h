@@ -14,7 +14,7 @@
 
 /* ---- Tolerances ------------------------------------------------------------------------------------- */
 
-/* What is allowed in a run: its own tolerances, and those of its suite. */
+/* The tolerances that apply to a run: its own, and those of its suite. */
 struct hr__allowance {
   const struct hr_tolerances *own, *common;
   bool replicated;
@@ -56,7 +56,7 @@ struct hr__check_change {
   enum hr__tolerance_verdict verdict;
 };
 
-/* The first job, by time, whose start differs. */
+/* The first job, by time, with a different start. */
 struct hr__check_start {
   bool found;
   bool same; /* not found, and the baseline has the starts of all jobs */
@@ -128,7 +128,7 @@ enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_
                                  const struct hr_trace *trace, struct hr_baseline_run *now);
 /* Compares item->now with item->before and sets the verdict. `result` and `decisions` are NULL for replicated runs.
    HR_NO_MEMORY is the only failure. */
-enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,
+enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr_result *result, const struct hr__decisions *decisions);
 
 /* "-3.2 %", "up" or "new": how a figure changed. Writes to `buffer`, of HR__FIGURE_BYTES, and returns it. */

@@ -227,7 +227,7 @@ static bool same_start(const struct hr__job_start *a, const struct hr__job_start
   return a->wait_s == b->wait_s;
 }
 
-/* Time of the earlier start; HR_NEVER_US if there is none. */
+/* Time of the earlier start; HR_NEVER_US if the job starts in neither run. */
 static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
   int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
   return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
@@ -391,17 +391,17 @@ static void set_verdict(struct hr__check_case *item) {
     item->verdict = same ? HR__CASE_SAME : HR__CASE_CHANGED;
 }
 
-enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,
+enum hr_status hr__check_compare(const struct hr_check_config *config, struct hr__check_case *item,
                                  const struct hr_result *result, const struct hr__decisions *decisions) {
   if (!item->before) {
     item->verdict = HR__CASE_NEW;
     return HR_OK;
   }
-  const struct hr__allowance allowance = {&item->run->tolerances, &check->config.suite->tolerances,
+  const struct hr__allowance allowance = {&item->run->tolerances, &config->suite->tolerances,
                                           item->now.replications && item->before->replications,
                                           item->now.seed == item->before->seed};
   /* Another version of the program may add or remove metrics. */
-  bool same_program = strcmp(check->config.baseline->version, hr_version()) == 0;
+  bool same_program = strcmp(config->baseline->version, hr_version()) == 0;
   bool both_single = result && !item->before->replications;
   item->wants_digest = hr__tolerance_wants_digest(&allowance);
   item->other_digest = item->before->digest != item->now.digest;

@@ -81,7 +81,7 @@ static void headline_text(const struct hr_check *check, char *text, size_t size)
     snprintf(text, size, "%zu runs passed", runs);
 }
 
-/* ---- Sentences on what is not a figure -------------------------------------------------------------- */
+/* ---- Sentences on other differences than figures ---------------------------------------------------- */
 
 struct check_sentences {
   void *self;

@@ -25,15 +25,6 @@ const struct hr__compare_metric_info hr__compare_group_metrics[HR__N_COMPARE_GRO
 
 static const struct hr_estimate unknown = {HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, false};
 
-bool hr__compare_has_metric(const struct hr_comparison *comparison, enum hr__compare_metric metric) {
-  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
-    const double *values = hr__compare_values(comparison, i, metric);
-    for (uint32_t k = 0; k < comparison->n_replications; k++)
-      if (!isnan(values[k])) return true;
-  }
-  return false;
-}
-
 static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }

@@ -136,7 +136,15 @@ static inline struct hr_estimate hr__compare_group_estimate(const struct hr_comp
 }
 
 /* Whether any run has the metric. */
-bool hr__compare_has_metric(const struct hr_comparison *comparison, enum hr__compare_metric metric);
+static inline bool hr__compare_has_metric(const struct hr_comparison *comparison, enum hr__compare_metric metric) {
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) {
+    const double *values = hr__compare_values(comparison, i, metric);
+    for (uint32_t k = 0; k < comparison->n_replications; k++)
+      if (!isnan(values[k])) return true;
+  }
+  return false;
+}
+
 /* The index of the group in `table`; SIZE_MAX if it is not there. O(log groups). */
 size_t hr__compare_find_group(const struct hr__group_table *table, const char *name);
 

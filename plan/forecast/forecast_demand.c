@@ -4,8 +4,8 @@
  * hour, and the weekly profile.
  *
  * Series: the jobs of one tenant and class form a series if they are enough to fit (is_large_enough). Smaller groups
- * are pooled by class, and what is still too small is pooled over all classes. Groups are numbered (tenant, class)
- * first, then the pool of each class, then the last pool. Only groups with jobs become series.
+ * are pooled by class, and pools that are still too small are pooled over all classes. Groups are numbered (tenant,
+ * class) first, then the pool of each class, then the last pool. Only groups with jobs become series.
  *
  * Demand by week counts work when it is submitted; demand by hour counts it when it would run if no job waited. A job
  * that spans whole hours is an increment and a decrement in a list of differences, in exact thousandths of a GPU, so
@@ -306,13 +306,6 @@ enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr
   }
   free(steps);
   return status;
-}
-
-void hr__forecast_history_finish(struct hr__demand_history *demand) {
-  free(demand->series_of);
-  free(demand->series);
-  free(demand->week);
-  free(demand->hour);
 }
 
 /* ---- The weekly profile ---------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
  *
  * so the posteriors of alpha and, given alpha, of l, b and sigma are those of a linear regression with conjugate
  * priors: l(0) flat, b ~ N(0, (sigma drift_prior)^2), sigma^2 a scaled inverse chi^2 worth one week. alpha is on a grid
- * with equal prior weights. There is no numerical search and there are no start values, so every series can be fitted.
+ * with equal prior weights. The fit needs neither a numerical search nor start values, so it succeeds for every series.
  *
  * Paths are drawn from the full posterior: alpha, then sigma, then the last level and the drift, then the weekly
  * errors. Every path has random streams of its own, so it does not depend on which other paths are drawn.
@@ -83,7 +83,7 @@ struct solution {
   double level, drift, var_level, covariance, var_drift, log_determinant, squares;
 };
 
-/* `precision`: of the drift's prior, for a unit variance; 0: there is no drift. */
+/* `precision`: of the drift's prior, for a unit variance; 0: without drift. */
 static struct solution solve(const struct equations *error_sums, double precision) {
   struct solution found = {0};
   if (precision <= 0) {
@@ -181,17 +181,6 @@ enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struc
 }
 
 /* ---- Estimates ------------------------------------------------------------------------------------- */
-
-struct hr__forecast_estimate hr__forecast_fit_estimate(const struct hr__forecast_fit *fit) {
-  struct hr__forecast_estimate mean = {0};
-  for (uint32_t i = 0; i < HR__ALPHAS; i++) {
-    const struct hr__forecast_posterior *at = &fit->at[i];
-    mean.alpha += at->weight * hr__forecast_alpha(i);
-    mean.drift += at->weight * at->drift;
-    mean.sigma += at->weight * sqrt(at->squares / fit->freedom);
-  }
-  return mean;
-}
 
 double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead) {
   double drifts = 0, damping = 1, sum = 0;

@@ -12,6 +12,9 @@
 
 #include "headroom/unstable/forecast.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 enum { HR__WEEK_HOURS = 168, HR__FORECAST_PATHS = 2000, HR__TREND_WEEKS = 6, HR__RATIO_POINTS = 201 };
 #define HR__WEEK_US (HR__WEEK_HOURS * INT64_C(3600) * HR_SECOND_US)
 #define HR__YEAR_WEEKS (365.25 / 7)
@@ -37,7 +40,13 @@ struct hr__demand_history {
  */
 enum hr_status hr__forecast_history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
                                          struct hr_error *error);
-void hr__forecast_history_finish(struct hr__demand_history *demand);
+
+static inline void hr__forecast_history_finish(struct hr__demand_history *demand) {
+  free(demand->series_of);
+  free(demand->series);
+  free(demand->week);
+  free(demand->hour);
+}
 
 /* The weekly profile of a series. */
 struct hr__forecast_shape {
@@ -66,7 +75,7 @@ struct hr__forecast_posterior {
 struct hr__forecast_fit {
   double scale;   /* mean weekly demand, by which the weeks were divided */
   double freedom; /* degrees of freedom of sigma^2 */
-  double damping; /* factor of the drift from one future week to the next; 0: there is no drift */
+  double damping; /* factor of the drift from one future week to the next; 0: without drift */
   uint32_t n_weeks;
   uint32_t best; /* the alpha with the largest weight */
   struct hr__forecast_posterior at[HR__ALPHAS];
@@ -79,17 +88,27 @@ struct hr__forecast_estimate {
   double sigma;
 };
 
-/* Fits `n_weeks` (at least 2) of GPU hours. With fewer than HR__TREND_WEEKS there is no drift. HR_NO_MEMORY is the only
-   failure. */
-enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
-struct hr__forecast_estimate hr__forecast_fit_estimate(const struct hr__forecast_fit *fit);
-/* Mean GPU hours of week `ahead`: 1 is the first future week, 0 the level at which the forecast starts. `growth`: per
-   year, replaces the drift; 0: the drift as fitted. */
-double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead);
-
 static inline double hr__forecast_alpha(uint32_t place) {
   return (double)place / (HR__ALPHAS - 1);
 }
+
+static inline struct hr__forecast_estimate hr__forecast_fit_estimate(const struct hr__forecast_fit *fit) {
+  struct hr__forecast_estimate mean = {0};
+  for (uint32_t i = 0; i < HR__ALPHAS; i++) {
+    const struct hr__forecast_posterior *at = &fit->at[i];
+    mean.alpha += at->weight * hr__forecast_alpha(i);
+    mean.drift += at->weight * at->drift;
+    mean.sigma += at->weight * sqrt(at->squares / fit->freedom);
+  }
+  return mean;
+}
+
+/* Fits `n_weeks` (at least 2) of GPU hours. With fewer than HR__TREND_WEEKS the fit has no drift. HR_NO_MEMORY is the
+   only failure. */
+enum hr_status hr__forecast_fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
+/* Mean GPU hours of week `ahead`: 1 is the first future week, 0 the level at which the forecast starts. `growth`: per
+   year, replaces the drift; 0: the drift as fitted. */
+double hr__forecast_fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead);
 
 /* ---- Paths (forecast_model.c) ----------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ static inline double hr__interval_centre(const struct hr__interval *interval) {
   return interval->of_median ? interval->median : interval->mean;
 }
 
-/* Half the width as a share of the estimate: infinite if there is no interval, 0 if its width is 0. */
+/* Half the width as a share of the estimate: infinite without an interval, 0 if its width is 0. */
 static inline double hr__interval_relative(const struct hr__interval *interval) {
   if (isnan(interval->low)) return (double)INFINITY;
   double half = (interval->high - interval->low) / 2, centre = fabs(hr__interval_centre(interval));

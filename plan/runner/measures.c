@@ -191,7 +191,7 @@ static bool is_text(struct text_part part, const char *text) {
   return strlen(text) == part.length && strncmp(text, part.at, part.length) == 0;
 }
 
-/* The name of the class, from the table of classes; NULL if there is none. */
+/* The name of the class, from the table of classes; NULL if the table lacks it. */
 static const char *class_named(struct text_part part) {
   for (unsigned i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES; i++)
     if (is_text(part, hr_job_class_name((enum hr_job_class)i))) return hr_job_class_name((enum hr_job_class)i);

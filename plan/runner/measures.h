@@ -20,8 +20,8 @@
 
 enum hr__unit { HR__SECONDS, HR__FACTOR, HR__SHARE, HR__INDEX, HR__COUNT, HR__GPU_HOURS, HR__DOLLARS };
 
-/* Selects the interval over many runs: means and sums have Student's interval of the mean; quantiles, whose
-   distribution over runs is far from normal, have the interval of the median from order statistics
+/* Selects the interval over many runs: means and sums have Student's interval of the mean. The distribution of
+   quantiles over runs is far from normal, so they have the interval of the median from order statistics
    (plan/runner/intervals.h). */
 enum hr__measure_kind { HR__MEAN, HR__QUANTILE };
 
@@ -107,7 +107,7 @@ void hr__measures_of_run(const struct hr__one_run *run, double values[HR__N_MEAS
 void hr__measures_of_group(const struct hr_group *group, const struct hr_cost_lines *lines,
                            double values[HR__N_MEASURES]);
 
-/* Finds a metric by path, column or alias ("cost_usd", "usd_per_job"); HR__N_MEASURES if there is none. */
+/* Finds a metric by path, column or alias ("cost_usd", "usd_per_job"); HR__N_MEASURES if no metric has the name. */
 enum hr__measure hr__measure_find(const char *name, size_t length);
 /* NULL-terminated paths of all metrics, or of those that groups have, for hr_nearest_word. */
 static inline void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]) {

@@ -17,41 +17,6 @@
 
 #define WEEK_US (INT64_C(7) * 86400 * HR_SECOND_US)
 
-/* One run. */
-struct runner_replication {
-  double *figures; /* [config.n_figures]; NULL until requested */
-  bool made;
-  struct hr_scenario *scenario; /* of this replication if prices are random; NULL: the candidate's */
-};
-
-struct runner_candidate {
-  const char **overrides; /* the config's, then its own, which are copies */
-  size_t n_overrides, n_own;
-  uint32_t environment;
-  struct hr_scenario *scenario;
-  bool random;
-  struct runner_replication *replications;
-  uint32_t n_replications;
-};
-
-struct runner_environment {
-  struct hr__environment spec;
-  bool redrawn;                /* the workload is resampled */
-  struct hr_workload_cut cut;  /* only if redrawn */
-  struct hr_trace **workloads; /* [n_workloads], by replication; NULL until drawn */
-  uint32_t n_workloads;
-};
-
-struct hr__runner {
-  struct hr__runner_config config;
-  struct hr__figure *figures;
-  struct runner_candidate *candidates;
-  struct runner_environment *environments;
-  uint32_t n_candidates, n_environments;
-  uint64_t n_runs;
-  struct hr__progress_sum progress;
-};
-
 /* ---- Life cycle ------------------------------------------------------------------------------------- */
 
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
@@ -69,7 +34,7 @@ struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
   return runner;
 }
 
-static void candidate_finish(struct runner_candidate *candidate) {
+static void candidate_finish(struct hr__runner_candidate *candidate) {
   for (uint32_t i = 0; i < candidate->n_replications; i++) {
     free(candidate->replications[i].figures);
     hr_scenario_destroy(candidate->replications[i].scenario);
@@ -111,12 +76,12 @@ static void use_forecast_weeks(struct hr__environment *environment) {
 
 enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struct hr__environment *environment,
                                           uint32_t *number, struct hr_error *error) {
-  struct runner_environment *grown = realloc(runner->environments, (runner->n_environments + 1) * sizeof *grown);
+  struct hr__runner_environment *grown = realloc(runner->environments, (runner->n_environments + 1) * sizeof *grown);
   if (!grown) return no_memory(error);
   runner->environments = grown;
   bool redrawn = environment->workload.blocks != HR_BLOCKS_NONE || environment->workload.growth != 1;
-  struct runner_environment *added = &grown[runner->n_environments];
-  *added = (struct runner_environment){.spec = *environment, .redrawn = redrawn || environment->forecast};
+  struct hr__runner_environment *added = &grown[runner->n_environments];
+  *added = (struct hr__runner_environment){.spec = *environment, .redrawn = redrawn || environment->forecast};
   if (environment->forecast) use_forecast_weeks(&added->spec);
   enum hr_status status =
       added->redrawn ? hr_trace_cut(runner->config.trace, &added->spec.workload, &added->cut, error) : HR_OK;
@@ -126,7 +91,7 @@ enum hr_status hr__runner_add_environment(struct hr__runner *runner, const struc
 }
 
 /* Loads a candidate's scenario in its environment; `seed` NULL keeps the scenario's seed. */
-static enum hr_status load(const struct hr__runner *runner, const struct runner_candidate *candidate,
+static enum hr_status load(const struct hr__runner *runner, const struct hr__runner_candidate *candidate,
                            const uint64_t *seed, struct hr_scenario **scenario, struct hr_error *error) {
   const char **overrides = calloc(candidate->n_overrides + 1, sizeof *overrides);
   char text[32];
@@ -145,7 +110,7 @@ static enum hr_status load(const struct hr__runner *runner, const struct runner_
 }
 
 static bool copy_overrides(const struct hr__runner *runner, const char *const *own, size_t n_own,
-                           struct runner_candidate *candidate) {
+                           struct hr__runner_candidate *candidate) {
   const struct hr__runner_config *config = &runner->config;
   candidate->overrides = calloc(config->n_overrides + n_own + 1, sizeof *candidate->overrides);
   if (!candidate->overrides) return false;
@@ -162,8 +127,8 @@ static bool copy_overrides(const struct hr__runner *runner, const char *const *o
 
 enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *const *overrides, size_t n_overrides,
                                         uint32_t environment, uint32_t *number, struct hr_error *error) {
-  struct runner_candidate candidate = {.environment = environment};
-  struct runner_candidate *grown = realloc(runner->candidates, (runner->n_candidates + 1) * sizeof *grown);
+  struct hr__runner_candidate candidate = {.environment = environment};
+  struct hr__runner_candidate *grown = realloc(runner->candidates, (runner->n_candidates + 1) * sizeof *grown);
   if (!grown) return no_memory(error);
   runner->candidates = grown;
   enum hr_status status = copy_overrides(runner, overrides, n_overrides, &candidate) ? HR_OK : no_memory(error);
@@ -179,28 +144,16 @@ enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *c
   return HR_OK;
 }
 
-const struct hr_scenario *hr__runner_scenario(const struct hr__runner *runner, uint32_t candidate) {
-  return runner->candidates[candidate].scenario;
-}
-
-bool hr__runner_is_random(const struct hr__runner *runner, uint32_t candidate) {
-  return runner->candidates[candidate].random;
-}
-
 /* ---- Preparation of runs ---------------------------------------------------------------------------- */
 
-static uint32_t replication_of(const struct runner_candidate *candidate, uint32_t replication) {
-  return candidate->random ? replication : 0;
-}
-
-static enum hr_status make_replication(const struct hr__runner *runner, struct runner_candidate *candidate,
-                                       uint32_t replication, struct runner_replication **entry,
+static enum hr_status make_replication(const struct hr__runner *runner, struct hr__runner_candidate *candidate,
+                                       uint32_t replication, struct hr__runner_replication **entry,
                                        struct hr_error *error) {
   if (replication >= candidate->n_replications) {
     uint32_t count = replication < 8 ? 8 : 2 * replication;
-    struct runner_replication *grown = realloc(candidate->replications, count * sizeof *grown);
+    struct hr__runner_replication *grown = realloc(candidate->replications, count * sizeof *grown);
     if (!grown) return no_memory(error);
-    for (uint32_t i = candidate->n_replications; i < count; i++) grown[i] = (struct runner_replication){0};
+    for (uint32_t i = candidate->n_replications; i < count; i++) grown[i] = (struct hr__runner_replication){0};
     candidate->replications = grown;
     candidate->n_replications = count;
   }
@@ -209,7 +162,7 @@ static enum hr_status make_replication(const struct hr__runner *runner, struct r
   return (*entry)->figures ? HR_OK : no_memory(error);
 }
 
-static enum hr_status redraw(const struct hr__runner *runner, const struct runner_environment *environment,
+static enum hr_status redraw(const struct hr__runner *runner, const struct hr__runner_environment *environment,
                              uint64_t seed, struct hr_trace **drawn, struct hr_error *error) {
   struct hr_workload_spec spec = environment->spec.workload;
   if (!environment->spec.forecast) return hr_trace_redraw(runner->config.trace, &spec, seed, drawn, error);
@@ -225,7 +178,7 @@ static enum hr_status redraw(const struct hr__runner *runner, const struct runne
   return status;
 }
 
-static enum hr_status draw_workload(struct hr__runner *runner, struct runner_environment *environment,
+static enum hr_status draw_workload(struct hr__runner *runner, struct hr__runner_environment *environment,
                                     uint32_t replication, uint64_t seed, struct hr_error *error) {
   if (!environment->redrawn) return HR_OK;
   if (replication >= environment->n_workloads) {
@@ -240,10 +193,10 @@ static enum hr_status draw_workload(struct hr__runner *runner, struct runner_env
   return redraw(runner, environment, seed, &environment->workloads[replication], error);
 }
 
-static enum hr_status prepare(struct hr__runner *runner, struct hr__trial trial, struct runner_replication **entry,
+static enum hr_status prepare(struct hr__runner *runner, struct hr__trial trial, struct hr__runner_replication **entry,
                               struct hr_error *error) {
-  struct runner_candidate *candidate = &runner->candidates[trial.candidate];
-  struct runner_environment *environment = &runner->environments[candidate->environment];
+  struct hr__runner_candidate *candidate = &runner->candidates[trial.candidate];
+  struct hr__runner_environment *environment = &runner->environments[candidate->environment];
   uint64_t seed = hr_replication_seed(runner->config.scenario->seed, trial.replication);
   enum hr_status status = make_replication(runner, candidate, trial.replication, entry, error);
   if (status == HR_OK) status = draw_workload(runner, environment, trial.replication, seed, error);
@@ -255,9 +208,9 @@ static enum hr_status prepare(struct hr__runner *runner, struct hr__trial trial,
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
 static struct hr__one_run_config run_config(const struct hr__runner *runner, struct hr__trial trial) {
-  const struct runner_candidate *candidate = &runner->candidates[trial.candidate];
-  const struct runner_environment *environment = &runner->environments[candidate->environment];
-  const struct runner_replication *entry = &candidate->replications[trial.replication];
+  const struct hr__runner_candidate *candidate = &runner->candidates[trial.candidate];
+  const struct hr__runner_environment *environment = &runner->environments[candidate->environment];
+  const struct hr__runner_replication *entry = &candidate->replications[trial.replication];
   const struct hr_scenario *scenario = entry->scenario ? entry->scenario : candidate->scenario;
   return (struct hr__one_run_config){.scenario = scenario,
                                      .trace = environment->redrawn ? environment->workloads[trial.replication]
@@ -277,7 +230,7 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct batch *batch = self;
   struct hr__runner *runner = batch->runner;
   struct hr__trial trial = batch->trials[task];
-  struct runner_replication *entry = &runner->candidates[trial.candidate].replications[trial.replication];
+  struct hr__runner_replication *entry = &runner->candidates[trial.candidate].replications[trial.replication];
   struct hr__progress_reporter reporter = {.sum = &runner->progress};
   struct hr__one_run_config config = run_config(runner, trial);
   config.progress = hr__progress_reporter_progress(&reporter);
@@ -300,9 +253,9 @@ static enum hr_status list_batch(struct batch *batch, const struct hr__trial *tr
                                  struct hr_error *error) {
   struct hr__runner *runner = batch->runner;
   for (size_t i = 0; i < count; i++) {
-    struct hr__trial trial = {trials[i].candidate,
-                              replication_of(&runner->candidates[trials[i].candidate], trials[i].replication)};
-    struct runner_replication *entry;
+    struct hr__trial trial = {trials[i].candidate, hr__runner_replication_of(&runner->candidates[trials[i].candidate],
+                                                                             trials[i].replication)};
+    struct hr__runner_replication *entry;
     if (hr__runner_values(runner, trial.candidate, trial.replication) || is_listed(batch, trial)) continue;
     enum hr_status status = prepare(runner, trial, &entry, error);
     if (status != HR_OK) return status;
@@ -325,21 +278,9 @@ enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial 
 
 enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,
                                struct hr_error *error) {
-  struct runner_replication *entry;
-  trial.replication = replication_of(&runner->candidates[trial.candidate], trial.replication);
+  struct hr__runner_replication *entry;
+  trial.replication = hr__runner_replication_of(&runner->candidates[trial.candidate], trial.replication);
   enum hr_status status = prepare(runner, trial, &entry, error);
   if (status == HR_OK) *config = run_config(runner, trial);
   return status;
-}
-
-/* ---- Results ---------------------------------------------------------------------------------------- */
-
-const double *hr__runner_values(const struct hr__runner *runner, uint32_t candidate, uint32_t replication) {
-  const struct runner_candidate *self = &runner->candidates[candidate];
-  uint32_t r = replication_of(self, replication);
-  return r < self->n_replications && self->replications[r].made ? self->replications[r].figures : NULL;
-}
-
-uint64_t hr__runner_runs(const struct hr__runner *runner) {
-  return runner->n_runs;
 }

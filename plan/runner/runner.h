@@ -10,8 +10,8 @@
  *
  * Replication r of every candidate has the seed hr_replication_seed(seed, r). If an environment resamples the workload,
  * it has one workload per r, which all its candidates share: they see the same random events (common random numbers).
- * A deterministic candidate is run once, and replication 0 stands for all. The result of a run depends only on its
- * candidate, environment and replication, not on threads or on earlier runs.
+ * A deterministic candidate is run once: all its replications have the results of replication 0. The result of a run
+ * depends only on its candidate, environment and replication, not on threads or on earlier runs.
  */
 
 #include "headroom/unstable/forecast.h"
@@ -41,7 +41,43 @@ struct hr__runner_config {
   struct hr_progress progress; /* in jobs of all runs that were asked for so far */
 };
 
-struct hr__runner;
+/* The data of a runner. Other files read it only through the functions below. */
+
+/* One run. */
+struct hr__runner_replication {
+  double *figures; /* [config.n_figures]; NULL until requested */
+  bool made;
+  struct hr_scenario *scenario; /* of this replication if prices are random; NULL: the candidate's */
+};
+
+struct hr__runner_candidate {
+  const char **overrides; /* the config's, then its own, which are copies */
+  size_t n_overrides, n_own;
+  uint32_t environment;
+  struct hr_scenario *scenario;
+  bool random;
+  struct hr__runner_replication *replications;
+  uint32_t n_replications;
+};
+
+struct hr__runner_environment {
+  struct hr__environment spec;
+  bool redrawn;                /* the workload is resampled */
+  struct hr_workload_cut cut;  /* only if redrawn */
+  struct hr_trace **workloads; /* [n_workloads], by replication; NULL until drawn */
+  uint32_t n_workloads;
+};
+
+struct hr__runner {
+  struct hr__runner_config config;
+  struct hr__figure *figures;
+  struct hr__runner_candidate *candidates;
+  struct hr__runner_environment *environments;
+  uint32_t n_candidates, n_environments;
+  uint64_t n_runs;
+  struct hr__progress_sum progress;
+};
+
 struct hr__runner *hr__runner_create(const struct hr__runner_config *config); /* NULL when out of memory */
 void hr__runner_destroy(struct hr__runner *runner);                           /* accepts NULL */
 
@@ -54,9 +90,19 @@ enum hr_status hr__runner_add_candidate(struct hr__runner *runner, const char *c
                                         uint32_t environment, uint32_t *number, struct hr_error *error);
 
 /* The candidate's scenario for replication 0; owned by the runner. */
-const struct hr_scenario *hr__runner_scenario(const struct hr__runner *runner, uint32_t candidate);
+static inline const struct hr_scenario *hr__runner_scenario(const struct hr__runner *runner, uint32_t candidate) {
+  return runner->candidates[candidate].scenario;
+}
+
 /* Whether the candidate's replications differ. */
-bool hr__runner_is_random(const struct hr__runner *runner, uint32_t candidate);
+static inline bool hr__runner_is_random(const struct hr__runner *runner, uint32_t candidate) {
+  return runner->candidates[candidate].random;
+}
+
+/* The entry of a replication: 0 for all if they do not differ. */
+static inline uint32_t hr__runner_replication_of(const struct hr__runner_candidate *candidate, uint32_t replication) {
+  return candidate->random ? replication : 0;
+}
 
 struct hr__trial {
   uint32_t candidate, replication;
@@ -66,9 +112,17 @@ enum hr_status hr__runner_run(struct hr__runner *runner, const struct hr__trial 
                               struct hr_error *error);
 
 /* The figures of a run, in the order of the config; NULL if it was not made. Owned by the runner. */
-const double *hr__runner_values(const struct hr__runner *runner, uint32_t candidate, uint32_t replication);
+static inline const double *hr__runner_values(const struct hr__runner *runner, uint32_t candidate,
+                                              uint32_t replication) {
+  const struct hr__runner_candidate *self = &runner->candidates[candidate];
+  uint32_t r = hr__runner_replication_of(self, replication);
+  return r < self->n_replications && self->replications[r].made ? self->replications[r].figures : NULL;
+}
+
 /* Number of runs made. */
-uint64_t hr__runner_runs(const struct hr__runner *runner);
+static inline uint64_t hr__runner_runs(const struct hr__runner *runner) {
+  return runner->n_runs;
+}
 
 /* The configuration of a trial, for callers that run it themselves. The runner owns what it points to. */
 enum hr_status hr__runner_case(struct hr__runner *runner, struct hr__trial trial, struct hr__one_run_config *config,

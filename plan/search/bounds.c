@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is known of candidates before any run: the demand of the trace, a lower bound of each candidate's cost, and a
+ * Facts about candidates that need no run: the demand of the trace, a lower bound of each candidate's cost, and a
  * starting point of the search.
  *
  * The demand curve: starts and ends of all jobs, sorted by time, give the number of GPUs in use as a step function; its
@@ -108,15 +108,6 @@ enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, doub
     fill_curve(demand, changes, list_levels(changes, list_changes(trace, changes), window_us), window_us, growth);
   free(changes);
   return made ? HR_OK : HR_NO_MEMORY;
-}
-
-double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) {
-  double above = 0;
-  for (size_t i = demand->n_steps; i-- > 0;) {
-    above += demand->share[i];
-    if (above > share) return demand->gpus[i];
-  }
-  return 0;
 }
 
 /* ---- Prices ---------------------------------------------------------------------------------------- */
@@ -247,13 +238,6 @@ enum hr_status hr__bounds_make(const struct hr__evaluator *evaluator, const stru
 
 /* ---- The lower bound ------------------------------------------------------------------------------- */
 
-bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
-  const struct hr__slice_prices *prices = &bounds->slices[slice];
-  bool exact = bounds->weight > 0 && prices->min_elastic == 0;
-  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->fixed[i] > 0;
-  return exact;
-}
-
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate) {
   const struct hr__space *space = bounds->space;
   if (bounds->weight == 0) return -(double)INFINITY;
@@ -275,7 +259,7 @@ double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candid
 
 /* ---- Starting points ------------------------------------------------------------------------------- */
 
-/* The lowest level of the axis with at least so many GPUs. */
+/* The lowest level of the axis with at least `gpus`. */
 static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gpus) {
   const struct hr_grid_axis *levels = &space->spec->variables[axis].axis;
   uint32_t level = 0;

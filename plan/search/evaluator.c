@@ -14,10 +14,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static bool is_capacity(const struct hr__space *space, uint32_t axis) {
-  return space->spec->variables[axis].pools != NULL;
-}
-
 static bool may_draw_jobs_away(const struct hr_scenario *scenario, const struct hr_plan_variable *variable) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   for (uint32_t i = 0; i < variable->n_pools; i++)
@@ -36,8 +32,9 @@ enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_s
                    spec->self.place, count, spec->max_candidates);
   space->n_candidates = (uint32_t)count;
   for (uint32_t i = 0; i < space->n_axes; i++) {
-    space->non_monotone[i] = scenario && is_capacity(space, i) && may_draw_jobs_away(scenario, &spec->variables[i]);
-    if (is_capacity(space, i))
+    space->non_monotone[i] =
+        scenario && hr__space_is_capacity(space, i) && may_draw_jobs_away(scenario, &spec->variables[i]);
+    if (hr__space_is_capacity(space, i))
       space->capacity[space->n_capacity++] = i;
     else
       space->n_slices *= hr__space_levels(space, i);
@@ -45,26 +42,11 @@ enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_s
   return HR_OK;
 }
 
-struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
-  struct hr__point point = {{0}};
-  for (uint32_t i = space->n_axes; i-- > 0;) {
-    point.level[i] = candidate % hr__space_levels(space, i);
-    candidate /= hr__space_levels(space, i);
-  }
-  return point;
-}
-
-uint32_t hr__space_candidate(const struct hr__space *space, const struct hr__point *point) {
-  uint32_t candidate = 0;
-  for (uint32_t i = 0; i < space->n_axes; i++) candidate = candidate * hr__space_levels(space, i) + point->level[i];
-  return candidate;
-}
-
 struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool max) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {
     uint32_t levels = hr__space_levels(space, i);
-    if (is_capacity(space, i)) {
+    if (hr__space_is_capacity(space, i)) {
       point.level[i] = max ? levels - 1 : 0;
       continue;
     }
@@ -74,30 +56,13 @@ struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice,
   return point;
 }
 
-uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
-  struct hr__point point = hr__space_point(space, candidate);
-  uint32_t slice = 0;
-  for (uint32_t i = 0; i < space->n_axes; i++)
-    if (!is_capacity(space, i)) slice = slice * hr__space_levels(space, i) + point.level[i];
-  return slice;
-}
-
 bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b) {
   struct hr__point first = hr__space_point(space, a), second = hr__space_point(space, b);
   for (uint32_t i = 0; i < space->n_axes; i++) {
-    bool more_will_do = is_capacity(space, i) && !space->non_monotone[i];
+    bool more_will_do = hr__space_is_capacity(space, i) && !space->non_monotone[i];
     if (more_will_do ? first.level[i] < second.level[i] : first.level[i] != second.level[i]) return false;
   }
   return true;
-}
-
-double hr__space_gpus(const struct hr__space *space, uint32_t candidate) {
-  struct hr__point point = hr__space_point(space, candidate);
-  double gpus = 0;
-  for (uint32_t i = 0; i < space->n_capacity; i++) {
-    gpus += hr__space_gpus_at(space, &point, i);
-  }
-  return gpus;
 }
 
 const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count) {
@@ -153,15 +118,6 @@ enum hr_status hr__evaluator_run(struct hr__evaluator *evaluator, const uint32_t
 }
 
 /* ---- Evaluations ----------------------------------------------------------------------------------- */
-
-void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
-                              double *values) {
-  for (uint32_t r = 0; r < replications; r++) {
-    double objective = hr__goals_objective(evaluator->goals,
-                                           hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r));
-    values[r] = isnan(objective) ? (double)INFINITY : objective;
-  }
-}
 
 /* gsl_stats_mean returns NaN for two infinite values. */
 static double mean_of(const double *values, uint32_t count) {

@@ -32,28 +32,13 @@ struct hr__point {
   uint32_t level[HR_MOST_PLAN_VARIABLES];
 };
 
-/* `scenario` (NULL: none) determines which capacity is not monotone: spot nodes may draw jobs away from nodes that are
-   never interrupted, and slow GPUs from fast ones. HR_BAD_INPUT if the plan's limit on candidates is exceeded. */
-enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
-                              struct hr__space *space, struct hr_error *error);
-
-struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate);
-uint32_t hr__space_candidate(const struct hr__space *space, const struct hr__point *point);
-/* The slice's point with the minimum, or the maximum (`largest`), of every capacity. */
-struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool largest);
-uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate);
-/* Whether `a` is in the slice of `b`, has at least as much of every monotone capacity and as much of every other one.
-   Then `a` serves jobs no worse than `b`. */
-bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b);
-/* GPUs of all capacity axes together. */
-double hr__space_gpus(const struct hr__space *space, uint32_t candidate);
-
-/* The overrides that make a candidate of the scenario. The texts belong to the plan, the list is freed by the caller.
-   NULL when out of memory. */
-const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count);
-
 static inline uint32_t hr__space_levels(const struct hr__space *space, uint32_t axis) {
   return space->spec->variables[axis].axis.n_levels;
+}
+
+/* Whether the axis is a capacity: GPUs of one or more pools. */
+static inline bool hr__space_is_capacity(const struct hr__space *space, uint32_t axis) {
+  return space->spec->variables[axis].pools != NULL;
 }
 
 /* The GPUs of one capacity (an index into `capacity`) at a point. */
@@ -62,6 +47,53 @@ static inline double hr__space_gpus_at(const struct hr__space *space, const stru
   uint32_t axis = space->capacity[capacity];
   return space->spec->variables[axis].axis.levels[point->level[axis]].number;
 }
+
+/* `scenario` (NULL: none) determines which capacity is not monotone: spot nodes may draw jobs away from nodes that are
+   never interrupted, and slow GPUs from fast ones. HR_BAD_INPUT if the plan's limit on candidates is exceeded. */
+enum hr_status hr__space_make(const struct hr_plan_spec *spec, const struct hr_scenario *scenario,
+                              struct hr__space *space, struct hr_error *error);
+
+static inline struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
+  struct hr__point point = {{0}};
+  for (uint32_t i = space->n_axes; i-- > 0;) {
+    point.level[i] = candidate % hr__space_levels(space, i);
+    candidate /= hr__space_levels(space, i);
+  }
+  return point;
+}
+
+static inline uint32_t hr__space_candidate(const struct hr__space *space, const struct hr__point *point) {
+  uint32_t candidate = 0;
+  for (uint32_t i = 0; i < space->n_axes; i++) candidate = candidate * hr__space_levels(space, i) + point->level[i];
+  return candidate;
+}
+
+/* The slice's point with the minimum, or the maximum (`largest`), of every capacity. */
+struct hr__point hr__space_corner(const struct hr__space *space, uint32_t slice, bool largest);
+
+static inline uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
+  struct hr__point point = hr__space_point(space, candidate);
+  uint32_t slice = 0;
+  for (uint32_t i = 0; i < space->n_axes; i++)
+    if (!hr__space_is_capacity(space, i)) slice = slice * hr__space_levels(space, i) + point.level[i];
+  return slice;
+}
+
+/* Whether `a` is in the slice of `b`, has at least as much of every monotone capacity and as much of every other one.
+   Then `a` serves jobs no worse than `b`. */
+bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b);
+
+/* GPUs of all capacity axes together. */
+static inline double hr__space_gpus(const struct hr__space *space, uint32_t candidate) {
+  struct hr__point point = hr__space_point(space, candidate);
+  double gpus = 0;
+  for (uint32_t i = 0; i < space->n_capacity; i++) gpus += hr__space_gpus_at(space, &point, i);
+  return gpus;
+}
+
+/* The overrides that make a candidate of the scenario. The texts belong to the plan, the list is freed by the caller.
+   NULL when out of memory. */
+const char **hr__space_overrides(const struct hr__space *space, uint32_t candidate, size_t *count);
 
 /* ---- Evaluation ------------------------------------------------------------------------------------- */
 
@@ -103,9 +135,17 @@ struct hr__evaluation hr__evaluator_evaluate(const struct hr__evaluator *evaluat
    median. NaN if unknown. */
 double hr__evaluator_centre(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
                             size_t figure);
+
 /* The objective by replication, into `values`; infinite if unknown. */
-void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate, uint32_t replications,
-                              double *values);
+static inline void hr__evaluator_objectives(const struct hr__evaluator *evaluator, uint32_t candidate,
+                                            uint32_t replications, double *values) {
+  for (uint32_t r = 0; r < replications; r++) {
+    double objective = hr__goals_objective(evaluator->goals,
+                                           hr__runner_values(evaluator->runner, evaluator->runner_ids[candidate], r));
+    values[r] = isnan(objective) ? (double)INFINITY : objective;
+  }
+}
+
 /* The mean of the known values, or for quantiles their median; NaN if none is known. Reorders `values`. */
 double hr__metric_centre(double *values, uint32_t count, enum hr__measure_kind kind);
 

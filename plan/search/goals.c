@@ -10,12 +10,6 @@
 
 /* ---- The list of metrics --------------------------------------------------------------------------- */
 
-size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure) {
-  for (size_t i = 0; i < goals->n_figures; i++)
-    if (hr__figure_same(&goals->figures[i], figure)) return i;
-  return SIZE_MAX;
-}
-
 /* Index of the metric, which is appended if it is missing. The list has room for all. */
 static uint32_t find_or_add(struct hr__goals *goals, const struct hr__figure *figure) {
   size_t at = hr__goals_find(goals, figure);
@@ -234,15 +228,6 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
   return status;
 }
 
-void hr__goals_finish(struct hr__goals *goals) {
-  for (size_t i = 0; i < goals->n_goals; i++) free(goals->goals[i].text);
-  free(goals->figures);
-  free(goals->goals);
-  free(goals->terms);
-  free(goals->weights);
-  *goals = (struct hr__goals){0};
-}
-
 /* The relative excess over the bound is unlimited. It is mapped to [0, 1) so that one goal that is far off does not
  * outweigh another that is missed entirely. */
 double hr__goal_violation(const struct hr__goal *goal, double value) {
@@ -266,10 +251,4 @@ bool hr__goals_bound_waits(const struct hr__goals *goals) {
     if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
   }
   return false;
-}
-
-double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {
-  bool is_share = hr__measure_infos[goals->figures[goal->figure].measure].unit == HR__SHARE;
-  if (goal->at_most) return goal->bound * share;
-  return is_share ? 1 - (1 - goal->bound) * share : goal->bound / share;
 }

@@ -12,6 +12,8 @@
 #include "headroom/unstable/plan.h"
 #include "plan/runner/measures.h"
 
+#include <stdlib.h>
+
 /* A metric that must be at most or at least `bound`. */
 struct hr__goal {
   uint32_t figure; /* index into hr__goals.figures */
@@ -40,7 +42,15 @@ struct hr__goals {
    hr__goals_finish in any case. */
 enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_trace *trace, bool priced,
                               struct hr__goals *goals, struct hr_error *error);
-void hr__goals_finish(struct hr__goals *goals);
+
+static inline void hr__goals_finish(struct hr__goals *goals) {
+  for (size_t i = 0; i < goals->n_goals; i++) free(goals->goals[i].text);
+  free(goals->figures);
+  free(goals->goals);
+  free(goals->terms);
+  free(goals->weights);
+  *goals = (struct hr__goals){0};
+}
 
 /* Distance of `value` (NaN: unknown) from the goal: 0 if met; v / (1 + v) if `value` exceeds the bound by v times the
    bound; 1 if the value is unknown because no job reached that state. */
@@ -52,12 +62,21 @@ bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goa
 bool hr__goals_bound_waits(const struct hr__goals *goals);
 /* A tighter bound of the goal: `share` of a maximum, a minimum divided by `share`; of a minimum share, the distance to
    1 shrinks. */
-double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share);
+static inline double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {
+  bool is_share = hr__measure_infos[goals->figures[goal->figure].measure].unit == HR__SHARE;
+  if (goal->at_most) return goal->bound * share;
+  return is_share ? 1 - (1 - goal->bound) * share : goal->bound / share;
+}
+
 /* The objective as text: "monthly_usd", or "1 x monthly_usd + 0.5 x wait_s.mean". Writes at most `size` bytes into
    `buffer` and returns it. */
 const char *hr__goals_objective_text(const struct hr__goals *goals, char *buffer, size_t size);
 /* The index of a metric in the list; SIZE_MAX if it is not there. */
-size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure);
+static inline size_t hr__goals_find(const struct hr__goals *goals, const struct hr__figure *figure) {
+  for (size_t i = 0; i < goals->n_figures; i++)
+    if (hr__figure_same(&goals->figures[i], figure)) return i;
+  return SIZE_MAX;
+}
 
 /* Whether any goal is on that metric, for all jobs or for some. */
 static inline bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {

@@ -12,7 +12,7 @@
 /* A combination of capacity and policy with its results. */
 struct hr__option {
   uint32_t candidate; /* HR_NONE: not on the grid */
-  uint32_t runner_id; /* its number in the runner; HR_NONE: there is no such option */
+  uint32_t runner_id; /* its number in the runner; HR_NONE: the plan lacks the option */
   uint32_t replications;
   double objective, violation;
   struct hr__interval *figures; /* by metric */
@@ -69,7 +69,13 @@ struct hr_plan {
 enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *evaluator, uint32_t candidate,
                                uint32_t runner_id, uint32_t replications, struct hr__option *option,
                                struct hr_error *error);
-void hr__option_finish(const struct hr_plan *plan, struct hr__option *option);
+
+static inline void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
+  for (uint32_t i = 0; option->texts && i < plan->space.n_axes; i++) free(option->texts[i]);
+  free(option->texts);
+  free(option->figures);
+  *option = (struct hr__option){.candidate = HR_NONE, .runner_id = HR_NONE};
+}
 
 /* The value of a variable in an option, as text. Belongs to the option or to the plan. */
 static inline const char *hr__option_text(const struct hr_plan *plan, const struct hr__option *option,

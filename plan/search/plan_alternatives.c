@@ -45,13 +45,6 @@ enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__eval
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
 }
 
-void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
-  for (uint32_t i = 0; option->texts && i < plan->space.n_axes; i++) free(option->texts[i]);
-  free(option->texts);
-  free(option->figures);
-  *option = (struct hr__option){.candidate = HR_NONE, .runner_id = HR_NONE};
-}
-
 /* ---- Baselines ------------------------------------------------------------------------------------- */
 
 /* An option that is not on the grid: its overrides, and the value of each variable as text. */

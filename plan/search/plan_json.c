@@ -19,7 +19,7 @@ static void put_known(struct hr__json *json, cJSON *object, const char *key, dou
 
 /* ---- Options --------------------------------------------------------------------------------------- */
 
-/* A baseline may give text for a variable whose levels are numbers. */
+/* A baseline may give text for a variable with numeric levels. */
 static bool is_number(const struct hr_grid_axis *axis, const char *text) {
   return !isnan(axis->levels[0].number) && text[strspn(text, "+-.0123456789e")] == '\0';
 }

@@ -179,7 +179,7 @@ static void put_detail_line(struct plan_page *page, const char *words) {
   free(fitted);
 }
 
-/* Prints text right-aligned in so many columns. */
+/* Prints text right-aligned in `width` columns. */
 static void put_right(struct plan_page *page, const char *text, size_t width) {
   size_t taken = hr__width_of(text, strlen(text));
   fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);

@@ -2,8 +2,8 @@
 /*
  * The search of a plan's grid for the best candidates, with few runs.
  *
- * Not run are candidates whose prices alone exceed the objective of one that meets the goals (bounds.c), and those
- * that have less of every capacity than one that serves jobs too badly (see hr__space_covers).
+ * Two kinds of candidates are not run: if the prices of one alone exceed the objective of another that meets the goals
+ * (bounds.c), and if one has less of every capacity than another that misses the goals (see hr__space_covers).
  *
  * 1. In each slice the search begins at the newsvendor's level of fixed capacity and bisects towards more
  *    capacity until the goals are met. A second start bisects towards the minimum of elastic capacity.
@@ -290,7 +290,7 @@ static enum hr_status begin_lean_slices(struct hr__search *search) {
 
 /* ---- Pattern search -------------------------------------------------------------------------------- */
 
-/* Moves the point by so many levels along a capacity, up to the end of the axis; false if it is there already. */
+/* Moves the point by `levels` along a capacity, up to the end of the axis; false if it is there already. */
 static bool step_along(const struct hr__space *space, struct hr__point *point, uint32_t capacity, int64_t levels) {
   uint32_t axis = space->capacity[capacity];
   int64_t level = (int64_t)point->level[axis] + levels, last = (int64_t)hr__space_levels(space, axis) - 1;

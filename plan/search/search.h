@@ -36,7 +36,14 @@ static inline void hr__demand_finish(struct hr__demand_curve *demand) {
 }
 
 /* The minimum level that demand exceeds for at most `share` of the window: with share 0.05 its 95 % quantile. */
-double hr__demand_exceeded(const struct hr__demand_curve *demand, double share);
+static inline double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) {
+  double above = 0;
+  for (size_t i = demand->n_steps; i-- > 0;) {
+    above += demand->share[i];
+    if (above > share) return demand->gpus[i];
+  }
+  return 0;
+}
 
 /*
  * The newsvendor's solution. Fixed capacity, paid whether it is used or not at `fixed` dollars per GPU-hour, pays off
@@ -56,7 +63,7 @@ struct hr__slice_prices {
   double elastic[HR_MOST_PLAN_VARIABLES]; /* by capacity axis, of one GPU that is paid only while used; else infinite */
   double constant_usd_h;                  /* cost of the fixed pools that no variable changes */
   double constant_gpus;                   /* their GPUs */
-  double min_elastic;                     /* minimum over all elastic capacity; 0: there is none, or it is unknown */
+  double min_elastic;                     /* minimum over all elastic capacity; 0: no elastic capacity, or unknown */
 };
 
 struct hr__bounds {
@@ -78,7 +85,13 @@ static inline void hr__bounds_finish(struct hr__bounds *bounds) {
 }
 
 /* Whether all capacity of the slice is fixed. The bound then equals the cost. */
-bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice);
+static inline bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  bool exact = bounds->weight > 0 && prices->min_elastic == 0;
+  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->fixed[i] > 0;
+  return exact;
+}
+
 /* A lower bound of the candidate's objective, by its prices alone. */
 double hr__bounds_min_objective(const struct hr__bounds *bounds, uint32_t candidate);
 
@@ -147,7 +160,7 @@ struct hr__selection {
   double zone;           /* the indifference zone, in units of the objective */
 };
 
-/* `finalists`: borrowed, best first by what is known so far. */
+/* `finalists`: borrowed, best first by the runs so far. */
 enum hr_status hr__select(const struct hr__selection_config *config, const uint32_t *finalists, uint32_t count,
                           struct hr__selection *selection, struct hr_error *error);
 

@@ -1,15 +1,325 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Makes the missing runs of a sweep and stores them in its file. In an MPI job all ranks load the sweep, and rank 0
- * owns the file.
+ * A sweep: loads its points, makes the missing runs and stores them in its file. In an MPI job all ranks load the
+ * sweep, and rank 0 owns the file.
+ *
+ * The scenario of each point is loaded and dropped again: this reports errors before the first run, and shows which
+ * points are random, which determines the numbers of the runs. Loading takes about a millisecond and a run seldom less,
+ * so this is cheap. Traces are few and large, and stay in memory.
+ *
+ * The fingerprint is a digest of the version, the grid, the scenario and all input files. It decides whether a file of
+ * results belongs to this sweep, so everything in it has a fixed order.
  */
 
 #include "plan/sweep/sweep.h"
 
+#include "base/digest.h"
+#include "base/threads.h"
+#include "headroom/scenario.h"
+#include "headroom/unstable/compare.h"
+#include "plan/runner/one_run.h"
 #include "plan/sweep/sweep_store.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- Traces ----------------------------------------------------------------------------------------- */
+
+static size_t find_trace(const struct hr__sweep *sweep, const char *key) {
+  size_t i = 0;
+  while (i < sweep->n_traces && strcmp(sweep->traces[i].key, key) != 0) i++;
+  return i;
+}
+
+/* Finds the trace of a point in the list, or reads and adds it. The caller holds the lock. */
+static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scenario *scenario, uint32_t *index,
+                                  struct hr_error *error) {
+  char *key = hr__input_trace_key(scenario, scenario->trace_file);
+  size_t found = key ? find_trace(sweep, key) : 0;
+  *index = (uint32_t)found;
+  if (key && found < sweep->n_traces) {
+    free(key);
+    return HR_OK;
+  }
+  struct hr__sweep_trace *grown = key ? realloc(sweep->traces, (found + 1) * sizeof *grown) : NULL;
+  if (grown) sweep->traces = grown;
+  char *file = grown ? strdup(scenario->trace_file) : NULL;
+  if (!file) {
+    free(key);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  sweep->traces[sweep->n_traces++] = (struct hr__sweep_trace){.key = key, .file = file};
+  return hr__input_trace_read(scenario, file, &sweep->traces[found].trace, error);
+}
+
+/* ---- Points ----------------------------------------------------------------------------------------- */
+
+struct points_check {
+  struct hr__sweep *sweep;
+  pthread_mutex_t lock;
+};
+
+static bool add_notes(struct hr_notes *to, const struct hr_notes *from) {
+  for (size_t i = 0; i < from->count; i++)
+    if (hr_notes_add(to, "%s", from->text[i]) != HR_OK) return false;
+  return true;
+}
+
+static enum hr_status store_point(struct points_check *check, size_t index, const struct hr_scenario *scenario,
+                                  struct hr_error *error) {
+  struct hr__sweep *sweep = check->sweep;
+  struct hr__sweep_point *point = &sweep->points[index];
+  if (!scenario->trace_file)
+    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; add one, for example \"set\": [\"trace.file=jobs.csv\"]",
+                   scenario->path);
+  point->seed = scenario->seed;
+  point->random =
+      hr_scenario_is_random(scenario) || hr_policy_choice_draws(&scenario->policy) || scenario->policy.library;
+  pthread_mutex_lock(&check->lock);
+  enum hr_status status = share_trace(sweep, scenario, &point->trace, error);
+  bool complete = add_notes(&sweep->files, &scenario->files);
+  if (index == 0) complete = complete && add_notes(&sweep->notes, &scenario->notes);
+  if (status == HR_OK && !complete) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  pthread_mutex_unlock(&check->lock);
+  return status;
+}
+
+/* Whether an error message of the loader starts with an override of the level. */
+static bool starts_with_level(const struct hr_grid_level *level, const char *text) {
+  for (size_t i = 0; i < level->n_set; i++)
+    if (strncmp(text, level->set[i], strlen(level->set[i])) == 0) return true;
+  return false;
+}
+
+/* Adds the axis to the error if its value caused it, else the point. */
+static enum hr_status locate_error(const struct hr__sweep *sweep, size_t point, enum hr_status status,
+                                   const struct hr_error *inner, struct hr_error *error) {
+  static const char head[] = "--set ";
+  const struct hr_grid *grid = sweep->grid;
+  const double *at = hr__sweep_design_point(&sweep->design, point);
+  bool overridden = strncmp(inner->text, head, sizeof head - 1) == 0;
+  const char *text = inner->text + (overridden ? sizeof head - 1 : 0);
+  for (uint32_t i = 0; overridden && i < grid->n_axes; i++) {
+    const struct hr_grid_axis *axis = &grid->axes[i];
+    size_t length = axis->path ? strlen(axis->path) : 0;
+    bool matches = axis->levels ? starts_with_level(&axis->levels[(size_t)at[i]], text)
+                                : axis->path && strncmp(text, axis->path, length) == 0 && text[length] == '=';
+    if (matches) return hr_fail(error, status, "%s: axis '%.100s': %s", grid->path, axis->name, text);
+  }
+  if (overridden) return hr_fail(error, status, "%s: %s", grid->path, text);
+  char *description = hr__sweep_point_text(sweep, point);
+  hr_fail(error, status, "%s: point %zu (%.200s): %s", grid->path, point, description ? description : "", inner->text);
+  free(description);
+  return status;
+}
+
+static enum hr_status check_point(void *self, size_t point, struct hr_error *error) {
+  struct points_check *check = self;
+  struct hr__sweep *sweep = check->sweep;
+  struct hr__sweep_overrides overrides;
+  struct hr_scenario *scenario = NULL;
+  struct hr_error inner = {0};
+  enum hr_status status =
+      hr__sweep_overrides_make(sweep, point, 0, &overrides) ? HR_OK : hr_fail(&inner, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK)
+    status = hr_scenario_load(sweep->grid->scenario_path, overrides.at, overrides.count, &scenario, &inner);
+  if (status == HR_OK) status = store_point(check, point, scenario, &inner);
+  hr_scenario_destroy(scenario);
+  hr__sweep_overrides_finish(&overrides);
+  return status == HR_OK ? HR_OK : locate_error(sweep, point, status, &inner, error);
+}
+
+static enum hr_status check_points(struct hr__sweep *sweep, uint32_t n_threads, struct hr_error *error) {
+  struct points_check check = {.sweep = sweep};
+  struct hr__tasks tasks = {.self = &check, .run = check_point, .count = sweep->design.n_points};
+  sweep->points = calloc(sweep->design.n_points, sizeof *sweep->points);
+  if (!sweep->points) return hr_fail(error, HR_NO_MEMORY, "out of memory for the points");
+  pthread_mutex_init(&check.lock, NULL);
+  enum hr_status status = hr__pool_run(&tasks, n_threads, error);
+  pthread_mutex_destroy(&check.lock);
+  return status;
+}
+
+/* ---- Order and notes of traces ---------------------------------------------------------------------- */
+
+static int by_key(const void *a, const void *b) {
+  const struct hr__sweep_trace *first = a, *second = b;
+  return strcmp(first->key, second->key);
+}
+
+/* The list is in the order in which threads found the traces; sorting makes it deterministic. */
+static enum hr_status sort_traces(struct hr__sweep *sweep, struct hr_error *error) {
+  const char **before = calloc(sweep->n_traces + 1, sizeof(*before));
+  if (!before) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < sweep->n_traces; i++) before[i] = sweep->traces[i].key;
+  qsort(sweep->traces, sweep->n_traces, sizeof *sweep->traces, by_key);
+  for (size_t i = 0; i < sweep->design.n_points; i++)
+    sweep->points[i].trace = (uint32_t)find_trace(sweep, before[sweep->points[i].trace]);
+  free(before);
+  return HR_OK;
+}
+
+/* Notes of the traces, and skipped rows by reason. */
+static enum hr_status note_traces(struct hr__sweep *sweep, struct hr_error *error) {
+  bool complete = true;
+  for (size_t i = 0; i < sweep->n_traces && complete; i++) {
+    const struct hr_trace *trace = sweep->traces[i].trace;
+    complete = add_notes(&sweep->notes, &trace->notes);
+    for (uint32_t k = 0; k < trace->n_skipped_reasons && complete; k++) {
+      const struct hr_skipped_rows *skipped = &trace->skipped[k];
+      complete =
+          hr_notes_add(&sweep->notes, "%s: %" PRIu64 " row%s skipped, the first in line %" PRIu64 ": %s", trace->source,
+                       skipped->count, skipped->count == 1 ? "" : "s", skipped->first_line, skipped->reason) == HR_OK;
+    }
+  }
+  return complete ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
+/* ---- Numbers of runs -------------------------------------------------------------------------------- */
+
+static enum hr_status count_runs(struct hr__sweep *sweep, uint64_t max_runs, struct hr_error *error) {
+  const struct hr_grid *grid = sweep->grid;
+  size_t fixed = 0;
+  for (size_t i = 0; i < sweep->design.n_points; i++) {
+    struct hr__sweep_point *point = &sweep->points[i];
+    point->first_run = sweep->n_runs;
+    sweep->n_runs += point->random ? grid->replications : 1;
+    fixed += !point->random;
+  }
+  if (sweep->n_runs > max_runs)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: %" PRIu64 " runs of %zu points exceed the limit 'max_runs' (--max-runs) of %" PRIu64,
+                   grid->path, sweep->n_runs, sweep->design.n_points, max_runs);
+  enum hr_status status = HR_OK;
+  if (grid->replications > 1 && fixed == sweep->design.n_points)
+    status = hr_notes_add(&sweep->notes,
+                          "the sweep is deterministic: one run of each point suffices, and replications are skipped");
+  else if (grid->replications > 1 && fixed)
+    status = hr_notes_add(&sweep->notes, "%zu of %zu points are deterministic and are run once", fixed,
+                          sweep->design.n_points);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
+/* ---- Fingerprint ------------------------------------------------------------------------------------ */
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names have no folders, so that the lines do not depend on the working directory. */
+static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *error) {
+  struct hr_notes lines = {0};
+  size_t size = 1;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sweep->files.count && status == HR_OK; i++) {
+    const char *path = sweep->files.text[i], *slash = strrchr(path, '/');
+    uint64_t digest;
+    status = hr__input_digest_file(path, &digest, error);
+    if (status == HR_OK) status = hr_notes_add(&lines, "%s %016" PRIx64, slash ? slash + 1 : path, digest);
+  }
+  for (size_t i = 0; i < lines.count; i++) size += strlen(lines.text[i]) + 1;
+  if (status == HR_OK) sweep->inputs = calloc(size, 1);
+  if (sweep->inputs) {
+    if (lines.count) qsort(lines.text, lines.count, sizeof *lines.text, by_text);
+    char *at = sweep->inputs;
+    for (size_t i = 0; i < lines.count; i++) at += sprintf(at, "%s%s", i ? "\n" : "", lines.text[i]);
+  } else if (status == HR_OK) {
+    status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  hr_notes_finish(&lines);
+  return status;
+}
+
+static enum hr_status read_scenario_text(struct hr__sweep *sweep, struct hr_error *error) {
+  const char *path = sweep->grid->scenario_path;
+  FILE *file = fopen(path, "rb");
+  size_t used = 0, capacity = 4096;
+  char *text = malloc(capacity);
+  while (file && text) {
+    used += fread(text + used, 1, capacity - used - 1, file);
+    if (used < capacity - 1) break;
+    capacity *= 2;
+    char *grown = realloc(text, capacity);
+    if (!grown) free(text);
+    text = grown;
+  }
+  bool failed = !file || ferror(file);
+  if (text) text[used] = '\0';
+  sweep->scenario_text = text;
+  if (file) fclose(file);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return failed ? hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno)) : HR_OK;
+}
+
+static void compute_fingerprint(struct hr__sweep *sweep) {
+  const char *const parts[] = {hr_version(), sweep->grid->text, sweep->scenario_text, sweep->inputs};
+  sweep->fingerprint = HR__DIGEST_SEED;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    sweep->fingerprint = hr__digest_add(sweep->fingerprint, strlen(parts[i]));
+    sweep->fingerprint = hr__input_digest_bytes(sweep->fingerprint, parts[i], strlen(parts[i]));
+  }
+}
+
+/* ---- Preparation ------------------------------------------------------------------------------------ */
+
+/* Axes become columns of the file, so their names must not be those of its own columns. */
+static enum hr_status check_names(const struct hr_grid *grid, struct hr_error *error) {
+  static const char *const reserved[] = {"run", "point", "replication", "seed", "digest", "scenario", "runs"};
+  for (uint32_t i = 0; i < grid->n_axes; i++) {
+    const char *name = grid->axes[i].name;
+    bool taken = false;
+    for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++) taken = taken || strcasecmp(name, reserved[k]) == 0;
+    for (unsigned k = 0; k < HR__N_MEASURES; k++) taken = taken || strcasecmp(name, hr__measure_infos[k].column) == 0;
+    if (taken)
+      return hr_fail(
+          error, HR_BAD_INPUT,
+          "%s: axis '%.200s': the name is reserved for a column of the results; give the axis another 'name'",
+          grid->path, name);
+  }
+  return HR_OK;
+}
+
+/* Loads the grid and the scenario of each point, so that errors are reported before the first run, and reads the
+ * traces. `max_runs` 0: the grid's limit. Release with sweep_finish, also on failure. */
+static enum hr_status sweep_load(const char *grid, uint64_t max_runs, uint32_t n_threads, struct hr__sweep *sweep,
+                                 struct hr_error *error) {
+  *sweep = (struct hr__sweep){0};
+  enum hr_status status = hr_grid_load(grid, &sweep->grid, error);
+  if (status != HR_OK) return status;
+  uint64_t limit = max_runs ? max_runs : sweep->grid->max_runs;
+  status = check_names(sweep->grid, error);
+  if (status == HR_OK) status = hr__sweep_design_make(sweep->grid, limit, &sweep->design, error);
+  if (status == HR_OK) status = check_points(sweep, n_threads, error);
+  if (status == HR_OK) status = sort_traces(sweep, error);
+  if (status == HR_OK) status = note_traces(sweep, error);
+  if (status == HR_OK) status = count_runs(sweep, limit, error);
+  if (status == HR_OK) status = read_scenario_text(sweep, error);
+  if (status == HR_OK) status = digest_inputs(sweep, error);
+  if (status == HR_OK) compute_fingerprint(sweep);
+  return status;
+}
+
+static void sweep_finish(struct hr__sweep *sweep) {
+  for (size_t i = 0; i < sweep->n_traces; i++) {
+    free(sweep->traces[i].key);
+    free(sweep->traces[i].file);
+    hr_trace_destroy(sweep->traces[i].trace);
+  }
+  free(sweep->traces);
+  free(sweep->points);
+  free(sweep->scenario_text);
+  free(sweep->inputs);
+  hr__sweep_design_finish(&sweep->design);
+  hr_notes_finish(&sweep->files);
+  hr_notes_finish(&sweep->notes);
+  hr_grid_destroy(sweep->grid);
+  *sweep = (struct hr__sweep){0};
+}
 
 /* ---- Storing runs ----------------------------------------------------------------------------------- */
 
@@ -123,7 +433,7 @@ static enum hr_status sweep_on_ranks(const struct hr__sweep_ranks *ranks, const 
                                      struct hr_sweep_counts *counts, struct hr_error *error) {
   struct hr__sweep sweep = {0};
   enum hr_status status = check_config(config, error);
-  if (status == HR_OK) status = hr__sweep_make(config->grid, config->max_runs, config->n_threads, &sweep, error);
+  if (status == HR_OK) status = sweep_load(config->grid, config->max_runs, config->n_threads, &sweep, error);
   if (status == HR_OK) status = copy_notes(&sweep, counts, error);
   status = hr__sweep_ranks_agree(ranks, status, error);
   if (status == HR_OK)
@@ -133,7 +443,7 @@ static enum hr_status sweep_on_ranks(const struct hr__sweep_ranks *ranks, const 
     status = ranks->rank == 0 ? fill_file(ranks, config, &writer, counts, error) : work(ranks, config, &sweep, error);
     status = hr__sweep_ranks_agree(ranks, status, error);
   }
-  hr__sweep_finish(&sweep);
+  sweep_finish(&sweep);
   return status;
 }
 

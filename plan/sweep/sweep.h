@@ -5,8 +5,8 @@
 /*
  * A sweep: the points of a grid, the runs of each point, and the processes that make them.
  *
- * Modules, each using only those before it: design (points), sweep_points (scenarios, traces, numbering of runs),
- * sweep_run (one run, its record, threads), sweep_mpi (ranks), sweep_store (the SQLite file), sweep (all of it).
+ * Modules, each using only those before it: design (points), sweep_run (overrides of a point, one run, its record,
+ * threads), sweep_mpi (ranks), sweep_store (the SQLite file), sweep (scenarios, traces and numbers of runs; all of it).
  */
 
 #include "headroom/unstable/experiments.h"
@@ -69,14 +69,10 @@ struct hr__sweep {
   uint64_t fingerprint; /* digest of everything that the runs depend on */
 };
 
-/* Loads the grid and the scenario of each point, so that errors are reported before the first run, and reads the
-   traces. `max_runs` 0: the grid's limit. Release with hr__sweep_finish, also on failure. */
-enum hr_status hr__sweep_make(const char *grid, uint64_t max_runs, uint32_t n_threads, struct hr__sweep *sweep,
-                              struct hr_error *error);
-void hr__sweep_finish(struct hr__sweep *sweep);
-
 /* The point of a run. O(log points). */
 size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run);
+/* "nodes=4, policy=sjf". The caller frees it; NULL when out of memory. */
+char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point);
 
 /* Overrides of one run. */
 struct hr__sweep_overrides {
@@ -96,9 +92,6 @@ static inline void hr__sweep_overrides_finish(struct hr__sweep_overrides *overri
   free(overrides->at);
   *overrides = (struct hr__sweep_overrides){0};
 }
-
-/* "nodes=4, policy=sjf". The caller frees it; NULL when out of memory. */
-char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point);
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
@@ -159,7 +152,7 @@ void hr__sweep_ranks_leave(struct hr__sweep_ranks *ranks);
    of them; rank 0 also gets its message. */
 enum hr_status hr__sweep_ranks_agree(const struct hr__sweep_ranks *ranks, enum hr_status status,
                                      struct hr_error *error);
-/* HR_BAD_INPUT on ranks whose number differs from that of rank 0. */
+/* HR_BAD_INPUT on ranks with another number than rank 0. */
 enum hr_status hr__sweep_ranks_same(const struct hr__sweep_ranks *ranks, uint64_t number, struct hr_error *error);
 
 /* Called by all ranks. Rank 0 distributes the runs of its batch, as many at a time as a rank has threads, or makes them

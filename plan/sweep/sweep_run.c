@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One run of a sweep, its record, and runs on threads.
+ * One run of a sweep: the overrides of its point, its record, and runs on threads.
  *
  * Between processes a record is sent as the bytes of its numbers in memory, followed by those of each group and its
  * name: the ranks of an MPI job are the same program on machines of the same kind.
@@ -10,11 +10,96 @@
 
 #include "base/threads.h"
 #include "headroom/scenario.h"
+#include "headroom/unstable/compare.h"
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Overrides of a point --------------------------------------------------------------------------- */
+
+static bool add_override(struct hr__sweep_overrides *overrides, const char *text) {
+  if (overrides->count == overrides->capacity) {
+    size_t capacity = overrides->capacity ? 2 * overrides->capacity : 16;
+    const char **grown = realloc(overrides->at, capacity * sizeof(*grown));
+    if (!grown) return false;
+    overrides->at = grown;
+    overrides->capacity = capacity;
+  }
+  overrides->at[overrides->count++] = text;
+  return true;
+}
+
+/* Adds "path=value" as a text of its own. */
+static bool add_formatted(struct hr__sweep_overrides *overrides, const char *path, const char *value) {
+  char **grown = realloc(overrides->owned, (overrides->n_owned + 1) * sizeof *grown);
+  if (grown) overrides->owned = grown;
+  size_t bytes = strlen(path) + strlen(value) + 2;
+  char *text = grown ? malloc(bytes) : NULL;
+  if (!text) return false;
+  snprintf(text, bytes, "%s=%s", path, value);
+  grown[overrides->n_owned++] = text;
+  return add_override(overrides, text);
+}
+
+static bool add_axis(struct hr__sweep_overrides *overrides, const struct hr_grid_axis *axis, double at) {
+  char number[32];
+  snprintf(number, sizeof number, "%.12g", at); /* the digits to which the design rounds */
+  if (!axis->levels) return add_formatted(overrides, axis->path, number);
+  const struct hr_grid_level *level = &axis->levels[(size_t)at];
+  bool complete = true;
+  for (size_t i = 0; i < level->n_set && complete; i++) complete = add_override(overrides, level->set[i]);
+  return complete;
+}
+
+bool hr__sweep_overrides_make(const struct hr__sweep *sweep, size_t point, uint32_t replication,
+                              struct hr__sweep_overrides *overrides) {
+  const struct hr_grid *grid = sweep->grid;
+  const double *at = hr__sweep_design_point(&sweep->design, point);
+  bool complete = true;
+  *overrides = (struct hr__sweep_overrides){0};
+  for (size_t i = 0; i < grid->n_set && complete; i++) complete = add_override(overrides, grid->set[i]);
+  for (uint32_t i = 0; i < grid->n_axes && complete; i++) complete = add_axis(overrides, &grid->axes[i], at[i]);
+  if (complete && replication) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, hr_replication_seed(sweep->points[point].seed, replication));
+    complete = add_formatted(overrides, "seed", seed);
+  }
+  return complete;
+}
+
+size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run) {
+  size_t low = 0, high = sweep->design.n_points;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (sweep->points[middle].first_run <= run)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+char *hr__sweep_point_text(const struct hr__sweep *sweep, size_t point) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  const double *at = hr__sweep_design_point(&sweep->design, point);
+  for (uint32_t i = 0; i < sweep->grid->n_axes; i++) {
+    const struct hr_grid_axis *axis = &sweep->grid->axes[i];
+    fprintf(out, "%s%s=", i ? ", " : "", axis->name);
+    if (axis->levels)
+      fputs(axis->levels[(size_t)at[i]].text, out);
+    else
+      fprintf(out, "%.12g", at[i]);
+  }
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
 
@@ -47,55 +132,56 @@ static bool copy_record(struct hr__sweep_record *record, const struct hr__one_ru
 /* ---- Records as bytes ------------------------------------------------------------------------------- */
 
 /* Headers of a record and of each of its groups. */
-struct head {
+struct sweep_record_header {
   uint64_t run, seed, digest, n_groups;
   double values[HR__N_MEASURES];
 };
-struct group_head {
+struct sweep_group_header {
   uint64_t kind, name_bytes; /* including the NUL */
   double values[HR__N_MEASURES];
 };
 
 void *hr__sweep_record_pack(const struct hr__sweep_record *record, size_t *size) {
-  struct head head = {record->run, record->seed, record->digest, record->n_groups, {0}};
-  memcpy(head.values, record->values, sizeof head.values);
-  *size = sizeof head;
-  for (size_t i = 0; i < record->n_groups; i++) *size += sizeof(struct group_head) + strlen(record->groups[i].name) + 1;
+  struct sweep_record_header header = {record->run, record->seed, record->digest, record->n_groups, {0}};
+  memcpy(header.values, record->values, sizeof header.values);
+  *size = sizeof header;
+  for (size_t i = 0; i < record->n_groups; i++)
+    *size += sizeof(struct sweep_group_header) + strlen(record->groups[i].name) + 1;
   char *bytes = malloc(*size), *at = bytes;
   if (!bytes) return NULL;
-  memcpy(at, &head, sizeof head);
-  at += sizeof head;
+  memcpy(at, &header, sizeof header);
+  at += sizeof header;
   for (size_t i = 0; i < record->n_groups; i++) {
     const struct hr__sweep_group *group = &record->groups[i];
-    struct group_head group_head = {group->kind, strlen(group->name) + 1, {0}};
-    memcpy(group_head.values, group->values, sizeof group_head.values);
-    memcpy(at, &group_head, sizeof group_head);
-    memcpy(at + sizeof group_head, group->name, group_head.name_bytes);
-    at += sizeof group_head + group_head.name_bytes;
+    struct sweep_group_header group_header = {group->kind, strlen(group->name) + 1, {0}};
+    memcpy(group_header.values, group->values, sizeof group_header.values);
+    memcpy(at, &group_header, sizeof group_header);
+    memcpy(at + sizeof group_header, group->name, group_header.name_bytes);
+    at += sizeof group_header + group_header.name_bytes;
   }
   return bytes;
 }
 
 bool hr__sweep_record_unpack(struct hr__sweep_record *record, const void *bytes, size_t size) {
   const char *at = bytes, *end = at + size;
-  struct head head;
+  struct sweep_record_header header;
   *record = (struct hr__sweep_record){0};
-  memcpy(&head, at, sizeof head);
-  at += sizeof head;
-  *record = (struct hr__sweep_record){.run = head.run, .seed = head.seed, .digest = head.digest};
-  memcpy(record->values, head.values, sizeof record->values);
-  record->groups = calloc(head.n_groups + 1, sizeof *record->groups);
+  memcpy(&header, at, sizeof header);
+  at += sizeof header;
+  *record = (struct hr__sweep_record){.run = header.run, .seed = header.seed, .digest = header.digest};
+  memcpy(record->values, header.values, sizeof record->values);
+  record->groups = calloc(header.n_groups + 1, sizeof *record->groups);
   if (!record->groups) return false;
-  while (at < end && record->n_groups < head.n_groups) {
+  while (at < end && record->n_groups < header.n_groups) {
     struct hr__sweep_group *group = &record->groups[record->n_groups];
-    struct group_head group_head;
-    memcpy(&group_head, at, sizeof group_head);
-    group->kind = (enum hr__sweep_group_kind)group_head.kind;
-    memcpy(group->values, group_head.values, sizeof group->values);
-    group->name = strdup(at + sizeof group_head);
+    struct sweep_group_header group_header;
+    memcpy(&group_header, at, sizeof group_header);
+    group->kind = (enum hr__sweep_group_kind)group_header.kind;
+    memcpy(group->values, group_header.values, sizeof group->values);
+    group->name = strdup(at + sizeof group_header);
     if (!group->name) return false;
     record->n_groups++;
-    at += sizeof group_head + group_head.name_bytes;
+    at += sizeof group_header + group_header.name_bytes;
   }
   return true;
 }

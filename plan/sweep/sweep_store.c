@@ -87,14 +87,6 @@ static enum hr_status connect(struct hr__store *store, const char *path, const c
   return code == SQLITE_OK ? HR_OK : hr__store_fail(store, error);
 }
 
-void hr__store_close(struct hr__store *store) {
-  sqlite3_finalize(store->add_run);
-  sqlite3_finalize(store->add_group);
-  sqlite3_close(store->db);
-  free(store->path);
-  *store = (struct hr__store){0};
-}
-
 /* ---- Schema ----------------------------------------------------------------------------------------- */
 
 static enum hr_status run_and_free(struct hr__store *store, char *sql, struct hr_error *error) {
@@ -174,8 +166,8 @@ static enum hr_status check_facts(struct hr__store *store, const struct hr__swee
 
 /* ---- Opening ---------------------------------------------------------------------------------------- */
 
-/* Reads the header without SQLite, which would start to repair a file whose writer was killed: other files must not be
-   touched. */
+/* Reads the header without SQLite, because SQLite would start to repair a file after its writer was killed, and files
+   of other programs must not be changed. */
 static enum hr_status check_head(const char *path, struct hr_error *error) {
   static const char magic[16] = "SQLite format 3";
   enum { HEAD_BYTES = 100, AT_APPLICATION = 68 };
@@ -442,7 +434,7 @@ static enum hr_status rewrite(struct hr__store *store, const struct store_draft 
   return status == HR_OK ? run_sql_with(store, "VACUUM main INTO ?", draft->name, error) : status;
 }
 
-/* The log is removed first, so that there is none next to the new file. */
+/* The log is removed first, so that none is left beside the new file. */
 enum hr_status hr__store_seal(struct hr__store *store, struct hr_error *error) {
   struct store_draft draft;
   char *path = strdup(store->path);

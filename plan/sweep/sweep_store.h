@@ -10,6 +10,7 @@
 #include "plan/sweep/sweep.h"
 
 #include <sqlite3.h>
+#include <stdlib.h>
 
 /* ---- Schema: the statements and facts that define a sweep's file ------------------------------------ */
 
@@ -65,7 +66,13 @@ enum hr_status hr__store_add(struct hr__store *store, const struct hr__sweep_rec
 /* Rewrites the file so that its bytes depend only on its content, and closes it. */
 enum hr_status hr__store_seal(struct hr__store *store, struct hr_error *error);
 /* Does nothing after hr__store_seal. */
-void hr__store_close(struct hr__store *store);
+static inline void hr__store_close(struct hr__store *store) {
+  sqlite3_finalize(store->add_run);
+  sqlite3_finalize(store->add_group);
+  sqlite3_close(store->db);
+  free(store->path);
+  *store = (struct hr__store){0};
+}
 
 /* Sets `error` from SQLite's last error. */
 enum hr_status hr__store_fail(const struct hr__store *store, struct hr_error *error);

@@ -82,8 +82,8 @@ static enum hr_status print_replicates(void) {
 
 /* Like starve, but with one of every 23 allocations. */
 static long starve_some(enum hr_status (*attempt)(void)) {
-  enum { ALL = 50, STEP = 23, MOST = 100000 };
-  for (long allowed = 0; allowed < MOST; allowed += allowed < ALL ? 1 : STEP) {
+  enum { ALL = 50, STEP = 23, MAX = 100000 };
+  for (long allowed = 0; allowed < MAX; allowed += allowed < ALL ? 1 : STEP) {
     memory_ends_after(allowed, true);
     enum hr_status status = attempt();
     if (!memory_is_ample()) {
@@ -93,7 +93,7 @@ static long starve_some(enum hr_status (*attempt)(void)) {
     CU_ASSERT_EQUAL(status, HR_NO_MEMORY);
   }
   CU_FAIL("it never had enough memory");
-  return MOST;
+  return MAX;
 }
 
 static void starve_all(void) {
