@@ -13,7 +13,7 @@
 
 #include "plan/sweep/sweep.h"
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"
