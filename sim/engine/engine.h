@@ -6,13 +6,13 @@
    there are no globals. Per-job and per-node columns are indexed by id. The files: run.c (loop, start and end of a
    run), moves.c (moves of the policy), attempts.c (jobs that can be stopped, checkpoints), sharing.c
    (jobs on one GPU), allocations.c (where running jobs are), column_reclaim.c (streamed runs),
-   event_heap.c; and in sim/market/market.c the nodes of elastic pools. */
+   events.c; and in sim/market/market.c the nodes of elastic pools. */
 
 #include "base/arena.h"
 #include "headroom/sim.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/speeds.h"
-#include "sim/engine/event_heap.h"
+#include "sim/engine/events.h"
 #include "sim/market/market.h"
 
 /* The placement of a running job in compact form. A single slice, by far the most common case, needs no block of the
@@ -238,6 +238,8 @@ enum hr_status hr__out_of_memory(const struct hr__engine *engine);
 void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
 /* Adds the event to the digest and notifies observers and policy. Fails if the policy does. */
 enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event);
+/* Notifies only the policy, of an event that the observers have already seen. */
+enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
 /* Schedules an event. HR_NO_MEMORY. */
 static inline enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind,
                                           uint32_t entity) {

@@ -54,8 +54,6 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   return status;
 }
 
-static enum hr_status notify_policy(struct hr__engine *engine, const struct hr_event *event);
-
 /* A job that does not fit into any acceptable pool, even an empty one, is rejected at submission. The policy is not
    notified. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
@@ -68,7 +66,7 @@ static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   if (reason == HR_REASON_NONE) {
     engine->state[job.id] = HR_JOB_WAITING;
     engine->view.n_waiting++;
-    return notify_policy(engine, &event);
+    return hr__notify_policy(engine, &event);
   }
   engine->state[job.id] = HR_JOB_REJECTED;
   engine->reason[job.id] = (uint8_t)reason;
@@ -83,7 +81,7 @@ static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
 static enum hr_status fire_timer(struct hr__engine *engine) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
   hr__notify_observers(engine, &event);
-  return notify_policy(engine, &event);
+  return hr__notify_policy(engine, &event);
 }
 
 static enum hr_status check_after_event(const struct hr__engine *engine) {
@@ -299,11 +297,6 @@ static enum hr_status run_loop(struct hr__engine *engine) {
 
 /* ---- Start and end of a run ---- */
 
-void *hr__result_column(struct hr__engine *engine, size_t width) {
-  if (engine->config->stream) return hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, width);
-  return calloc((size_t)engine->trace->n_jobs + 1, width);
-}
-
 static enum hr_status allocate_jobs(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
   engine->pool_accounting = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_accounting);
@@ -512,64 +505,4 @@ enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result *
   if (status == HR_OK) status = make_result(&engine, result);
   finish(&engine);
   return status;
-}
-
-/* ---- Notification ---- */
-
-enum { PROGRESS_EVENTS = 1 << 16 };
-
-enum hr_status hr__out_of_memory(const struct hr__engine *engine) {
-  return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
-}
-
-static uint32_t event_code(enum hr_event_kind kind) {
-  static const uint8_t codes[] = {
-#define EVENT_CODE(name, text, code) code,
-      HR_EVENT_TABLE(EVENT_CODE)
-#undef EVENT_CODE
-  };
-  return codes[kind];
-}
-
-static void digest_placement(struct hr__engine *engine, const struct hr_placement *placement) {
-  engine->digest = hr__digest_add(engine->digest, placement->pool.id);
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    uint64_t slice = (uint64_t)placement->slices[i].node.id << 32 | placement->slices[i].gpu_milli;
-    engine->digest = hr__digest_add(engine->digest, slice);
-    if (placement->slices[i].gpus) engine->digest = hr__digest_add(engine->digest, placement->slices[i].gpus);
-  }
-}
-
-static uint64_t digest_node(const struct hr_event *event) {
-  return (uint64_t)event->pool.id << 32 | event->node.id;
-}
-
-void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event) {
-  const struct hr_run_config *config = engine->config;
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | event->job.id);
-  if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
-  if (event->pool.id != HR_NONE) engine->digest = hr__digest_add(engine->digest, digest_node(event));
-  for (uint32_t i = 0; i < config->n_observers; i++)
-    if (config->observers[i].on_event) config->observers[i].on_event(config->observers[i].self, &engine->view, event);
-  if (++engine->n_events % PROGRESS_EVENTS == 0 && config->progress.report)
-    config->progress.report(config->progress.self, engine->n_completed + engine->n_rejected, engine->trace->n_jobs,
-                            engine->view.now_us);
-}
-
-static enum hr_status notify_policy(struct hr__engine *engine, const struct hr_event *event) {
-  const struct hr_policy_ops *ops = &engine->ops;
-  if (!ops->observe) return HR_OK;
-  enum hr_status status = ops->observe(engine->policy, &engine->view, event);
-  if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
-  if (status == HR_BAD_INPUT && engine->error && engine->error->status == status)
-    return status; /* with the policy's own message */
-  return status == HR_OK ? HR_OK
-                         : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
-                                   hr_event_name(event->kind), event->job.id);
-}
-
-enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
-  hr__notify_observers(engine, event);
-  return notify_policy(engine, event);
 }

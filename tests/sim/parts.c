@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "base/random.h"
 #include "harness.h"
-#include "sim/engine/event_heap.h"
+#include "sim/engine/events.h"
 
 #include <stdalign.h>
 #include <string.h>

@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text) {
+/* Name number of a text; HR_NONE if it is empty, or if out of memory, which sets `no_memory`. */
+static uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text) {
   if (!text.length) return HR_NONE;
   uint32_t number = hr__names_intern(&kube->names, text.at, text.length);
   if (number == HR_NONE) kube->no_memory = true;

@@ -49,8 +49,6 @@ struct hr__kube {
   bool no_memory;
 };
 
-/* Name number of a text; HR_NONE if it is empty, or if out of memory, which sets `no_memory`. */
-uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text);
 /* Reads one item of the list. */
 enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_item *item);
 

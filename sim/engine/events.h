@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_SIM_ENGINE_EVENT_HEAP_H
-#define HR_SIM_ENGINE_EVENT_HEAP_H
+#ifndef HR_SIM_ENGINE_EVENTS_H
+#define HR_SIM_ENGINE_EVENTS_H
 
 /* The pending events of a run, ordered by (time, kind, entity). An entry takes 16 bytes. */
 
