@@ -10,7 +10,7 @@
 void signals_discard_unfinished(void);
 
 /* From now on a closed pipe does not end the program: the write fails and is reported. */
-void signals_tell_closed_pipes(void);
+void signals_report_closed_pipes(void);
 
 /* A progress bar on a terminal's standard error; nothing elsewhere. */
 
