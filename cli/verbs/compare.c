@@ -60,8 +60,8 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "If a policy of the list is the scenario's own, its parameters in the scenario\n"
-                              "are the defaults. Commas separate policies and parameters: KEY=VALUE belongs to the\n"
-                              "policy before it.\n"
+                              "are the defaults. Commas separate policies and parameters: KEY=VALUE belongs to\n"
+                              "the policy before it.\n"
                               "Replication 0 uses the scenario's seed. In each replication all policies see the\n"
                               "same random events. Files are written only if all runs succeed.\n"
                               "Exit code: 0 success, 2 bad input or usage, 3 a policy broke its contract,\n"

@@ -41,8 +41,7 @@ static bool is_replicated(const struct hr_scenario *scenario) {
 static void warn_if_none_completed(const struct run_args *args, const struct hr_replicates *replicates) {
   struct hr_replicated completed;
   if (!args->quiet || hr_replicates_figure(replicates, "completed", &completed, NULL) != HR_OK) return;
-  if (completed.count > 0 && completed.mean <= 0)
-    fprintf(stderr, "warning: no job completed in any replication\n");
+  if (completed.count > 0 && completed.mean <= 0) fprintf(stderr, "warning: no job completed in any replication\n");
 }
 
 /* Runs the scenario several times and prints the results. The trace was read. */

@@ -59,19 +59,18 @@ static const struct option sweep_options[] = {
     QUIET_OPTION(sweep_args),
     {0}};
 
-static const char sweep_details[] =
-    "GRID is a JSON file with a scenario, axes and a design\n"
-    "(docs/researcher/sweep.md). All scenarios and traces are read before the first\n"
-    "run. Each run is stored when it ends: an interrupted sweep resumes when the same\n"
-    "command is repeated. The complete file has the same bytes in either case.\n"
-    "Under mpirun, rank 0 assigns the runs to the other ranks and writes the file.\n"
-    "Exit code: 0 success, 2 bad input or usage (the file of another sweep is not\n"
-    "changed), 3 a policy broke its contract, 4 system failure.\n\n"
-    "Examples:\n"
-    "  headroom sweep scenarios/sweeps/demo.json\n"
-    "  headroom sweep scenarios/sweeps/demo.json --shard 1/3 --db part1.sqlite\n"
-    "  mpirun -n 16 headroom sweep scenarios/sweeps/demo.json\n"
-    "  sqlite3 demo.sqlite 'SELECT nodes, policy, wait_mean_s FROM points'\n";
+static const char sweep_details[] = "GRID is a JSON file with a scenario, axes and a design\n"
+                                    "(docs/researcher/sweep.md). All scenarios and traces are read before the first\n"
+                                    "run. Each run is stored when it ends: an interrupted sweep resumes when the same\n"
+                                    "command is repeated. The complete file has the same bytes in either case.\n"
+                                    "Under mpirun, rank 0 assigns the runs to the other ranks and writes the file.\n"
+                                    "Exit code: 0 success, 2 bad input or usage (the file of another sweep is not\n"
+                                    "changed), 3 a policy broke its contract, 4 system failure.\n\n"
+                                    "Examples:\n"
+                                    "  headroom sweep scenarios/sweeps/demo.json\n"
+                                    "  headroom sweep scenarios/sweeps/demo.json --shard 1/3 --db part1.sqlite\n"
+                                    "  mpirun -n 16 headroom sweep scenarios/sweeps/demo.json\n"
+                                    "  sqlite3 demo.sqlite 'SELECT nodes, policy, wait_mean_s FROM points'\n";
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 

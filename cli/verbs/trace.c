@@ -101,7 +101,8 @@ static enum hr_status check_print(const struct trace_check_state *check, struct 
   return hr_trace_check_write(to_file ? args->output : "-", check->check, !to_file && wants_colour(), error);
 }
 
-static enum hr_status fail_on_findings(const struct trace_check_state *check, const char *path, struct hr_error *error) {
+static enum hr_status fail_on_findings(const struct trace_check_state *check, const char *path,
+                                       struct hr_error *error) {
   size_t errors = hr_trace_check_count(check->check, HR_SEVERITY_ERROR);
   size_t warnings = hr_trace_check_count(check->check, HR_SEVERITY_WARNING);
   if (errors + warnings == 0) return HR_OK;
