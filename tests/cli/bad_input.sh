@@ -201,7 +201,7 @@ case_dates_of_prices() {
     try 2 validate wrong.json
     says stderr "'$date' is no date like 2026-07-20, 2026-07 or 2026"
     try 2 list prices --as-of "$date"
-    says stderr "--as-of $date: a date like"
+    says stderr "--as-of $date: expected a date such as"
   done
 }
 
@@ -237,7 +237,7 @@ case_scenario_cut_off() {
 
 case_scenario_without_trace() {
   small_scenario
-  refuses 's\.json: names no trace; name one with --trace' s.json
+  refuses 's\.json: names no trace; set one with --trace' s.json
 }
 
 case_override_misspelt() {
@@ -306,7 +306,7 @@ case_unwritable_output() {
 case_two_outputs_in_one_file() {
   small_scenario
   try 2 run s.json --trace absent.csv --jobs x --json x
-  says stderr '--jobs and --json both write to x; two files are wanted'
+  says stderr '--jobs and --json both write to x'
   try 2 run s.json --trace absent.csv --jobs - --json -
   says stderr '--jobs and --json both write to standard output'
 }

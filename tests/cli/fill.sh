@@ -70,9 +70,9 @@ case_every_placement_is_listed() {
 case_what_is_refused() {
   refuses "fill: --policies A,B,... is missing" "$demo"
   refuses "--policies fgd,rndom: unknown placement rule 'rndom'; did you mean 'random'?" "$demo" --policies fgd,rndom
-  refuses "--policies fgd,,random: a rule between commas is empty" "$demo" --policies fgd,,random
-  refuses "--policies fgd,fgd: fgd is there twice" "$demo" --policies fgd,fgd
-  refuses "names no trace; name one with --trace FILE" "$project/scenarios/openb.json" --policies fgd
+  refuses "--policies fgd,,random: empty rule name" "$demo" --policies fgd,,random
+  refuses "--policies fgd,fgd: fgd is listed twice" "$demo" --policies fgd,fgd
+  refuses "names no trace; set one with --trace FILE" "$project/scenarios/openb.json" --policies fgd
   refuses "no.csv" "$demo" --policies fgd --trace no.csv
   try 2 fill "$demo" --policies fgd --to 11
   says stderr "--to"

@@ -271,7 +271,7 @@ case_replications_that_are_none() {
   says stderr "'min' is 20, more than 'max', which is 5"
   try 2 run p.json --replications '{"metric'
   try 2 run p.json --replications 3 --jobs out.csv
-  says stderr '--jobs tells of one run'
+  says stderr '--jobs needs a single run'
   [ ! -e out.csv ] || fail "out.csv is left behind"
 }
 

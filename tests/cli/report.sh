@@ -37,7 +37,7 @@ case_refused_without_a_page() {
 
 case_report_is_a_run() {
   try 0 report "$project/scenarios/demo.json"
-  says stdout 'report.html is written'
+  says stdout 'wrote report.html'
   try 0 run "$project/scenarios/demo.json" --quiet --json run.json
   script report.html 'const run = read("run.json");
     delete run.perf; delete page.run.perf;
@@ -61,7 +61,7 @@ case_baseline() {
   try 2 report "$project/scenarios/demo.json" --baseline other.json
   says stderr 'no summary of a run'
   try 2 run "$project/scenarios/demo.json" --baseline fifo.json
-  says stderr 'name one with --report FILE'
+  says stderr 'needs --report FILE'
   [ ! -e report.html ] || fail "a page is there"
 }
 
@@ -75,14 +75,14 @@ case_run() {
   try 0 run "$project/scenarios/demo.json" --report -
   [ "$(grep -c 'p95  ' stdout)" -eq 0 ] || fail "a table in the page"
   try 2 run "$project/scenarios/demo.json" --replications 2 --report page.html
-  says stderr '--report tells of one run'
+  says stderr '--report needs a single run'
 }
 
 case_files() {
   try 2 report "$project/scenarios/demo.json" -o nowhere/page.html
   says stderr 'nowhere/page.html: cannot be written'
   try 2 run "$project/scenarios/demo.json" --json same --report same
-  says stderr 'two files are wanted'
+  says stderr 'use two files'
   if [ -e /dev/full ]; then
     try 4 report "$project/scenarios/demo.json" --quiet -o /dev/full
     says stderr 'No space left on device'

@@ -163,11 +163,11 @@ case_refused() {
   is_empty stdout
   TMPDIR=$work/absent try 4 run s.json --trace t.csv --stream
   says stderr "no file for its columns in '$work/absent'"
-  for file in jobs timeline md perfetto openmetrics report; do refuses "and --$file tells of them" "--$file" out.x; done
-  refuses "there are to be several replications" --replications 3
-  refuses "order 'wfp3' keeps a lane for each run time that it has seen" --policy queue:order=wfp3
-  refuses "market 'omniscient' keeps what each job had been given" --policy queue:market=omniscient
-  refuses "policy 'gang-slice' may remember every job" --policy gang-slice
+  for file in jobs timeline md perfetto openmetrics report; do refuses "--stream discards finished jobs, which --$file needs" "--$file" out.x; done
+  refuses "needs a single run" --replications 3
+  refuses "order 'wfp3' keeps a queue for each distinct run time" --policy queue:order=wfp3
+  refuses "market 'omniscient' keeps a record of each job" --policy queue:market=omniscient
+  refuses "policy 'gang-slice' may keep a record of every job" --policy gang-slice
   refuses "'costs.storage.usd_per_gb_month' is summed over all jobs" --set 'costs={"storage":{"usd_per_gb_month":1}}'
   refuses "--check looks at all jobs" --check
 }

@@ -322,7 +322,7 @@ case_bad_designs() {
 case_bad_options() {
   small_grid
   for shard in 0/3 4/3 3 1/ /2 a/b 1/3/5; do
-    refuses "--shard $shard: I/N is wanted, with I from 1 to N, as in 2/3" --shard $shard
+    refuses "--shard $shard: expected I/N with I from 1 to N" --shard $shard
   done
   try 2 sweep g.json --db g.json
   says stderr '--db g.json: cannot be written: this run reads it'

@@ -109,16 +109,16 @@ case_keys_are_never_told() {
   try 0 trace anonymise t.csv --key-file key -o b.csv
   cmp -s a.csv b.csv || fail "a line end is part of the key"
   try 2 trace anonymise t.csv --key-file key --key 'open sesame'
-  says stderr 'one of --key-file FILE and --key TEXT is wanted'
+  says stderr 'expected one of --key-file FILE and --key TEXT'
   try 2 trace anonymise t.csv --key 'open sesame' --shift never
   if grep -q sesame stderr; then fail "the key is told"; fi
   try 2 trace anonymise t.csv
   : >key
   try 2 trace anonymise t.csv --key-file key
-  says stderr 'key: there is no key in it'
+  says stderr 'key: the file contains no key'
   head -c 5000 /dev/zero >key
   try 2 trace anonymise t.csv --key-file key
-  says stderr 'key: a key of more than 4096 bytes'
+  says stderr 'key: the key has more than 4096 bytes'
   try 2 trace anonymise t.csv --key-file nowhere
   says stderr 'nowhere: cannot be read: No such file or directory'
   try 2 trace anonymise t.csv --key-file .
@@ -210,7 +210,7 @@ case_standard_input() {
   code=0
   "$headroom" trace merge - - --labels a,b <t.csv 2>stderr || code=$?
   [ $code -eq 2 ] || fail "standard input twice: $code"
-  says stderr '-: standard input is one trace; it is named 2 times'
+  says stderr '-: standard input is named 2 times'
   code=0
   printf 'submit_s,duration_s,gpus\n0,1,x\n' | "$headroom" trace stats - 2>stderr || code=$?
   [ $code -eq 2 ] || fail "a bad row: $code"
@@ -288,26 +288,26 @@ case_mistakes() {
   refused "--to soon: a length of time is wanted" cut t.csv --to soon -o out.csv
   refused "t.csv: no job is left" cut t.csv --from 2d -o out.csv
   refused "t.csv: no job has the tenant 'nobody'" cut t.csv --tenant nobody -o out.csv
-  refused "--keep-running: is about the begin of a window" cut t.csv --keep-running -o out.csv
+  refused "--keep-running needs --from TIME" cut t.csv --keep-running -o out.csv
   refused "--load X is missing" scale t.csv -o out.csv
   refused "unknown method 'thn'; did you mean 'thin'?" scale t.csv --load 0.5 --by thn -o out.csv
   refused "headroom: scale: a load of 2 is not from 0.001 to 1, which 'thin' can give" scale t.csv --load 2 --by thin -o out.csv
   refused "--jitter x: a length of time is wanted" scale t.csv --load 2 --jitter x -o out.csv
-  refused "--jitter 5m: is how far copies come from their jobs, and 'thin' makes none" scale t.csv --load 0.5 --jitter 5m -o out.csv
-  refused "--jitter 1: is how far copies come from their jobs, and 'compress' makes none" scale t.csv --load 2 --by compress --jitter 1 -o out.csv
-  refused "--seed 3: 'compress' draws nothing" scale t.csv --load 2 --by compress --seed 3 -o out.csv
-  refused "--seed -1: a whole number from 0 to 18446744073709551615 is wanted" scale t.csv --load 2 --seed -1 -o out.csv
-  refused "--keep-ids leaves labels out, and --labels names some" merge t.csv --keep-ids --labels x -o out.csv
+  refused "--jitter 5m has no effect with 'thin'" scale t.csv --load 0.5 --jitter 5m -o out.csv
+  refused "--jitter 1 has no effect with 'compress'" scale t.csv --load 2 --by compress --jitter 1 -o out.csv
+  refused "--seed 3 has no effect with 'compress'" scale t.csv --load 2 --by compress --seed 3 -o out.csv
+  refused "--seed -1: expected a whole number from 0 to 18446744073709551615" scale t.csv --load 2 --seed -1 -o out.csv
+  refused "--keep-ids cannot be combined with --labels" merge t.csv --keep-ids --labels x -o out.csv
   refused "unknown shuffle 'row'; did you mean 'rows'?" shuffle t.csv --what row -o out.csv
   refused "unknown alignment 'begin'" merge t.csv --align begin -o out.csv
-  refused "t.csv: would be called 't', as t.csv is" merge t.csv t.csv -o out.csv
-  refused "--labels a,: a word for each of 2 traces is wanted" merge t.csv t.csv --labels a, -o out.csv
+  refused "t.csv: its label 't' is also the label of t.csv" merge t.csv t.csv -o out.csv
+  refused "--labels a,: expected 2 words" merge t.csv t.csv --labels a, -o out.csv
   refused "t.csv: job id 'a' is in a trace before it, too; set labels before ids" merge t.csv t.csv --keep-ids -o out.csv
   refused "no job has the tenant 'sales', which is to be merged" merge t.csv --merge-tenants sales=x -o out.csv
-  refused "--merge-tenants ml+=x: is not of the form A+B=NAME" merge t.csv --merge-tenants ml+=x -o out.csv
-  refused "--keep-ids leaves labels out" merge t.csv --keep-ids --tenant-prefix -o out.csv
+  refused "--merge-tenants ml+=x: expected A+B=NAME" merge t.csv --merge-tenants ml+=x -o out.csv
+  refused "--keep-ids cannot be combined with --tenant-prefix" merge t.csv --keep-ids --tenant-prefix -o out.csv
   refused "'modle' is not a field of a job; did you mean 'model'?" anonymise t.csv --key k --drop modle -o out.csv
-  refused "leave --shift out, or --undated" anonymise t.csv --key k --shift 1d --undated -o out.csv
+  refused "--undated cannot be combined with --shift" anonymise t.csv --key k --shift 1d --undated -o out.csv
   refused "times shifted by -86400 s begin before 0 s" anonymise t.csv --key k --shift -1d -o out.csv
   refused "t.csv" convert t.csv -o t.csv
   refused "'': cannot be read: a file name is wanted" convert '' -o out.csv

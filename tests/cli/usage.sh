@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The program as a person meets it: help, options, lists, pipes, and where results go.
+# Help, usage errors, options, lists, pipes, and the streams that output is written to.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 verbs='run report why compare check plan advise sweep merge fill forecast validate list trace help'
+actions='generate check stats convert pack cut scale merge anonymise shuffle'
 demo=$project/scenarios/demo.json
 
 options_of() {
-  "$headroom" help "$1" | grep -oE '^  (-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'
+  # shellcheck disable=SC2086 # a verb, or a verb and its action
+  "$headroom" help $1 | grep -oE '^  (-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'
 }
 
 # ---- Help and usage ------------------------------------------------------------------------------------------------
@@ -65,19 +67,20 @@ case_unknown_option() {
 
 case_option_values() {
   try 2 run "$demo" --trace
-  says stderr "option '--trace' wants a value: --trace FILE"
+  says stderr "option '--trace' needs a value: --trace FILE"
   try 2 run "$demo" --check=yes
   says stderr "option '--check' takes no value"
   try 2 run "$demo" --seed -1
-  says stderr '--seed -1: a whole number from 0 to 18446744073709551615 is wanted'
+  says stderr '--seed -1: expected a whole number from 0 to 18446744073709551615'
   try 2 trace generate --seed=-1
-  says stderr '--seed -1: a whole number from 0 to 18446744073709551615 is wanted'
+  says stderr '--seed -1: expected a whole number from 0 to 18446744073709551615'
   try 2 trace generate --count 0
-  says stderr '--count 0: a whole number from 1 to'
+  says stderr '--count 0: expected a whole number from 1 to'
   try 2 trace generate --load lots
-  says stderr '--load lots: a number from'
+  says stderr '--load lots: expected a number from'
   try 2 trace generate --gpu-counts 1:0.5,2
-  says stderr "'2' is not of the form N:WEIGHT"
+  says stderr '--gpu-counts 1:0.5,2: expected N:WEIGHT'
+  says stderr "found '2'"
 }
 
 case_generate_like() {
@@ -186,7 +189,7 @@ case_operands() {
   try 2 run
   says stderr 'run: SCENARIO is missing'
   try 2 run "$demo" another.json
-  says stderr "'another.json' is one word too many"
+  says stderr "unexpected argument 'another.json'"
   try 2 list
   says stderr 'list: WHAT is missing'
 }
@@ -196,7 +199,7 @@ case_operands() {
 case_list_policies() {
   try 0 list policies
   matches stdout '^queue +'
-  matches stdout '^sjf +a name for queue:order=sjf$'
+  matches stdout '^sjf +alias for queue:order=sjf$'
   try 0 list policies -v
   says stdout 'order = fifo | sjf | smallest | largest | priority | srtf | las'
   says stdout 'backfill = strict | skip | easy | conservative'
@@ -221,7 +224,7 @@ case_list_findings_and_fields() {
   try 0 trace check t.csv --allow "$(cat codes)"
   says stdout '0 errors, 0 warnings, 0 notes'
   try 0 list fields
-  matches stdout '^submit +column submit_s, which must be there$'
+  matches stdout '^submit +column submit_s, required$'
   matches stdout '^start +column start_s$'
 }
 
@@ -289,7 +292,7 @@ case_list_mig_profiles() {
   says stderr "MIG does not split GPUs of type 'L40S'; it splits: A30, A100-40, A100-80, H100, "
   is_empty stdout
   try 2 list mig-profiles --provider aws
-  says stderr "option '--provider' does not go with 'list mig-profiles'"
+  says stderr "option '--provider' cannot be used with 'list mig-profiles'"
 }
 
 case_list_network_speeds() {
@@ -300,7 +303,7 @@ case_list_network_speeds() {
   try 0 list network-speeds -v
   says stdout 'DeepLearningExamples'
   try 2 list network-speeds --gpu A100-80
-  says stderr "option '--gpu' does not go with 'list network-speeds'"
+  says stderr "option '--gpu' cannot be used with 'list network-speeds'"
 }
 
 case_topology() {
@@ -308,7 +311,7 @@ case_topology() {
   sed -i 's/"gpus_per_node": 8/&, "topology": {"nodes_per_rack": 1, "network": {"rack": "infiniband", "pool": "25gbe"}}/' s.json
   printf 'job_id,submit_s,duration_s,gpus,model\n1,0,100,16,BERT-huge\n2,0,100,4,\n' >t.csv
   try 0 validate s.json
-  says stdout 'topology: racks of 1 nodes; joined: rack infiniband, pool 25gbe'
+  says stdout 'topology: racks of 1 nodes; networks: rack infiniband, pool 25gbe'
   try 0 run s.json --trace t.csv --jobs jobs.csv
   says stderr 'note: network_speeds: 100.0 % of the GPU time of jobs on GPUs that are joined by a network has no figure'
   says stderr 'as fast as within a node: BERT-huge'
@@ -375,12 +378,12 @@ case_list_what_is_not_there() {
   try 2 list prices --gpu A100
   says stderr "GPU type 'A100' is unknown; the nearest: A100-40, A100-80"
   try 2 list prices --as-of yesterday
-  says stderr '--as-of yesterday: a date like 2026-07-20, 2026-07 or 2026 is wanted'
+  says stderr '--as-of yesterday: expected a date such as 2026-07-20'
   try 2 list prices --provider aws --as-of 2023
-  says stderr 'nothing in the catalogue is of that provider, region, GPU and date'
+  says stderr 'the catalogue has no price of this provider, region, GPU and date'
   is_empty stdout
   try 2 list formats --gpu H100
-  says stderr "option '--gpu' does not go with 'list formats'"
+  says stderr "option '--gpu' cannot be used with 'list formats'"
 }
 
 # ---- Pipes, terminals and where results go -------------------------------------------------------------------------
@@ -403,6 +406,24 @@ case_table_only_without_dash() {
   try 0 run "$demo" --quiet
   is_empty stdout
   is_empty stderr
+}
+
+# Rejected jobs do not change the exit code, but a run of nothing else is not silent.
+case_quiet_warns_if_all_are_rejected() {
+  printf 'submit_s,duration_s,gpus\n0,10,999\n5,1,888\n' >large.csv
+  for options in '' --stream '--replications 2' '--json s.json'; do
+    # shellcheck disable=SC2086 # words
+    try 0 run "$demo" --trace large.csv --quiet $options
+    matches stderr '^warning: (all jobs were rejected|no job completed)'
+    [ "$(wc -l <stderr)" -eq 1 ] || fail 'more than a warning'
+    is_empty stdout
+  done
+  printf 'submit_s,duration_s,gpus\n0,10,999\n5,1,8\n' >mixed.csv
+  for options in '' --stream '--replications 2'; do
+    # shellcheck disable=SC2086 # words
+    try 0 run "$demo" --trace mixed.csv --quiet $options
+    is_empty stderr
+  done
 }
 
 case_no_colour_in_files() {
@@ -768,7 +789,7 @@ END
   printf 'submit_s,duration_s,gpus,tenant\n0,9,1,a\n0,9,1,c\n' >t.csv
   try 0 validate s.json --trace t.csv
   says stdout 'quotas    2 cohorts, 2 tenants'
-  says stdout 'cohort org: 0 GPUs guaranteed, at most 24'
+  says stdout 'cohort org: 0 GPUs guaranteed, maximum 24'
   says stdout 'cohort lab in org: 0 GPUs guaranteed, lends 4'
   says stdout 'tenant a in lab: 8 GPUs guaranteed, borrows 0.5'
   says stdout 'tenant b: 8 GPUs guaranteed, weight 2'
@@ -865,10 +886,10 @@ case_validate() {
   matches line ' trace .*demo\.csv.* jobs? submitted'
   is_empty stderr
   try 0 validate "$project/scenarios/helios.json"
-  says stdout 'trace     to be named with --trace'
+  says stdout 'trace     none; set one with --trace'
   small_scenario
   try 0 validate s.json --set trace.file=elsewhere.csv
-  says stdout 'trace     elsewhere.csv is not there; a run needs it'
+  says stdout 'trace     elsewhere.csv not found; a run needs it'
   try 2 validate s.json --trace elsewhere.csv
   matches stderr 'elsewhere\.csv: .*No such file'
   try 2 validate s.json --set cluster.pools.0.nodes=-1
@@ -945,6 +966,11 @@ case_manual_has_every_option() {
   [ "$(options_of run | wc -l)" -ge 10 ] || fail "the options of run are not found"
   for verb in $verbs; do
     for option in $(options_of "$verb"); do
+      says manual "$option"
+    done
+  done
+  for action in $actions; do
+    for option in $(options_of "trace $action"); do
       says manual "$option"
     done
   done

@@ -125,19 +125,20 @@ case_words_of_many() {
 }
 
 case_what_is_refused() {
-  refuses "--job tells of one job, --tenant of several; leave one of them out" "$demo" --job 1 --tenant tenant-1
-  refuses "--job tells of one job, --slowest of several; leave one of them out" "$demo" --job 1 --slowest 3
-  refuses "has this id; the nearest is 2000" "$demo" --job 90000
-  refuses "has this id; ids are numbers, the first is 1" "$demo" --job x
-  refuses "--job '': no job of" "$demo" --job ''
-  refuses "is without a tenant; the first is of 'tenant-" "$demo" --tenant ''
-  refuses "no job of" "$demo" --tenant tenant-9
-  says stderr "is of this tenant; did you mean 'tenant-"
+  refuses "--job selects one job and cannot be combined with --tenant" "$demo" --job 1 --tenant tenant-1
+  refuses "--job selects one job and cannot be combined with --slowest" "$demo" --job 1 --slowest 3
+  refuses "no job with this id; the nearest is 2000" "$demo" --job 90000
+  refuses "no job with this id; ids are numbers; the first is 1" "$demo" --job x
+  refuses "--job '': " "$demo" --job ''
+  says stderr 'has no job with this id'
+  refuses "have a tenant; the first one's is 'tenant-" "$demo" --tenant ''
+  refuses "has no jobs of this tenant" "$demo" --tenant tenant-9
+  says stderr "has no jobs of this tenant; did you mean 'tenant-"
   printf 'job_id,submit_s,duration_s,gpus\n10,0,5,1\n20,0,5,1\n' >numbers.csv
-  refuses "has this id; the nearest are 10 and 20" "$demo" --trace numbers.csv --job 12
-  refuses "no job of numbers.csv is of this tenant; its jobs have none" "$demo" --trace numbers.csv --tenant a
+  refuses "no job with this id; the nearest are 10 and 20" "$demo" --trace numbers.csv --job 12
+  refuses "numbers.csv has no jobs of this tenant; its jobs have no tenant" "$demo" --trace numbers.csv --tenant a
   printf 'job_id,submit_s,duration_s,gpus\nalpha,0,5,1\nbeta,0,5,1\n' >names.csv
-  refuses "has this id; did you mean 'alpha'?" "$demo" --trace names.csv --job alpah
+  refuses "no job with this id; did you mean 'alpha'?" "$demo" --trace names.csv --job alpah
   try 2 why "$demo" --slowest 0
   try 2 why
   says stderr "why: SCENARIO is missing"
