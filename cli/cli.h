@@ -27,15 +27,4 @@ extern const struct verb verb_run, verb_report, verb_why, verb_compare, verb_che
 extern const struct verb verb_trace_generate, verb_trace_stats, verb_trace_pack, verb_trace_check, verb_trace_convert,
     verb_trace_cut, verb_trace_scale, verb_trace_merge, verb_trace_anonymise, verb_trace_shuffle;
 
-/* The number of threads to use: `asked`, or the number of processors if `asked` is 0. */
-uint32_t count_threads(uint64_t asked);
-/* Seconds of the monotonic clock. */
-double clock_s(void);
-/* Peak resident memory of the process, in MiB; 0 if unknown. */
-double peak_rss_mib(void);
-/* Whether to use colours on standard output: it is a terminal, or the environment says so. */
-bool wants_colour(void);
-/* HR_STYLE_COLOUR if colours are used, HR_STYLE_UNICODE if the locale is UTF-8. */
-unsigned terminal_style(void);
-
 #endif

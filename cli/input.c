@@ -4,7 +4,7 @@
 
 #include "cli/input.h"
 
-#include "cli/cli.h"
+#include "cli/process.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,15 +5,10 @@
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "headroom/report.h"
-#include "headroom/unstable/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 /* `help` needs the list of verbs, so it is defined here. */
 static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error);
@@ -29,56 +24,6 @@ static const struct verb *const verbs[] = {
     &verb_run,   &verb_report, &verb_why,      &verb_compare,  &verb_check, &verb_plan,  &verb_advise, &verb_sweep,
     &verb_merge, &verb_fill,   &verb_forecast, &verb_validate, &verb_list,  &verb_trace, &verb_help,   NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
-
-uint32_t count_threads(uint64_t asked) {
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  if (asked) return (uint32_t)asked;
-  return processors < 1 ? 1 : processors > HR_MAX_THREADS ? HR_MAX_THREADS : (uint32_t)processors;
-}
-
-double clock_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-double peak_rss_mib(void) {
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
-}
-
-/* The variable's value; "" if it is not set. */
-static const char *environment(const char *name) {
-  const char *value = getenv(name);
-  return value ? value : "";
-}
-
-static bool is_dumb_terminal(void) {
-  return strcmp(environment("TERM"), "dumb") == 0;
-}
-
-/* https://no-color.org and https://bixense.com/clicolors: NO_COLOR disables colours, CLICOLOR_FORCE enables them. */
-bool wants_colour(void) {
-  const char *force = environment("CLICOLOR_FORCE");
-  if (environment("NO_COLOR")[0]) return false;
-  if (force[0] && strcmp(force, "0") != 0) return true;
-  return isatty(STDOUT_FILENO) && environment("TERM")[0] && !is_dumb_terminal();
-}
-
-/* The first of these variables that is set determines the encoding (POSIX, "Environment Variables"). */
-static bool has_utf8(void) {
-  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *locale = environment(names[i]), *encoding = strchr(locale, '.');
-    if (!locale[0]) continue;
-    return encoding && (strncasecmp(encoding, ".UTF-8", 6) == 0 || strncasecmp(encoding, ".UTF8", 5) == 0);
-  }
-  return false;
-}
-
-unsigned terminal_style(void) {
-  return (wants_colour() ? HR_STYLE_COLOUR : 0U) | (has_utf8() && !is_dumb_terminal() ? HR_STYLE_UNICODE : 0U);
-}
 
 /* ---- Verbs and actions ------------------------------------------------------------------------------ */
 

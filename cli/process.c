@@ -1,13 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The program as a process: clock, memory, number of threads, signals; and what its terminal can show: colours, UTF-8,
+   a progress bar. */
 
 #include "cli/process.h"
 
-#include "cli/cli.h"
 #include "headroom/base.h"
+#include "headroom/report.h"
+#include "headroom/unstable/compare.h"
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+
+uint32_t count_threads(uint64_t asked) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (asked) return (uint32_t)asked;
+  return processors < 1 ? 1 : processors > HR_MAX_THREADS ? HR_MAX_THREADS : (uint32_t)processors;
+}
+
+double clock_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double peak_rss_mib(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+}
+
+/* ---- Signals ---------------------------------------------------------------------------------------- */
 
 /* The signal is blocked in its handler and has been reset to its default action, so the program ends on return. */
 static void end(int number) {
@@ -27,6 +54,43 @@ void signals_report_closed_pipes(void) {
   const struct sigaction action = {.sa_handler = SIG_IGN};
   sigaction(SIGPIPE, &action, NULL);
 }
+
+/* ---- The terminal ----------------------------------------------------------------------------------- */
+
+/* The variable's value; "" if it is not set. */
+static const char *environment(const char *name) {
+  const char *value = getenv(name);
+  return value ? value : "";
+}
+
+static bool is_dumb_terminal(void) {
+  return strcmp(environment("TERM"), "dumb") == 0;
+}
+
+/* https://no-color.org and https://bixense.com/clicolors: NO_COLOR disables colours, CLICOLOR_FORCE enables them. */
+bool wants_colour(void) {
+  const char *force = environment("CLICOLOR_FORCE");
+  if (environment("NO_COLOR")[0]) return false;
+  if (force[0] && strcmp(force, "0") != 0) return true;
+  return isatty(STDOUT_FILENO) && environment("TERM")[0] && !is_dumb_terminal();
+}
+
+/* The first of these variables that is set determines the encoding (POSIX, "Environment Variables"). */
+static bool has_utf8(void) {
+  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *locale = environment(names[i]), *encoding = strchr(locale, '.');
+    if (!locale[0]) continue;
+    return encoding && (strncasecmp(encoding, ".UTF-8", 6) == 0 || strncasecmp(encoding, ".UTF8", 5) == 0);
+  }
+  return false;
+}
+
+unsigned terminal_style(void) {
+  return (wants_colour() ? HR_STYLE_COLOUR : 0U) | (has_utf8() && !is_dumb_terminal() ? HR_STYLE_UNICODE : 0U);
+}
+
+/* ---- The progress bar ------------------------------------------------------------------------------- */
 
 /* Seconds between two updates of the bar. */
 static const double interval_s = 0.1;

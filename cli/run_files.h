@@ -35,8 +35,8 @@ struct page_args {
 struct page {
   const struct page_args *args;
   char *baseline;
-  struct hr_history *history; /* owned; NULL if `told` belongs to the caller */
-  const struct hr_history *told;
+  struct hr_history *own_history; /* NULL if the caller has one */
+  const struct hr_history *history;
   struct hr_page_watch *watch;
   struct hr_waits *waits;
 };

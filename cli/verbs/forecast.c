@@ -6,6 +6,7 @@
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/process.h"
 
 #include <inttypes.h>
 #include <stdio.h>
