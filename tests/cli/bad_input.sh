@@ -262,7 +262,7 @@ case_parameter_twice() {
     --policy easy:order=sjf,aging_s=5,order=sjf
   sed -i 's/"order": "fifo",/"order": "fifo", "order": "sjf",/' s.json
   refuses "s\.json:4:49: the key 'order' stands here for the second time; keep one" s.json --policy sjf
-  # What the scenario or --set says of a parameter is another thing.
+  # The same mistake in the scenario or in --set is reported there.
   small_scenario
   printf '%s\n1,0,10,1\n' $header >t.csv
   accepts s.json --trace t.csv --set policy.order=largest --policy queue:order=sjf
@@ -290,7 +290,7 @@ case_map_misspelt() {
 
 # ---- Outputs -------------------------------------------------------------------------------------------------------
 
-# An output that cannot be written is told before the trace is read.
+# An output that cannot be written is reported before the trace is read.
 case_unwritable_output() {
   small_scenario
   try 2 run s.json --trace absent.csv --jobs nowhere/jobs.csv

@@ -109,7 +109,7 @@ case_mutations_of_the_rest() {
 case_reference_traces_are_made_again() {
   mkdir made
   sh "$reference/suite.sh" "$headroom" made
-  for file in made/*.csv; do cmp "$file" "$reference/$(basename "$file")" || fail "$file is another"; done
+  for file in made/*.csv; do cmp "$file" "$reference/$(basename "$file")" || fail "$file differs"; done
   [ "$(find made -name '*.csv' | wc -l)" -eq 6 ] || fail "not six traces"
 }
 
@@ -120,7 +120,7 @@ case_reference_suite_has_all_policies() {
   done
 }
 
-# ---- What is told --------------------------------------------------------------------------------------------------
+# ---- Output --------------------------------------------------------------------------------------------------------
 
 case_says_what_moved() {
   checked_suite
@@ -258,7 +258,7 @@ case_annotations() {
   checked_suite
   edit suite/gang-heavy.json 's/1.6/1.7/'
   check_suite 1
-  if grep -q '^::' stdout; then fail "annotations that nobody asked for"; fi
+  if grep -q '^::' stdout; then fail "annotations without --github"; fi
   check_suite 1 --github -q
   matches stdout '^::error file=suite/gang-heavy.json,title=headroom check%3A gangs/easy::cost.total_usd: .*%0A'
   [ "$(grep -c '^::error ' stdout)" -eq 3 ] || fail "not three annotations"

@@ -6,7 +6,7 @@
 
 demo=$project/scenarios/demo.json
 
-# Own nodes beside spot ones that are reclaimed at random, at a price that is drawn.
+# Owned nodes, and spot nodes with random interruptions and a random price.
 random_scenario() {
   cat >random.json <<'JSON'
 {
@@ -79,7 +79,7 @@ case_summaries_are_those_of_run() {
     "$headroom" run random.json --policy "$item" -q --json run.json
     without_perf run.json | sed '1d; s/,$//; s/^/      /' >expected
     sed 's/,$//' c.json >found
-    # The lines of the summary stand in the comparison as one block.
+    # The lines of the summary are one block of the comparison.
     awk 'NR == FNR { want[NR] = $0; n = NR; next }
          { have[FNR] = $0; m = FNR }
          END {
@@ -88,7 +88,7 @@ case_summaries_are_those_of_run() {
              if (i > n) exit 0
            }
            exit 1
-         }' expected found || fail "the summary of $item is another"
+         }' expected found || fail "the summary of $item differs"
   done
 }
 
@@ -166,7 +166,7 @@ case_standard_output() {
     try 0 compare "$demo" --policies fifo,sjf --$kind file
     [ "$kind" != json ] || { without_perf piped >a && without_perf file >b && mv a piped && mv b file; }
     cmp piped file >stderr || fail "$kind: another text on standard output"
-    [ -s stdout ] || fail "no table beside a file"
+    [ -s stdout ] || fail "no table in addition to the file"
   done
   try 0 compare "$demo" --policies fifo,sjf -q --json file
   is_empty stdout

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A run in the formats of other tools: what the options ask for, and that the tools take it.
+# Exports for other tools: their options, and that the tools accept the files.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 

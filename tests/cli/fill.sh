@@ -40,12 +40,12 @@ case_threads_do_not_matter() {
   cmp 1.figures 7.figures || fail "the number of threads shows in the JSON"
 }
 
-# The runs of a seed do not depend on what other seeds and rules there are.
+# The runs of a seed do not depend on the other seeds and rules.
 case_seeds_stand_alone() {
   try 0 fill "$demo" --policies random,fgd --seeds 3 --csv all.csv -q
   try 0 fill "$demo" --policies fgd --seeds 1 --seed 3 --csv one.csv -q
   grep '^fgd,3,' all.csv >wanted
-  sed 1d one.csv | cmp -s - wanted || fail "seed 3 alone is another run"
+  sed 1d one.csv | cmp -s - wanted || fail "seed 3 alone is a different run"
 }
 
 case_standard_output() {

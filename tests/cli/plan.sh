@@ -82,7 +82,7 @@ case_work_may_take_for_ever() {
   says stderr 'a goal on '\''completed'\'' may be out of reach of every mix'
 }
 
-# What stands beside the choice was run as often: the choice has one price wherever it is shown.
+# The alternatives were run as often as the choice, so the choice has the same price in every table.
 case_one_price_for_one_mix() {
   scenario
   try 0 plan p.json -q --json out.json

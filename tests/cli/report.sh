@@ -90,7 +90,7 @@ case_files() {
   mkdir folder
   echo before >folder/page.html
   try 0 report "$project/scenarios/demo.json" --quiet -o folder/page.html
-  [ "$(ls folder)" = page.html ] || fail "something is left beside the page"
+  [ "$(ls folder)" = page.html ] || fail "the folder has other files than the report"
 }
 
 case_compare() {
@@ -98,7 +98,7 @@ case_compare() {
   script page.html 'const compare = read("compare.json"), [first] = compare.policies;
     delete compare.perf; delete page.compare.perf;
     const of_run = ["digest", "wait_s", "jobs", "utilization"].every((key) => same(page.run[key], first.summary[key]));
-    process.exit(same(page.compare, compare) && of_run ? 0 : 1)' || fail "other documents"
+    process.exit(same(page.compare, compare) && of_run ? 0 : 1)' || fail "the documents differ"
   holds page.html '[page.kind, page.run.policy.order]' compare,fifo
 }
 
@@ -109,7 +109,7 @@ case_plan() {
     const bought = plan.pools.every(({ name, nodes }) => page.run.cluster.pools.find((p) => p.name === name).nodes === nodes);
     const wait = plan.recommendation.metrics["wait_s.p95"].mean;
     process.exit(same(page.plan, plan) && page.kind === "plan" && bought && page.run.wait_s.p95 === wait ? 0 : 1)' ||
-    fail "other documents"
+    fail "the documents differ"
 }
 
 case_sweep() {
@@ -118,7 +118,7 @@ case_sweep() {
     const alike = runs.every(({ settings, metrics }, i) => settings.policy === rows[i].policy &&
       settings.nodes === Number(rows[i].nodes) && Math.abs(metrics.wait_mean_s - rows[i].wait_mean_s) < 1e-5);
     process.exit(alike && runs.length === rows.length && page.run === null && page.kind === "sweep" ? 0 : 1)' ||
-    fail "other runs"
+    fail "the runs differ"
 }
 
 # Every job's row, against --jobs; tests/report has all columns.

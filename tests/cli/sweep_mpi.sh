@@ -25,11 +25,11 @@ case_ranks_change_nothing() {
   try 0 sweep g.json --db once.sqlite -q
   for count in 1 2 3; do
     ranks 0 $count sweep g.json --db $count.sqlite
-    [ "$(grep -c '36: 0 there before, 36 now, none missing' stdout)" -eq 1 ] || fail "$count ranks do not tell once"
-    cmp once.sqlite $count.sqlite >stderr || fail "$count ranks: other bytes"
+    [ "$(grep -c '36: 0 there before, 36 now, none missing' stdout)" -eq 1 ] || fail "$count ranks do not print the table once"
+    cmp once.sqlite $count.sqlite >stderr || fail "$count ranks: different bytes"
   done
   ranks 0 3 sweep g.json --threads 2 --db threads.sqlite --csv ranks.csv -q
-  cmp once.sqlite threads.sqlite >stderr || fail "ranks with threads: other bytes"
+  cmp once.sqlite threads.sqlite >stderr || fail "ranks with threads: different bytes"
   try 0 sweep g.json --db once.sqlite --csv once.csv -q
   cmp once.csv ranks.csv >stderr || fail "another CSV"
 }
@@ -48,25 +48,25 @@ SH
   is_empty stdout
   ranks 0 3 sweep g.json --db g.sqlite
   matches stdout 'runs +240: [1-9][0-9]* there before, [1-9][0-9]* now, none missing'
-  cmp once.sqlite g.sqlite >stderr || fail "other bytes"
+  cmp once.sqlite g.sqlite >stderr || fail "different bytes"
 }
 
 case_errors_are_told_once() {
   small_grid
   sed -i 's/pools.0.nodes/pools.0.noods/' g.json
   ranks 2 3 sweep g.json
-  [ "$(grep -c "did you mean 'cluster.pools.0.nodes'" stderr)" -eq 1 ] || fail "not told once"
+  [ "$(grep -c "did you mean 'cluster.pools.0.nodes'" stderr)" -eq 1 ] || fail "not reported once"
   [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "another rank has something to say"
   [ ! -e g.sqlite ] || fail "a file was written"
   ranks 2 3 sweep g.json --shard 9/3
-  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "an option is not told once"
+  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "an option is not reported once"
 }
 
 case_a_run_fails() {
   failing_grid
   ranks 2 3 sweep g.json
   is_empty stdout
-  [ "$(grep -c '^headroom: ' stderr)" -eq 1 ] || fail "not told once"
+  [ "$(grep -c '^headroom: ' stderr)" -eq 1 ] || fail "not reported once"
   says stderr 'headroom: run 2, point 2 (gb=100000): '
 }
 
@@ -75,7 +75,7 @@ case_the_first_rank_fails_alone() {
   small_grid
   echo 'my notes' >g.sqlite
   ranks 2 3 sweep g.json
-  [ "$(grep -c "g.sqlite: is no sweep's file" stderr)" -eq 1 ] || fail "not told once"
+  [ "$(grep -c "g.sqlite: is no sweep's file" stderr)" -eq 1 ] || fail "not reported once"
   [ "$(cat g.sqlite)" = 'my notes' ] || fail "the file was changed"
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Traces that are converted and changed: what is written, told and refused, from a person's side.
+# Conversion and transformation of traces: output files, reports and errors of the program.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -44,7 +44,7 @@ case_a_converted_trace_is_the_same_trace() {
     is_empty stdout
     is_empty stderr
     try 0 trace convert $name
-    cmp -s stdout first.csv || fail "$name is another trace"
+    cmp -s stdout first.csv || fail "$name is a different trace"
   done
   [ "$(head -c 2 again.csv.gz | od -An -tx1)" = ' 1f 8b' ] || fail "not compressed"
   [ "$(digest "$demo")" = "$(digest again.csv.zst)" ] || fail "another run"
@@ -64,7 +64,7 @@ case_losses_are_told() {
   says packed '{"field":"gpus","loss":"left-out","jobs":1}'
   matches t.swf '^1 0 10 3600 8 -1 -1 8 -1 -1 -1 1 1 -1 -1 -1 -1 -1$'
   try 0 trace convert t.csv --to swf --quiet
-  cmp -s stdout t.swf || fail "--to swf is another file"
+  cmp -s stdout t.swf || fail "--to swf is a different file"
   is_empty stderr
   try 0 trace convert t.swf -o back.csv --quiet
   [ "$(head -n 1 back.csv)" = 'job_id,submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
@@ -102,16 +102,16 @@ case_keys_are_never_told() {
   small_trace
   printf 'open sesame\n' >key
   try 0 trace anonymise t.csv --key-file key -o a.csv --json a.json
-  if grep -rq sesame a.csv a.json stdout stderr; then fail "the key is told"; fi
+  if grep -rq sesame a.csv a.json stdout stderr; then fail "the key is printed"; fi
   try 0 trace anonymise t.csv --key 'open sesame' -o b.csv
-  cmp -s a.csv b.csv || fail "the key of the file is another"
+  cmp -s a.csv b.csv || fail "the key of the file differs"
   printf 'open sesame\r\n' >key
   try 0 trace anonymise t.csv --key-file key -o b.csv
   cmp -s a.csv b.csv || fail "a line end is part of the key"
   try 2 trace anonymise t.csv --key-file key --key 'open sesame'
   says stderr 'expected one of --key-file FILE and --key TEXT'
   try 2 trace anonymise t.csv --key 'open sesame' --shift never
-  if grep -q sesame stderr; then fail "the key is told"; fi
+  if grep -q sesame stderr; then fail "the key is printed"; fi
   try 2 trace anonymise t.csv
   : >key
   try 2 trace anonymise t.csv --key-file key
@@ -126,17 +126,17 @@ case_keys_are_never_told() {
   try 2 trace anonymise t.csv --key ''
 }
 
-# Nothing tells of the trace that it was made of, and the key stays what it is.
+# The output contains nothing of its source, and the file with the key is not changed.
 case_anonymise_forgets_and_spares() {
   printf 'submit_s,duration_s,gpus,user,vip_customer\n0,1,1,ann,x\n9,1,1,bob,y\n' >secret-project.csv
   printf 'a key' >key
   for ending in hrt csv swf; do
     try 0 trace anonymise secret-project.csv --key-file key -o "out.$ending" -q
-    ! grep -qaE 'secret|vip|ann|bob' "out.$ending" || fail "out.$ending tells of its trace"
+    ! grep -qaE 'secret|vip|ann|bob' "out.$ending" || fail "out.$ending contains names of its trace"
   done
   try 0 trace pack secret-project.csv -o first.hrt -q
   try 0 trace anonymise first.hrt --key-file key -o out.hrt -q
-  ! grep -qaE 'secret|vip|ann|bob' out.hrt || fail "out.hrt tells of its trace"
+  ! grep -qaE 'secret|vip|ann|bob' out.hrt || fail "out.hrt contains names of its trace"
   try 2 trace anonymise secret-project.csv --key-file key -o key
   says stderr 'key'
   try 2 trace anonymise secret-project.csv --key-file key --json key -o out.csv
@@ -192,12 +192,12 @@ case_standard_input() {
   zstd -q t.csv -o t.csv.zst
   for file in t.csv t.csv.gz t.csv.zst; do
     cat $file | "$headroom" trace convert - >stdout || fail "$file through a pipe"
-    cmp -s stdout t.csv || fail "$file through a pipe is another trace"
+    cmp -s stdout t.csv || fail "$file through a pipe is a different trace"
     through $file trace convert -
-    cmp -s stdout t.csv || fail "$file is another trace"
+    cmp -s stdout t.csv || fail "$file is a different trace"
   done
   through t.hrt trace convert -
-  cmp -s stdout t.csv || fail "a packed file is another trace"
+  cmp -s stdout t.csv || fail "a packed file is a different trace"
   through t.swf trace stats -
   says stdout '3 jobs (swf)'
   for verb in 'trace stats -' 'trace check -' 'trace pack - -o x.hrt' 'trace cut - --jobs 1' 'trace scale - --load 2' \
@@ -233,7 +233,7 @@ case_packed_names_are_of_packed_files() {
   [ ! -e t.hrt.gz ] || fail "t.hrt.gz was written"
 }
 
-# The job that goes beyond what there may be is told, and the file that it is in.
+# The error names the job that exceeds a bound, and its file.
 case_times_beyond_all_bounds() {
   printf 'job_id,submit_s,duration_s,gpus\nnear,90000000000,1,1\n' >near.csv
   printf 'job_id,submit_s,duration_s,gpus\na,0,1,1\nb,99999999999,1,1\n' >far.csv

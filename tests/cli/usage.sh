@@ -240,7 +240,7 @@ case_list_scenarios() {
   matches stdout '^mine +A test$'
 }
 
-# Without being told, the program finds those of the tree that it was built in, or of the tree it is installed in.
+# Without HEADROOM_DATA, the program finds the scenarios of its build tree or of its installation.
 case_list_scenarios_beside_the_program() {
   mkdir -p prefix/bin prefix/share/headroom tree/build/some tree/scenarios
   cp "$headroom" prefix/bin
@@ -282,7 +282,7 @@ case_list_mig_profiles() {
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
   [ "$(grep -c 'memory slice ' stdout)" -eq "$n_types" ] || fail "not a drawing for each GPU type"
   try 0 list mig-profiles -v --gpu a100-80
-  if grep -qE '^(A30|H100|A100-40)' stdout; then fail "others than were asked for"; fi
+  if grep -qE '^(A30|H100|A100-40)' stdout; then fail "rows that the filter excludes"; fi
   says stdout 'mock/gpus'
   says stdout '    3g.40gb      |---------------|---------------|'
   says stdout '    2g.20gb      |-------|-------|-------|'
@@ -326,7 +326,7 @@ case_list_instances() {
   matches stdout '^aws +p5\.48xlarge +H100 +8 +192 +2048 +30400 quoted$'
   try 0 list instances --provider gcp --gpu L4
   matches stdout '^gcp +g2-standard-4 +L4 +1 +4 +16 +375 mixed$'
-  if grep -qvE '^(provider|gcp +[^ ]+ +L4) ' stdout; then fail "others than L4 at gcp"; fi
+  if grep -qvE '^(provider|gcp +[^ ]+ +L4) ' stdout; then fail "rows other than L4 at gcp"; fi
   try 0 list instances -v --provider lambda
   says stdout 'network_gbit     -'
 }
@@ -365,7 +365,7 @@ case_list_spot_presets() {
   matches stdout '^gcp-a100 '
   matches stdout '^gcp-preemptible '
   says stdout 'notice 30 s, about 47 % off on-demand, 4.28 nodes at once on average'
-  if grep -qE '^(aws|advisor|gcp-v100)' stdout; then fail "others than were asked for"; fi
+  if grep -qE '^(aws|advisor|gcp-v100)' stdout; then fail "rows that the filter excludes"; fi
 }
 
 case_list_what_is_not_there() {
@@ -587,7 +587,7 @@ case_sharing() {
   says stderr "time-slice"
 }
 
-# Whole GPUs that are told apart are the same GPUs; to be within a rack of a pool without racks says nothing.
+# Per-GPU allocation of whole GPUs gives the same schedule; 'within' a rack has no effect in a pool without racks.
 case_by_gpu_changes_nothing() {
   # Limits below run times: many are overdue together.
   try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output made.csv
@@ -598,8 +598,8 @@ case_by_gpu_changes_nothing() {
     try 0 run "$demo" "$@" --trace made.csv --jobs told_apart.csv --set cluster.by_gpu=true
     try 0 run "$demo" "$@" --trace near_made.csv --jobs near.csv --set cluster.by_gpu=true
     for jobs in whole told_apart near; do cut -d, -f1-9 "$jobs.csv" >"$jobs.starts"; done
-    cmp -s whole.starts told_apart.starts || fail "$backfill: jobs start at other times where GPUs are told apart"
-    cmp -s whole.starts near.starts || fail "$backfill: jobs start at other times where racks are spoken of"
+    cmp -s whole.starts told_apart.starts || fail "$backfill: jobs start at other times with per-GPU allocation"
+    cmp -s whole.starts near.starts || fail "$backfill: jobs start at other times if they name racks"
   done
 }
 
@@ -610,7 +610,7 @@ split_scenario() {
 }
 
 case_mig() {
-  # 3g and 3g take all memory: no 1g beside them. 2g, 2g, 2g leave the last slice to one.
+  # 3g and 3g use all memory, so no 1g fits. 2g, 2g, 2g leave the last slice free.
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,3g.40gb\nb,0,100,1,3g.40gb\nc,0,100,1,1g.10gb\n' >t.csv
   split_scenario A100-80 '"mode": "on-demand"' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
@@ -631,7 +631,7 @@ case_mig() {
   says stderr 'rejected: d (no-such-mig-profile: no GPU they accept is split into instances that will do)'
   try 0 validate s.json
   says stdout 'all-balanced: 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4; GPU 0'
-  # A GPU without jobs is split anew, which takes its time, also for those that come meanwhile.
+  # A GPU without jobs is reconfigured; jobs that arrive in the meantime wait for it too.
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,2g\nb,5,10,1,2g\nc,6,10,1,7g\n' >t.csv
   split_scenario A100-80 '"mode": "dynamic", "repartition_s": 30' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
@@ -710,7 +710,7 @@ case_gang_dies_of_itself() {
   says stderr '1 job found too little GPU memory to the end'
 }
 
-# A gang whose tasks sit on one node is told of a reclaim once.
+# A gang with all tasks on one node is notified of an interruption once.
 case_shared_spot() {
   cat >s.json <<'END'
 { "cluster": { "pools": [ { "name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 2, "sharing": "fraction",
@@ -819,7 +819,7 @@ END
   cmp jobs.csv without.csv || fail "an empty pool changed the fate of a job"
 }
 
-# What would go with nodes of such a pool is not asked of the others: a placement that counts, CPUs, few GPUs a node.
+# Requirements for nodes of such a pool do not apply to the others: counted placement, CPUs, few GPUs per node.
 case_pools_of_no_nodes_of_any_kind() {
   cat >s.json <<'END'
 { "policy": { "name": "queue", "backfill": "conservative", "placement": "pool" }, "cluster": { "pools": [
@@ -940,7 +940,7 @@ case_generate_files() {
   try 0 trace generate --count 300 --limit-min 1 --limit-max 3 -o limits.hrt
   try 0 trace convert limits.csv -o a.csv -q
   try 0 trace convert limits.hrt -o b.csv -q
-  cmp -s a.csv b.csv || fail "limits are others when packed"
+  cmp -s a.csv b.csv || fail "limits differ when packed"
 }
 
 case_generate() {
@@ -949,7 +949,7 @@ case_generate() {
   [ "$(wc -l <first)" -eq 101 ] || fail "not 100 rows"
   try 0 trace generate --count 100 --seed 3 --output second
   is_empty stdout
-  cmp -s first second || fail "the same seed gives other bytes"
+  cmp -s first second || fail "the same seed gives different bytes"
   try 0 trace generate --count 100 --seed 4
   if cmp -s first stdout; then fail "another seed gives the same bytes"; fi
   try 0 trace generate --count 50 --gpu-counts 3:1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `headroom why`: that it tells of the very run that `headroom run` makes, what it writes, and what is refused.
+# `headroom why`: it explains the same run as `headroom run`; its output and its errors.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -60,13 +60,13 @@ case_tables() {
   says stdout '"job_id": "946"'
 }
 
-# tells TEXT: the answer has these words, wherever its lines break.
+# tells TEXT: the answer contains these words, across line breaks.
 tells() {
   tr -s ' \n' ' ' <stdout >words
   says words "$1"
 }
 
-# A job that its policy stops here to start it there at the same instant was moved: nobody had a turn meanwhile.
+# A job that is stopped and restarted elsewhere at the same instant was migrated: no other job ran in between.
 case_moved() {
   local agency=$project/scenarios/agency.json
   try 0 why "$agency" --job retail-tune-17
@@ -157,7 +157,7 @@ case_full_disk_and_closed_pipe() {
   is_empty stderr
 }
 
-# Beyond a horizon nobody comes, and who waits at it waits still.
+# No jobs are submitted after the horizon, and jobs that wait at the horizon are still waiting.
 case_horizon() {
   try 0 why "$demo" --set horizon_s=210000 --job 2000
   says stdout "the run ended at 2 d 10:20:00, before it was submitted."
